@@ -1,0 +1,126 @@
+import { type Code, docsLink } from './codes.ts';
+import type { ConfigName } from './config-name.ts';
+import { counted, listed, oneLine } from './line.ts';
+import type { Reference, Unreadable, Users } from './references.ts';
+import type { ReferrerKind } from './referrer.ts';
+
+/** More names than this tell a person nothing new; the audit annotation carries more of them. */
+const NAMES_PER_KIND = 3;
+/** The API server's advice for one Warning header (kubernetes, "Dynamic Admission Control"). */
+const WARNING_MAX = 120;
+const NAME_MAX = 253;
+
+const NOUNS: Readonly<Record<ReferrerKind, string>> = {
+  Node: 'node',
+  MachineConfigPool: 'pool',
+  MachineOSBuild: 'build',
+};
+
+/** The refusal of a config that something uses: who uses it, what would happen, what to do. */
+export function inUseMessage(name: ConfigName, users: Users, overrideWithoutReason: boolean): string {
+  const kinds = new Set(users.hard.map((reference) => reference.kind));
+  const advice = kinds.has('Node') ? nodeAdvice(users) : kinds.has('MachineConfigPool') ? POOL_ADVICE : BUILD_ADVICE;
+  return answer('MCG_IN_USE', [
+    `${shown(name)} is in use by ${listed(byKind(users.hard))}.`,
+    kinds.has('Node') || kinds.has('MachineConfigPool')
+      ? 'Deleting it would leave them Degraded.'
+      : 'Deleting it would make the build fail.',
+    advice,
+    overrideWithoutReason ? 'Its allow-deletion annotation has no reason and does not count.' : '',
+  ]);
+}
+
+const POOL_ADVICE = 'Delete it once the pool has moved on to another config.';
+const BUILD_ADVICE = 'Delete it once the build has ended.';
+
+function nodeAdvice(users: Users): string {
+  return users.poolTerminating
+    ? 'Its pool is being deleted: remove the pool label from these nodes, and delete the config once they have moved to another one.'
+    : 'Delete it once they have moved on to another config.';
+}
+
+/** The refusal of a config that was superseded too short a while ago. */
+export function heldMessage(name: ConfigName, supersededAt: Date, freeAt: Date): string {
+  return answer('MCG_HELD', [
+    `${shown(name)} was superseded at ${supersededAt.toISOString()} and is held until ${freeAt.toISOString()}: a machine may be booting with it.`,
+    'Delete it after that time.',
+  ]);
+}
+
+/** The refusal of a config whose use could not be found out. Never says "in use": that is not known. */
+export function unverifiedMessage(name: ConfigName | undefined, unreadable: readonly Unreadable[]): string {
+  const causes = unreadable.map(({ what, reason }) => `${what}: ${oneLine(reason, 160)}`);
+  return answer('MCG_UNVERIFIED', [
+    `could not verify whether ${name === undefined ? 'the config' : shown(name)} is in use (${listed(causes)}).`,
+    'Nothing was deleted. Try again when the API server answers.',
+  ]);
+}
+
+/** The refusal of a request that is not a readable review. */
+export function badReviewMessage(problem: string): string {
+  return answer('MCG_BAD_REVIEW', [`${oneLine(problem, 300)}.`]);
+}
+
+/** What Warn and Audit say of a config that Enforce would have refused. */
+export function wouldDenyMessage(mode: string, refusal: string): string {
+  return `MCG_WOULD_DENY: mode ${mode} allows this deletion; Enforce would refuse it. ${refusal}`;
+}
+
+/** The one line of an allowed deletion, for the log. */
+export function allowedMessage(code: Code, name: ConfigName, why: string): string {
+  return `${code}: ${shown(name)} ${why}`;
+}
+
+/** What a person should know although the deletion was allowed. Each line fits a Warning header. */
+export function noteWarnings(name: ConfigName, users: Users): string[] {
+  const warnings: string[] = [];
+  if (users.notes.length > 0) {
+    const mentioned = listed(byKind(users.notes));
+    warnings.push(oneLine(`still mentioned, though not needed, by ${mentioned}: ${name}`, WARNING_MAX));
+  }
+  if (users.unreportedNodes > 0) {
+    const have = users.unreportedNodes === 1 ? 'has' : 'have';
+    warnings.push(
+      oneLine(`${counted(users.unreportedNodes, 'node')} ${have} not reported a configuration yet`, WARNING_MAX),
+    );
+  }
+  return warnings;
+}
+
+/** What the client sees of an override. */
+export function overrideWarning(reason: string): string {
+  return oneLine(`MCG_OVERRIDDEN: deletion allowed by annotation: ${reason}`, WARNING_MAX);
+}
+
+/** What the client sees of mode Warn. */
+export function wouldDenyWarning(cause: Code, name: ConfigName): string {
+  return oneLine(`MCG_WOULD_DENY (${cause}): mode Enforce would refuse to delete ${name}`, WARNING_MAX);
+}
+
+/** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more)`, one text a kind. */
+function byKind(references: readonly Reference[]): string[] {
+  return (Object.keys(NOUNS) as ReferrerKind[]).flatMap((kind) => {
+    const fields = new Map<string, string[]>();
+    for (const { name, field } of references.filter((reference) => reference.kind === kind)) {
+      fields.set(name, [...(fields.get(name) ?? []), field]);
+    }
+    if (fields.size === 0) return [];
+    const names = [...fields].slice(0, NAMES_PER_KIND);
+    const [only] = names;
+    if (fields.size === 1 && only !== undefined) {
+      return [`${NOUNS[kind]} ${oneLine(only[0], NAME_MAX)} (${only[1].join(', ')})`];
+    }
+    const more = fields.size - names.length;
+    const shownNames = names.map(([name, where]) => `${oneLine(name, NAME_MAX)} ${where.join('+')}`).join(', ');
+    return [`${counted(fields.size, NOUNS[kind])} (${shownNames}${more > 0 ? ` and ${more} more` : ''})`];
+  });
+}
+
+function shown(name: ConfigName): string {
+  return oneLine(name, NAME_MAX);
+}
+
+function answer(code: Code, sentences: readonly string[]): string {
+  const said = sentences.filter((sentence) => sentence !== '').join(' ');
+  return `${code}: ${said} See ${docsLink(code)}`;
+}
