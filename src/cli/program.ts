@@ -1,0 +1,106 @@
+import { Command, CommanderError } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import { certsCommand } from './certs.ts';
+import { CliError, EXIT, type ExitCode } from './exit.ts';
+
+/** The name users type, and the first word of every line the program writes to stderr. */
+const PROGRAM_NAME = 'machineconfig-guard';
+
+/**
+ * Every command, in the order of `--help`. A builder runs for each start of the program, so it only declares flags; whatever is
+ * slow to load (@kubernetes/client-node 450 ms, node-forge 46 ms: node.md §6) is imported inside the action.
+ */
+const COMMANDS: readonly (() => Command)[] = [certsCommand];
+
+/** Where a run of the program writes, and the environment it sees. Tests pass their own. */
+export interface Terminal {
+  readonly stdout: (text: string) => void;
+  readonly stderr: (text: string) => void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Runs one command line (without the node and script paths) to its end and answers the exit code. Never throws: what a command
+ * throws becomes one sentence on stderr.
+ */
+export async function run(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  try {
+    await program(terminal).parseAsync(args, { from: 'user' });
+    return EXIT.fine;
+  } catch (error) {
+    return report(error, terminal);
+  }
+}
+
+/**
+ * Writes what went wrong as one line and answers the exit code for it. Also for errors that no command caught; with MCG_DEBUG set
+ * the stack and the causes follow.
+ */
+export function report(error: unknown, terminal: Terminal): ExitCode {
+  const debug = isOn(terminal.env.MCG_DEBUG);
+  // commander has written its own message (or the help that was asked for) before it throws.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.fine : EXIT.usage;
+  if (error instanceof CliError) {
+    if (error.message !== '') terminal.stderr(`${PROGRAM_NAME}: ${error.message}\n`);
+    if (debug) terminal.stderr(`${details(error)}\n`);
+    return error.exitCode;
+  }
+  const what = oneLine(error instanceof Error ? error.message || error.name : String(error));
+  const hint = debug ? '' : ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
+  terminal.stderr(`${PROGRAM_NAME}: ${what}${hint}\n`);
+  if (debug) terminal.stderr(`${details(error)}\n`);
+  return EXIT.no;
+}
+
+function program(terminal: Terminal): Command {
+  const root = new Command(PROGRAM_NAME)
+    .description('Refuses to let a rendered MachineConfig be deleted while something still uses it.')
+    .version(packageJson.version)
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: terminal.stdout,
+      writeErr: terminal.stderr,
+      outputError: (message, write) => write(`${PROGRAM_NAME}: ${asSentence(message)}\n`),
+    })
+    .addHelpText(
+      'after',
+      `
+Exit codes:
+  0  fine
+  1  the answer is no, or the command failed
+  2  wrong usage; nothing was changed
+  3  the cluster cannot be reached, or does not permit what is needed
+
+Example:
+  machineconfig-guard certs --out certs/`,
+    );
+  for (const build of COMMANDS) root.addCommand(inheriting(root, build()));
+  return root;
+}
+
+/** addCommand(), unlike command(), hands nothing down: without this a subcommand's bad flag would end the process with 1. */
+function inheriting(parent: Command, command: Command): Command {
+  command.copyInheritedSettings(parent);
+  for (const child of command.commands) inheriting(command, child);
+  return command;
+}
+
+/** commander says "error: unknown option '--forse'\n(Did you mean --force?)\n"; one line is easier to find in a log. */
+function asSentence(message: string): string {
+  return oneLine(message.replace(/^error: /, ''));
+}
+
+function oneLine(text: string): string {
+  return text.trim().replace(/\s*\n\s*/g, ' ');
+}
+
+function details(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.stack ?? error.message;
+  return error.cause === undefined ? own : `${own}\ncaused by: ${details(error.cause)}`;
+}
+
+function isOn(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && value !== '0' && value !== 'false';
+}
