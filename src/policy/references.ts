@@ -15,7 +15,7 @@ export interface Unreadable {
 
 /** What was read of the cluster for one decision. */
 export interface References {
-  readonly referrers: readonly Referrer[];
+  readonly referrers: Iterable<Referrer>;
   /** Kinds whose objects could not be read. While there is one, nothing can be called unused. */
   readonly unreadable: readonly Unreadable[];
   /** All rendered configs. Read only while a hold is set. */
@@ -39,7 +39,7 @@ export interface Users {
 }
 
 /** Who names this config, by exact equality of the name; labels and owners tell nothing about use. */
-export function whoUses(config: ConfigName, referrers: readonly Referrer[]): Users {
+export function whoUses(config: ConfigName, referrers: Iterable<Referrer>): Users {
   const hard: Reference[] = [];
   const notes: Reference[] = [];
   const pool = poolOf(config);

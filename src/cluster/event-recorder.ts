@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import { type ClusterApi, reasonOf } from './api.ts';
+
+/** Something that happened to a MachineConfig, for `oc get events`. */
+export interface ConfigEvent {
+  readonly config: { readonly name: string; readonly uid: string };
+  /** What happened, in CamelCase. */
+  readonly reason: 'DeletionDenied' | 'DeletionOverridden';
+  /** For a person; cut at 1 kB, which is the API's limit. */
+  readonly note: string;
+}
+
+/** What an event recorder needs. */
+export interface EventRecorderOptions {
+  readonly api: ClusterApi;
+  readonly log: Logger;
+  /** The current time in milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Events about cluster-scoped objects live in this namespace (client-go, tools/events). */
+const NAMESPACE = 'default';
+const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
+/** Repeats within this time belong to one series (client-go, tools/events: 6 minutes). */
+const SERIES_MS = 6 * 60_000;
+/** A retry storm writes its series at most this often. */
+const UPDATE_MS = 5_000;
+/** Series that are remembered; beyond it the oldest is forgotten and would begin anew. */
+const SERIES_MAX = 1_000;
+const WRITE_MS = 5_000;
+const NOTE_MAX = 1_024;
+
+interface Series {
+  readonly name: string;
+  count: number;
+  lastAt: number;
+  writtenAt: number;
+  /** Writes follow each other, so that a series is not updated before its event exists. */
+  writing: Promise<unknown>;
+  later: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Writes Kubernetes Events (`events.k8s.io/v1`) and folds repeats into a series. A denial never waits for its event and
+ * never fails because of it; an event that cannot be written is lost, and the log says so.
+ */
+export class EventRecorder {
+  readonly #api: ClusterApi;
+  readonly #log: Logger;
+  readonly #now: () => number;
+  readonly #series = new Map<string, Series>();
+  readonly #instance = hostname();
+
+  constructor({ api, log, now = Date.now }: EventRecorderOptions) {
+    this.#api = api;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** Records the event in the background. */
+  record(event: ConfigEvent): void {
+    const key = `${event.reason}/${event.config.uid}/${event.config.name}`;
+    const now = this.#now();
+    const series = this.#series.get(key);
+    if (series === undefined || now - series.lastAt > SERIES_MS) {
+      this.#begin(key, event, now);
+      return;
+    }
+    series.count += 1;
+    series.lastAt = now;
+    if (series.later !== undefined) return;
+    const wait = Math.max(0, UPDATE_MS - (now - series.writtenAt));
+    series.later = setTimeout(() => {
+      this.#update(key, series);
+    }, wait);
+  }
+
+  /** Writes what is still to be written. */
+  async flush(): Promise<void> {
+    for (const [key, series] of this.#series) {
+      if (series.later === undefined) continue;
+      clearTimeout(series.later);
+      this.#update(key, series);
+    }
+    await Promise.all([...this.#series.values()].map(async ({ writing }) => await writing));
+  }
+
+  #begin(key: string, event: ConfigEvent, now: number): void {
+    const name = `machineconfig-guard.${randomUUID()}`;
+    const body = {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name, namespace: NAMESPACE },
+      eventTime: microTime(now),
+      type: 'Warning',
+      reason: event.reason,
+      action: 'Delete',
+      note: event.note.length <= NOTE_MAX ? event.note : `${event.note.slice(0, NOTE_MAX - 1)}…`,
+      reportingController: 'machineconfig-guard.io/guard',
+      reportingInstance: this.#instance.slice(0, 128),
+      regarding: {
+        apiVersion: 'machineconfiguration.openshift.io/v1',
+        kind: 'MachineConfig',
+        name: event.config.name,
+        uid: event.config.uid,
+      },
+    };
+    const writing = this.#write('POST', COLLECTION, body);
+    this.#series.delete(key);
+    this.#series.set(key, { name, count: 1, lastAt: now, writtenAt: now, writing, later: undefined });
+    for (const [oldest, { later }] of this.#series) {
+      if (this.#series.size <= SERIES_MAX) break;
+      clearTimeout(later);
+      this.#series.delete(oldest);
+    }
+  }
+
+  #update(key: string, series: Series): void {
+    series.later = undefined;
+    series.writtenAt = this.#now();
+    series.writing = series.writing.then(async () => {
+      const body = { series: { count: series.count, lastObservedTime: microTime(series.lastAt) } };
+      const written = await this.#write('PATCH', `${COLLECTION}/${series.name}`, body);
+      // The event was cleaned up meanwhile, or never came to be: the next repeat begins a new one.
+      if (!written && this.#series.get(key) === series) this.#series.delete(key);
+    });
+  }
+
+  async #write(method: 'POST' | 'PATCH', path: string, body: unknown): Promise<boolean> {
+    try {
+      await this.#api.json({
+        method,
+        path,
+        body,
+        ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
+        signal: AbortSignal.timeout(WRITE_MS),
+      });
+      return true;
+    } catch (error) {
+      this.#log.warn({ reason: reasonOf(error) }, 'an event could not be written');
+      return false;
+    }
+  }
+}
+
+/** Events have microseconds (`metav1.MicroTime`); a time with three digits is refused by older API servers. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}

@@ -1,0 +1,78 @@
+import type { ApiObject } from '../policy/referrer.ts';
+import { ApiError, type ApiResponse, ApiUnreachable, type ClusterApi, reasonOf } from './api.ts';
+import { BrokenList, ListStream } from './list-stream.ts';
+import { acceptList, type Source } from './source.ts';
+
+/** Which of a source's collections answered, and as of when. */
+export interface Listed {
+  readonly collection: string;
+  readonly resourceVersion: string;
+}
+
+/**
+ * Reads all objects of a source in one consistent list: no resourceVersion, so that the answer holds every write
+ * acknowledged before the request; no limit, because the API server answers an un-paged consistent list from its watch
+ * cache and a paged one from etcd.
+ *
+ * @returns undefined where the cluster does not serve this kind and may do without it
+ * @throws ApiError, ApiUnreachable, BrokenList, UnreadableObject, or the signal's reason
+ */
+export async function listSource(
+  api: ClusterApi,
+  source: Source,
+  onObject: (object: ApiObject) => void,
+  signal: AbortSignal,
+): Promise<Listed | undefined> {
+  for (const [index, collection] of source.collections.entries()) {
+    try {
+      const resourceVersion = await listCollection(api, collection, source.metadataOnly, onObject, signal);
+      return { collection, resourceVersion };
+    } catch (error) {
+      const last = index === source.collections.length - 1;
+      if (!isNotServed(error) || (last && !source.optional)) throw error;
+    }
+  }
+  return undefined;
+}
+
+/** One un-paged list of one collection, item by item. Returns its resourceVersion. Throws as {@link listSource}. */
+export async function listCollection(
+  api: ClusterApi,
+  collection: string,
+  metadataOnly: boolean,
+  onObject: (object: ApiObject) => void,
+  signal: AbortSignal,
+): Promise<string> {
+  const response = await api.request({ path: collection, accept: acceptList(metadataOnly), signal });
+  const stream = new ListStream((item) => {
+    onObject(item as ApiObject);
+  });
+  await pour(response, stream, signal);
+  return stream.end().resourceVersion;
+}
+
+/** Does this mean that the cluster has no such kind? Anything else never reads as "not in use". */
+export function isNotServed(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
+/** May the same request succeed a moment later? Refusals on principle (401, 403, 406 …) do not. */
+export function mayPass(error: unknown): boolean {
+  return (
+    error instanceof ApiUnreachable ||
+    error instanceof BrokenList ||
+    (error instanceof ApiError && (error.status === 429 || error.status >= 500))
+  );
+}
+
+async function pour({ body }: ApiResponse, stream: ListStream, signal: AbortSignal): Promise<void> {
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) stream.write(chunk);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof Error && 'code' in error) {
+      throw new ApiUnreachable(`the answer broke off: ${reasonOf(error)}`);
+    }
+    throw error;
+  }
+}

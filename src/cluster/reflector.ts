@@ -1,0 +1,261 @@
+import type { Logger } from 'pino';
+import type { ApiObject, Referrer } from '../policy/referrer.ts';
+import { ApiError, ApiUnreachable, type ClusterApi, reasonOf } from './api.ts';
+import { Lines } from './lines.ts';
+import { isNotServed, listSource, type Listed } from './list.ts';
+import { acceptList, acceptObject, type Source } from './source.ts';
+import { Backoff, pause } from './wait.ts';
+
+/** Waiting times of a reflector, in milliseconds. Tests shorten them. */
+export interface ReflectorTiming {
+  /** First and longest pause after a failure. */
+  readonly backoffMs: readonly [first: number, max: number];
+  /** How often to look for a kind that the cluster does not serve. */
+  readonly absentMs: number;
+  /** How often to check that the watch has not been left behind by a roll-back. */
+  readonly probeMs: number;
+  /** A watch that says nothing for this long is dead. */
+  readonly silenceMs: number;
+  /** A list or a probe that takes longer than this has failed. */
+  readonly requestMs: number;
+}
+
+/** The timing in a cluster. */
+export const REFLECTOR_TIMING: ReflectorTiming = {
+  backoffMs: [250, 30_000],
+  absentMs: 5_000,
+  probeMs: 30_000,
+  // The API server sends a bookmark about once a minute, however quiet the kind is (kubernetes, apiserver/pkg/storage/cacher).
+  silenceMs: 90_000,
+  requestMs: 60_000,
+};
+
+/** What a reflector needs. */
+export interface ReflectorOptions {
+  readonly api: ClusterApi;
+  readonly source: Source;
+  readonly log: Logger;
+  readonly timing?: ReflectorTiming;
+  readonly random?: () => number;
+}
+
+/** A whole pool or build in one watch event; nodes come as metadata and are far smaller. */
+const EVENT_MAX = 8 * 1024 * 1024;
+
+/** How long the API server keeps one watch open, in seconds: spread, so that replicas do not come back together (client-go does the same). */
+const WATCH_SECONDS: readonly [number, number] = [300, 600];
+
+/** The watch cannot be continued from where it was: begin again with a list. */
+class Expired extends Error {
+  override readonly name = 'Expired';
+}
+
+/**
+ * Keeps the references of one kind up to date by list and watch. What it knows may be late: it is good for finding a
+ * referrer quickly, and never proof that there is none.
+ *
+ * It survives what the client library's informer does not: refused and reset connections, 429 and 5xx, expired versions,
+ * error events, silence, a kind that appears or goes, a store that was restored from an older backup, a replaced token.
+ */
+export class Reflector {
+  readonly source: Source;
+  readonly #api: ClusterApi;
+  readonly #log: Logger;
+  readonly #timing: ReflectorTiming;
+  readonly #random: () => number;
+  readonly #backoff: Backoff;
+  #objects = new Map<string, Referrer>();
+  #listed = false;
+  #position: Listed | undefined;
+  #complaint = '';
+
+  constructor({ api, source, log, timing = REFLECTOR_TIMING, random = Math.random }: ReflectorOptions) {
+    this.source = source;
+    this.#api = api;
+    this.#log = log.child({ resource: source.resource });
+    this.#timing = timing;
+    this.#random = random;
+    this.#backoff = new Backoff(...timing.backoffMs, random);
+  }
+
+  /** Has there been one complete answer since the start: all objects, or that the cluster does not serve the kind? */
+  get synced(): boolean {
+    return this.#listed;
+  }
+
+  /** The objects as last heard. */
+  referrers(): Iterable<Referrer> {
+    return this.#objects.values();
+  }
+
+  /** Lists and watches until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#follow(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof Expired) {
+          this.#position = undefined;
+          this.#log.info(`listing again: ${error.message}`);
+        } else {
+          this.#complain(error);
+        }
+        await this.#rest(this.#backoff.next(), signal);
+      }
+    }
+  }
+
+  /** One list where there is no position yet, then watches from there until something goes wrong. */
+  async #follow(signal: AbortSignal): Promise<void> {
+    if (this.#position === undefined) {
+      this.#position = await this.#list(signal);
+      this.#listed = true;
+      this.#recovered();
+      if (this.#position === undefined) {
+        await this.#rest(this.#timing.absentMs, signal);
+        return;
+      }
+    } else {
+      // A connection broke, or the watch ended. Before going on from where it was: is that position still behind us?
+      await this.#probe(this.#position, signal);
+    }
+    const begunAt = performance.now();
+    await this.#watch(this.#position, signal);
+    // A server that ends each watch at once must not be asked again at once.
+    if (performance.now() - begunAt < 1_000) await this.#rest(this.#backoff.next(), signal);
+  }
+
+  async #list(signal: AbortSignal): Promise<Listed | undefined> {
+    const objects = new Map<string, Referrer>();
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(this.#timing.requestMs)]);
+    const listed = await listSource(
+      this.#api,
+      this.source,
+      (object) => {
+        const referrer = this.source.referrer(object);
+        objects.set(referrer.name, referrer);
+      },
+      limited,
+    );
+    this.#objects = objects;
+    return listed;
+  }
+
+  async #watch(position: Listed, signal: AbortSignal): Promise<void> {
+    const ended = new AbortController();
+    const either = AbortSignal.any([signal, ended.signal]);
+    const silence = setTimeout(() => {
+      ended.abort(new ApiUnreachable(`the watch has been silent for ${this.#timing.silenceMs / 1000} s`));
+    }, this.#timing.silenceMs);
+    const probing = this.#probeRegularly(position, either).catch((error: unknown) => {
+      ended.abort(error);
+    });
+    try {
+      const [min, max] = WATCH_SECONDS;
+      const seconds = Math.round(min + (max - min) * this.#random());
+      const { body } = await this.#api.request({
+        path: `${position.collection}?watch=1&allowWatchBookmarks=true&timeoutSeconds=${seconds}&resourceVersion=${encodeURIComponent(position.resourceVersion)}`,
+        accept: acceptObject(this.source.metadataOnly),
+        signal: either,
+      });
+      this.#recovered();
+      const lines = new Lines(EVENT_MAX);
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        silence.refresh();
+        for (const line of lines.push(chunk)) this.#apply(line);
+      }
+    } catch (error) {
+      if (either.aborted) throw either.reason;
+      if (isNotServed(error)) throw new Expired('the kind is no longer served');
+      if (error instanceof ApiError && error.status === 410) throw new Expired('the version to watch from is gone');
+      throw error;
+    } finally {
+      clearTimeout(silence);
+      ended.abort();
+      await probing;
+    }
+  }
+
+  #apply(line: string): void {
+    let event: { type?: unknown; object?: (ApiObject & { code?: unknown; message?: unknown }) | null };
+    try {
+      event = JSON.parse(line) as typeof event;
+    } catch {
+      throw new Expired('a watch event is not JSON');
+    }
+    const { type, object } = event;
+    if (type === 'ERROR') {
+      // 410 is the usual one; after any other the events that follow may have gaps too.
+      throw new Expired(`the watch reported an error (${String(object?.code)})`);
+    }
+    const version = (object?.metadata as { resourceVersion?: unknown } | null | undefined)?.resourceVersion;
+    if (object === undefined || object === null || typeof version !== 'string') {
+      throw new Expired('a watch event has no object');
+    }
+    if (type === 'ADDED' || type === 'MODIFIED') {
+      const referrer = this.source.referrer(object);
+      this.#objects.set(referrer.name, referrer);
+    } else if (type === 'DELETED') {
+      this.#objects.delete(String(object.metadata?.name));
+    } else if (type !== 'BOOKMARK') {
+      throw new Expired(`a watch event has the unknown type ${String(type)}`);
+    }
+    if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion: version };
+    this.#backoff.reset();
+  }
+
+  async #probeRegularly(position: Listed, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#rest(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
+      if (!signal.aborted) await this.#probe(this.#position ?? position, signal);
+    }
+  }
+
+  /**
+   * After etcd was restored from a backup, versions go back, and a watch from a version of the future is accepted and
+   * stays silent. A list of one object tells today's version; numbers compare because etcd counts upwards.
+   */
+  async #probe(position: Listed, signal: AbortSignal): Promise<void> {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(this.#timing.requestMs)]);
+    let list: { metadata?: { resourceVersion?: unknown } };
+    try {
+      list = (await this.#api.json({
+        path: `${position.collection}?limit=1`,
+        accept: acceptList(true),
+        signal: limited,
+      })) as typeof list;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isNotServed(error)) throw new Expired('the kind is no longer served');
+      throw error;
+    }
+    const now = list.metadata?.resourceVersion;
+    if (typeof now === 'string' && isBefore(now, position.resourceVersion)) {
+      throw new Expired(`versions went back from ${position.resourceVersion} to ${now}`);
+    }
+  }
+
+  async #rest(ms: number, signal: AbortSignal): Promise<void> {
+    await pause(ms, signal).catch(() => {});
+  }
+
+  /** Says what is wrong, once for as long as it stays the same. */
+  #complain(error: unknown): void {
+    const complaint = reasonOf(error);
+    if (complaint === this.#complaint) return;
+    this.#complaint = complaint;
+    this.#log.warn({ reason: complaint }, `cannot follow ${this.source.resource}: ${complaint}`);
+  }
+
+  #recovered(): void {
+    if (this.#complaint === '') return;
+    this.#complaint = '';
+    this.#log.info(`following ${this.source.resource} again`);
+  }
+}
+
+/** Is version `a` older than `b`? Where they are no numbers, nobody can tell, and the answer is no. */
+function isBefore(a: string, b: string): boolean {
+  return /^\d+$/.test(a) && /^\d+$/.test(b) && BigInt(a) < BigInt(b);
+}
