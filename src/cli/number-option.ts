@@ -1,0 +1,17 @@
+import { InvalidArgumentError } from 'commander';
+import { parseDuration } from '../webhook/deadline.ts';
+
+/** A TCP port; 0 lets the system pick a free one. */
+export function port(value: string): number {
+  const number = Number(value);
+  if (!/^\d{1,5}$/.test(value) || number > 65_535)
+    throw new InvalidArgumentError('A port is a number from 0 to 65535.');
+  return number;
+}
+
+/** A duration such as `5s`, `500ms` or `1m30s`, in milliseconds. */
+export function duration(value: string): number {
+  const ms = parseDuration(value);
+  if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
+  return ms;
+}

@@ -1,0 +1,141 @@
+import { isIP } from 'node:net';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { clusterApi, type ClusterFlags, withClusterFlags } from './cluster-options.ts';
+import { CliError, EXIT } from './exit.ts';
+import { jsonLog, LOG_LEVELS } from './log.ts';
+import { duration, port } from './number-option.ts';
+import { untilStopped } from './signals.ts';
+
+interface ServeFlags extends ClusterFlags {
+  readonly tlsCertFile?: string;
+  readonly tlsPrivateKeyFile?: string;
+  readonly tlsMinVersion: 'VersionTLS12' | 'VersionTLS13';
+  readonly bindAddress?: string;
+  readonly securePort: number;
+  readonly healthPort: number;
+  readonly shutdownDelayDuration: number;
+  readonly logLevel: string;
+}
+
+/** Names as Kubernetes' own components spell them, and what Node calls them. */
+const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
+
+/** `serve`: the guard as it runs in a cluster. */
+export function serveCommand(): Command {
+  const command = new Command('serve')
+    .description('Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.')
+    .addOption(
+      new Option('--tls-cert-file <file>', 'serving certificate, PEM; read again when it changes').env(
+        'MCG_TLS_CERT_FILE',
+      ),
+    )
+    .addOption(new Option('--tls-private-key-file <file>', 'its private key, PEM').env('MCG_TLS_PRIVATE_KEY_FILE'))
+    .addOption(
+      new Option('--tls-min-version <version>', 'oldest TLS version that is spoken')
+        .choices(Object.keys(TLS_VERSIONS))
+        .default('VersionTLS12')
+        .env('MCG_TLS_MIN_VERSION'),
+    )
+    .addOption(
+      new Option('--bind-address <ip>', 'address to listen on (default: all, IPv4 and IPv6)')
+        .env('MCG_BIND_ADDRESS')
+        .argParser(ip),
+    )
+    .addOption(
+      new Option('--secure-port <port>', 'port of the webhook, HTTPS; 0 picks a free one')
+        .default(9443)
+        .env('MCG_SECURE_PORT')
+        .argParser(port),
+    )
+    .addOption(
+      new Option('--health-port <port>', 'port of /healthz and /readyz, HTTP')
+        .default(8081)
+        .env('MCG_HEALTH_PORT')
+        .argParser(port),
+    )
+    .addOption(
+      new Option('--shutdown-delay-duration <duration>', 'how long to go on serving, unready, after SIGTERM')
+        .default(5_000, '5s')
+        .env('MCG_SHUTDOWN_DELAY_DURATION')
+        .argParser(duration),
+    )
+    .addOption(
+      new Option('--log-level <level>', 'least important lines to log')
+        .choices(LOG_LEVELS)
+        .default('info')
+        .env('MCG_LOG_LEVEL'),
+    )
+    .addHelpText(
+      'after',
+      `
+Example:
+  machineconfig-guard serve --kubeconfig ~/.kube/config --tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key
+
+Prints one JSON line {"msg":"ready",...} with the ports once it serves and has read the cluster.
+SIGTERM: unready at once, finishes the calls under way, exits 0.`,
+    )
+    .action(serve);
+  return withClusterFlags(command);
+}
+
+async function serve(flags: ServeFlags): Promise<void> {
+  const { tlsCertFile, tlsPrivateKeyFile } = flags;
+  if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) {
+    throw new CliError(
+      'serve needs --tls-cert-file and --tls-private-key-file; `machineconfig-guard certs` makes both.',
+      EXIT.usage,
+    );
+  }
+  const log = jsonLog(flags.logLevel);
+  const api = await clusterApi(flags, 'machineconfig-guard');
+  const [{ startGuard }, { certificateFiles }] = await Promise.all([
+    import('../webhook/guard.ts'),
+    import('../webhook/certificate-files.ts'),
+  ]);
+  const stopping = new AbortController();
+  const stopped = untilStopped();
+  const certificate = await certificateFiles({
+    certFile: tlsCertFile,
+    keyFile: tlsPrivateKeyFile,
+    log,
+    signal: stopping.signal,
+  });
+  const guard = await startGuard({
+    api,
+    certificate,
+    log,
+    bindAddress: flags.bindAddress,
+    securePort: flags.securePort,
+    healthPort: flags.healthPort,
+    minVersion: TLS_VERSIONS[flags.tlsMinVersion],
+    shutdownDelayMs: flags.shutdownDelayDuration,
+  }).catch((error: unknown) => {
+    throw listenError(error, flags);
+  });
+  void guard.whenReady(stopping.signal).then(
+    () => {
+      log.info({ securePort: guard.securePort, healthPort: guard.healthPort }, 'ready');
+    },
+    () => {},
+  );
+  const signal = await stopped;
+  log.info({ signal }, 'stopping');
+  stopping.abort();
+  await guard.stop();
+  log.info('stopped');
+}
+
+function listenError(error: unknown, flags: ServeFlags): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code !== 'string') return error;
+  const where = flags.bindAddress ?? 'all addresses';
+  return new CliError(
+    `cannot listen on ports ${flags.securePort} and ${flags.healthPort} of ${where}: ${code}.`,
+    EXIT.usage,
+  );
+}
+
+function ip(value: string): string {
+  if (isIP(value) === 0) throw new InvalidArgumentError('It must be an IPv4 or IPv6 address.');
+  return value;
+}

@@ -1,0 +1,150 @@
+import type { SecureVersion } from 'node:tls';
+import type { Logger } from 'pino';
+import type { ClusterApi } from '../cluster/api.ts';
+import { EventRecorder } from '../cluster/event-recorder.ts';
+import { LiveReader } from '../cluster/live-reader.ts';
+import { ReferenceIndex } from '../cluster/reference-index.ts';
+import { Reflector, type ReflectorTiming } from '../cluster/reflector.ts';
+import { SOURCES } from '../cluster/source.ts';
+import { orAborted, pause } from '../cluster/wait.ts';
+import { DEFAULT_POLICY, type Policy } from '../policy/policy.ts';
+import type { Review } from '../policy/review.ts';
+import { admissionApp } from './admission-app.ts';
+import { type Decision, logDecision } from './decision.ts';
+import { HealthServer } from './health-server.ts';
+import { Judge } from './judge.ts';
+import type { ServingCertificate } from './serving-certificate.ts';
+import { TlsServer } from './tls-server.ts';
+
+/** What a guard needs. */
+export interface GuardOptions {
+  readonly api: ClusterApi;
+  readonly certificate: ServingCertificate;
+  readonly log: Logger;
+  /** Address to listen on; undefined means every address, IPv4 and IPv6. */
+  readonly bindAddress?: string | undefined;
+  /** Ports; 0 picks a free one. */
+  readonly securePort: number;
+  readonly healthPort: number;
+  readonly minVersion?: SecureVersion;
+  /** How long to go on serving after becoming unready, so that endpoints can be updated; milliseconds. */
+  readonly shutdownDelayMs: number;
+  readonly policy?: () => Policy;
+  readonly onDecision?: (decision: Decision) => void;
+  readonly reflectorTiming?: ReflectorTiming;
+}
+
+/** How long the last events may take on the way out. */
+const FLUSH_MS = 2_000;
+const READY_POLL_MS = 20;
+
+/** A guard that serves: the one behind `serve`, `dev` and `demo`. */
+export class Guard {
+  readonly #options: GuardOptions;
+  readonly #index: ReferenceIndex;
+  readonly #events: EventRecorder;
+  readonly #webhook: TlsServer;
+  readonly #health: HealthServer;
+  readonly #stopping = new AbortController();
+  #securePort: number | undefined;
+  #healthPort: number | undefined;
+  #following: Promise<void> = Promise.resolve();
+  #draining = false;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: GuardOptions) {
+    const { api, log, certificate, minVersion = 'TLSv1.2', policy = () => DEFAULT_POLICY, reflectorTiming } = options;
+    this.#options = options;
+    const timing = reflectorTiming === undefined ? {} : { timing: reflectorTiming };
+    this.#index = new ReferenceIndex(SOURCES.map((source) => new Reflector({ api, source, log, ...timing })));
+    this.#events = new EventRecorder({ api, log });
+    const live = new LiveReader({ api, needsRenderedConfigs: () => policy().holdSupersededMs > 0 });
+    const judge = new Judge({ api, index: this.#index, live, policy, log });
+    const app = admissionApp({
+      judge,
+      log,
+      draining: () => this.#draining,
+      onDecision: (decision, review) => {
+        this.#record(decision, review);
+      },
+    });
+    this.#webhook = new TlsServer({ app, certificate, minVersion, log });
+    this.#health = new HealthServer(() => this.#notReady());
+  }
+
+  /** The port of the webhook. */
+  get securePort(): number {
+    if (this.#securePort === undefined) throw new Error('the guard has not been started');
+    return this.#securePort;
+  }
+
+  /** The port of the probes. */
+  get healthPort(): number {
+    if (this.#healthPort === undefined) throw new Error('the guard has not been started');
+    return this.#healthPort;
+  }
+
+  /** Listens and begins to follow the cluster. Throws the system's error where a port cannot be used. */
+  async start(): Promise<void> {
+    const { bindAddress, healthPort, securePort, log } = this.#options;
+    this.#healthPort = await this.#health.listen(healthPort, bindAddress);
+    try {
+      this.#securePort = await this.#webhook.listen(securePort, bindAddress);
+    } catch (error) {
+      await this.#health.close();
+      throw error;
+    }
+    log.info({ securePort: this.#securePort, healthPort: this.#healthPort }, 'listening');
+    this.#following = this.#index.run(this.#stopping.signal);
+  }
+
+  /** Waits until the cluster has been read once. Rejects with the signal's reason. */
+  async whenReady(signal: AbortSignal): Promise<void> {
+    while (this.#notReady() !== undefined) await pause(READY_POLL_MS, signal);
+  }
+
+  /** Becomes unready, serves on for the delay, finishes the calls under way and ends. A second call waits for the first. */
+  async stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    await this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    this.#draining = true;
+    await pause(this.#options.shutdownDelayMs, new AbortController().signal);
+    await this.#webhook.close();
+    await orAborted(this.#events.flush(), AbortSignal.timeout(FLUSH_MS)).catch(() => {});
+    this.#stopping.abort();
+    await this.#following;
+    await this.#health.close();
+    this.#options.api.close();
+  }
+
+  #notReady(): string | undefined {
+    if (this.#draining) return 'stopping';
+    if (this.#securePort === undefined) return 'not listening yet';
+    return this.#index.synced ? undefined : `not read yet: ${this.#index.unsynced.join(', ')}`;
+  }
+
+  #record(decision: Decision, review: Review): void {
+    const { log, onDecision } = this.#options;
+    const { verdict, user } = decision;
+    logDecision(log, decision);
+    onDecision?.(decision);
+    if (review.config === undefined || review.dryRun) return;
+    const config = { name: review.config.name, uid: review.config.uid };
+    if (verdict.outcome === 'denied') {
+      this.#events.record({ config, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });
+    } else if (verdict.outcome === 'overridden') {
+      const note = `${user}: ${verdict.message}: ${verdict.overrideReason ?? ''}`;
+      this.#events.record({ config, reason: 'DeletionOverridden', note });
+    }
+  }
+}
+
+/** Starts a guard. Throws where a port cannot be used. */
+export async function startGuard(options: GuardOptions): Promise<Guard> {
+  const guard = new Guard(options);
+  await guard.start();
+  return guard;
+}

@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { configName } from '../../src/policy/config-name.ts';
+import { decide } from '../../src/policy/decide.ts';
+import { ALLOW_DELETION, type Policy } from '../../src/policy/policy.ts';
+import { type ApiObject, buildReferrer, nodeReferrer, poolReferrer } from '../../src/policy/referrer.ts';
+import type { Review } from '../../src/policy/review.ts';
+import { build, NAMES, node, pool, rendered } from './arbitrary.ts';
+
+interface World {
+  readonly nodes: readonly ApiObject[];
+  readonly pools: readonly ApiObject[];
+  readonly builds: readonly ApiObject[];
+}
+
+type Loose = { readonly [key: string]: Loose | undefined } & { readonly name?: string };
+
+/** The rule of the design, written again without any of our code: is there a reason to keep this config? */
+function naivelyInUse(config: string, { nodes, pools, builds }: World): boolean {
+  const group = 'machineconfiguration.openshift.io';
+  return (
+    nodes.some((object) => {
+      const annotations = object.metadata?.annotations ?? {};
+      return annotations[`${group}/currentConfig`] === config || annotations[`${group}/desiredConfig`] === config;
+    }) ||
+    pools.some((object) => {
+      const { spec, status, metadata } = object as unknown as Loose;
+      if (metadata?.['deletionTimestamp'] !== undefined) return false;
+      return spec?.['configuration']?.name === config || status?.['configuration']?.name === config;
+    }) ||
+    builds.some((object) => {
+      const { spec, status } = object as unknown as Loose;
+      const conditions = (status?.['conditions'] ?? []) as unknown as { type: string; status: string }[];
+      const ended = conditions.some(
+        ({ type, status: value }) => value === 'True' && ['Succeeded', 'Failed', 'Interrupted'].includes(type),
+      );
+      return !ended && (spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config);
+    })
+  );
+}
+
+function naivelyHeld(
+  config: string,
+  all: readonly { name: string; createdAt: Date }[],
+  holdMs: number,
+  now: Date,
+): boolean {
+  const own = all.find(({ name }) => name === config);
+  if (own === undefined) return false;
+  const samePool = (name: string): boolean => name.slice(0, -33) === config.slice(0, -33);
+  const younger = all.filter(({ name, createdAt }) => samePool(name) && createdAt > own.createdAt);
+  if (younger.length === 0) return false;
+  const supersededAt = Math.min(...younger.map(({ createdAt }) => createdAt.getTime()));
+  return supersededAt + holdMs > now.getTime();
+}
+
+const world = fc.record({
+  nodes: fc.array(node, { maxLength: 6 }),
+  pools: fc.array(pool, { maxLength: 3 }),
+  builds: fc.array(build, { maxLength: 3 }),
+});
+const reason = fc.option(fc.constantFrom('', ' ', 'broken on purpose', '\n\t', 'ticket 7'), { nil: undefined });
+
+test('decide() gives the outcome of the rule recomputed from scratch, for every cluster, mode, hold and fault', () => {
+  fc.assert(
+    fc.property(
+      world,
+      fc.constantFrom(...NAMES),
+      reason,
+      fc.constantFrom('Enforce', 'Warn', 'Audit', 'Disabled'),
+      fc.constantFrom(0, 0, 30 * 60_000),
+      fc.uniqueArray(rendered, { selector: ({ name }) => name, maxLength: 4 }),
+      fc.boolean(),
+      fc.integer({ min: 0, max: 200 }),
+      (cluster, name, override, mode, holdSupersededMs, all, broken, minutes) => {
+        const now = new Date(Date.UTC(2026, 0, 1, 0, minutes));
+        const policy: Policy = { mode, holdSupersededMs };
+        const review: Review = {
+          uid: 'u',
+          dryRun: false,
+          user: 'someone',
+          config: {
+            name: configName(name),
+            uid: 'c',
+            annotations: new Map(override === undefined ? [] : [[ALLOW_DELETION, override]]),
+          },
+        };
+        const verdict = decide(
+          review,
+          {
+            referrers: [
+              ...cluster.nodes.map(nodeReferrer),
+              ...cluster.pools.map(poolReferrer),
+              ...cluster.builds.map(buildReferrer),
+            ],
+            unreadable: broken ? [{ what: 'nodes', reason: 'ECONNREFUSED' }] : [],
+            ...(holdSupersededMs > 0
+              ? { renderedConfigs: all.map((one) => ({ ...one, name: configName(one.name) })) }
+              : {}),
+          },
+          policy,
+          now,
+        );
+
+        let expected: string;
+        if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';
+        else if ((override ?? '').trim() !== '') expected = 'overridden MCG_OVERRIDDEN';
+        else if (mode === 'Disabled') expected = 'allowed MCG_DISABLED';
+        else {
+          const refusal = naivelyInUse(name, cluster)
+            ? 'MCG_IN_USE'
+            : broken
+              ? 'MCG_UNVERIFIED'
+              : holdSupersededMs > 0 && naivelyHeld(name, all, holdSupersededMs, now)
+                ? 'MCG_HELD'
+                : undefined;
+          if (refusal === undefined) expected = 'allowed MCG_NOT_IN_USE';
+          else if (mode === 'Enforce') expected = `denied ${refusal}`;
+          else expected = `would-deny MCG_WOULD_DENY ${refusal}`;
+        }
+        const got = [verdict.outcome, verdict.code, verdict.cause].filter((part) => part !== undefined).join(' ');
+        expect(got).toBe(expected);
+        // Whatever the outcome: refused exactly if denied, one line, and warnings that the API server passes on whole.
+        expect(verdict.refusal !== undefined).toBe(verdict.outcome === 'denied');
+        expect(verdict.message).not.toMatch(/[\r\n]/);
+        for (const warning of verdict.warnings) expect(Array.from(warning).length).toBeLessThanOrEqual(120);
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+});

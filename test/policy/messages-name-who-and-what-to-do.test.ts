@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest';
+import { configName } from '../../src/policy/config-name.ts';
+import { decide } from '../../src/policy/decide.ts';
+import { ALLOW_DELETION, DEFAULT_POLICY, type Policy } from '../../src/policy/policy.ts';
+import type { References } from '../../src/policy/references.ts';
+import type { Referrer, ReferrerKind, Strength } from '../../src/policy/referrer.ts';
+import type { Review } from '../../src/policy/review.ts';
+import type { Verdict } from '../../src/policy/verdict.ts';
+
+const NAME = configName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const NOW = new Date('2026-11-20T12:00:00Z');
+
+function review(annotations: Record<string, string> = {}): Review {
+  const config = { name: NAME, uid: 'c', annotations: new Map(Object.entries(annotations)) };
+  return { uid: 'u', dryRun: false, user: 'kube:admin', config };
+}
+
+function uses(kind: ReferrerKind, name: string, fields: readonly string[], strength: Strength = 'hard'): Referrer {
+  return { kind, name, uses: fields.map((field) => ({ field, config: NAME, strength })) };
+}
+
+function judged(
+  referrers: readonly Referrer[],
+  more: Partial<References> = {},
+  policy: Policy = DEFAULT_POLICY,
+): Verdict {
+  return decide(review(), { referrers, unreadable: [], ...more }, policy, NOW);
+}
+
+test('in use: at most three names a kind, then a count', () => {
+  const nodes = ['worker-0', 'worker-1', 'worker-2', 'worker-3', 'worker-4'].map((name) =>
+    uses('Node', name, ['currentConfig']),
+  );
+  const { message } = judged([...nodes, uses('MachineConfigPool', 'worker', ['spec'])]);
+  expect(message).toBe(
+    `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, worker-2 currentConfig and 2 more) and pool worker (spec). ` +
+      'Deleting it would leave them Degraded. Delete it once they have moved on to another config. ' +
+      'See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_in_use',
+  );
+});
+
+test('in use by one node through both annotations: one node, both fields', () => {
+  expect(judged([uses('Node', 'worker-0', ['currentConfig', 'desiredConfig'])]).message).toContain(
+    'is in use by node worker-0 (currentConfig, desiredConfig). ',
+  );
+});
+
+test('in use by a build only: nothing would be Degraded', () => {
+  const { message } = judged([uses('MachineOSBuild', 'worker-1234', ['machineConfig'])]);
+  expect(message).toContain('is in use by build worker-1234 (machineConfig). Deleting it would make the build fail.');
+  expect(message).not.toContain('Degraded');
+});
+
+test('in use while its pool is being deleted: says how nodes leave the pool', () => {
+  const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', uses: [], terminating: true };
+  expect(judged([pool, uses('Node', 'worker-0', ['currentConfig'])]).message).toContain(
+    'Its pool is being deleted: remove the pool label from these nodes',
+  );
+});
+
+test('an override without a reason is pointed out', () => {
+  const verdict = decide(
+    review({ [ALLOW_DELETION]: ' ' }),
+    { referrers: [uses('Node', 'worker-0', ['currentConfig'])], unreadable: [] },
+    DEFAULT_POLICY,
+    NOW,
+  );
+  expect(verdict).toMatchObject({ outcome: 'denied', code: 'MCG_IN_USE' });
+  expect(verdict.message).toContain('Its allow-deletion annotation has no reason and does not count.');
+});
+
+test('an override: the reason in warning and audit, cut and in one line', () => {
+  const reason = `first\nsecond\u202e${'x'.repeat(500)}`;
+  const verdict = decide(review({ [ALLOW_DELETION]: reason }), { referrers: [], unreadable: [] }, DEFAULT_POLICY, NOW);
+  expect(verdict).toMatchObject({ outcome: 'overridden', code: 'MCG_OVERRIDDEN' });
+  expect(verdict.warnings[0]).toMatch(/^MCG_OVERRIDDEN: deletion allowed by annotation: first second x+…$/);
+});
+
+test('could not verify: says what could not be read and why, and never "in use by"', () => {
+  const unreadable = [
+    { what: 'nodes', reason: 'the API server answered 500' },
+    { what: 'machineconfigpools', reason: 'no complete answer in time' },
+  ];
+  const verdict = judged([], { unreadable });
+  expect(verdict.refusal).toEqual({ code: 503, reason: 'ServiceUnavailable' });
+  expect(verdict.message).toContain(
+    `MCG_UNVERIFIED: could not verify whether ${NAME} is in use (nodes: the API server answered 500 and machineconfigpools: no complete answer in time). Nothing was deleted.`,
+  );
+  expect(verdict.message).not.toContain('in use by');
+});
+
+test('held: says since when and until when', () => {
+  const renderedConfigs = [
+    { name: NAME, createdAt: new Date('2026-11-20T10:00:00Z') },
+    {
+      name: configName('rendered-worker-b4983d88dabdc54ecf977ee120fd3796'),
+      createdAt: new Date('2026-11-20T11:45:00Z'),
+    },
+  ];
+  const verdict = judged([], { renderedConfigs }, { mode: 'Enforce', holdSupersededMs: 30 * 60_000 });
+  expect(verdict).toMatchObject({ code: 'MCG_HELD', refusal: { code: 403, reason: 'Forbidden' } });
+  expect(verdict.message).toContain(
+    'superseded at 2026-11-20T11:45:00.000Z and is held until 2026-11-20T12:15:00.000Z',
+  );
+});
+
+test('a hold without the list of configs is "could not verify", not "free"', () => {
+  expect(judged([], {}, { mode: 'Enforce', holdSupersededMs: 1 })).toMatchObject({ code: 'MCG_UNVERIFIED' });
+});
+
+test('allowed with notes: the warnings name who still mentions it and how many nodes are silent', () => {
+  const verdict = judged([
+    uses('MachineOSBuild', 'worker-1', ['machineConfig'], 'note'),
+    { kind: 'Node', name: 'fresh', uses: [], unreported: true },
+  ]);
+  expect(verdict).toMatchObject({ outcome: 'allowed', code: 'MCG_NOT_IN_USE' });
+  expect(verdict.warnings).toEqual([
+    `still mentioned, though not needed, by build worker-1 (machineConfig): ${NAME}`,
+    '1 node has not reported a configuration yet',
+  ]);
+});
+
+test('mode Warn warns the client, mode Audit does not; both keep the refusal as the cause', () => {
+  const referrers = [uses('Node', 'worker-0', ['currentConfig'])];
+  const warn = judged(referrers, {}, { mode: 'Warn', holdSupersededMs: 0 });
+  const audit = judged(referrers, {}, { mode: 'Audit', holdSupersededMs: 0 });
+  expect(warn).toMatchObject({ outcome: 'would-deny', code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' });
+  expect(warn.warnings).toEqual([`MCG_WOULD_DENY (MCG_IN_USE): mode Enforce would refuse to delete ${NAME}`]);
+  expect(audit).toMatchObject({ outcome: 'would-deny', cause: 'MCG_IN_USE', warnings: [] });
+});
