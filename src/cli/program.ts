@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { certsCommand } from './certs.ts';
+import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
+import { serveCommand } from './serve.ts';
 
 /** The name users type, and the first word of every line the program writes to stderr. */
 const PROGRAM_NAME = 'machineconfig-guard';
@@ -10,7 +12,7 @@ const PROGRAM_NAME = 'machineconfig-guard';
  * Every command, in the order of `--help`. A builder runs for each start of the program, so it only declares flags; whatever is
  * slow to load (@kubernetes/client-node 450 ms, node-forge 46 ms: node.md §6) is imported inside the action.
  */
-const COMMANDS: readonly (() => Command)[] = [certsCommand];
+const COMMANDS: readonly (() => Command)[] = [serveCommand, devCommand, certsCommand];
 
 /** Where a run of the program writes, and the environment it sees. Tests pass their own. */
 export interface Terminal {

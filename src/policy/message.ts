@@ -18,25 +18,28 @@ const NOUNS: Readonly<Record<ReferrerKind, string>> = {
 
 /** The refusal of a config that something uses: who uses it, what would happen, what to do. */
 export function inUseMessage(name: ConfigName, users: Users, overrideWithoutReason: boolean): string {
-  const kinds = new Set(users.hard.map((reference) => reference.kind));
-  const advice = kinds.has('Node') ? nodeAdvice(users) : kinds.has('MachineConfigPool') ? POOL_ADVICE : BUILD_ADVICE;
   return answer('MCG_IN_USE', [
     `${shown(name)} is in use by ${listed(byKind(users.hard))}.`,
-    kinds.has('Node') || kinds.has('MachineConfigPool')
-      ? 'Deleting it would leave them Degraded.'
-      : 'Deleting it would make the build fail.',
-    advice,
+    ...consequence(users),
     overrideWithoutReason ? 'Its allow-deletion annotation has no reason and does not count.' : '',
   ]);
 }
 
-const POOL_ADVICE = 'Delete it once the pool has moved on to another config.';
-const BUILD_ADVICE = 'Delete it once the build has ended.';
-
-function nodeAdvice(users: Users): string {
-  return users.poolTerminating
-    ? 'Its pool is being deleted: remove the pool label from these nodes, and delete the config once they have moved to another one.'
-    : 'Delete it once they have moved on to another config.';
+/** What a deletion would do, and how it becomes possible: told for nodes first, because they suffer most. */
+function consequence({ hard, poolTerminating }: Users): readonly [string, string] {
+  const of = (kind: ReferrerKind): number =>
+    new Set(hard.filter((reference) => reference.kind === kind).map((reference) => reference.name)).size;
+  const nodes = of('Node');
+  const degraded = nodes + of('MachineConfigPool');
+  if (degraded === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
+  const who = degraded > 1 ? 'them' : nodes > 0 ? 'the node' : 'the pool';
+  const they = degraded > 1 ? 'they have' : nodes > 0 ? 'the node has' : 'the pool has';
+  return [
+    `Deleting it would leave ${who} Degraded.`,
+    nodes > 0 && poolTerminating
+      ? `Its pool is being deleted: remove the pool's label from ${nodes > 1 ? 'the nodes' : 'the node'}, and delete the config once ${nodes > 1 ? 'they have' : 'it has'} moved to another one.`
+      : `Delete it once ${they} moved on to another config.`,
+  ];
 }
 
 /** The refusal of a config that was superseded too short a while ago. */

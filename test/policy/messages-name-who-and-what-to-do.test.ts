@@ -41,7 +41,7 @@ test('in use: at most three names a kind, then a count', () => {
 
 test('in use by one node through both annotations: one node, both fields', () => {
   expect(judged([uses('Node', 'worker-0', ['currentConfig', 'desiredConfig'])]).message).toContain(
-    'is in use by node worker-0 (currentConfig, desiredConfig). ',
+    'is in use by node worker-0 (currentConfig, desiredConfig). Deleting it would leave the node Degraded. Delete it once the node has moved on to another config.',
   );
 });
 
@@ -54,7 +54,7 @@ test('in use by a build only: nothing would be Degraded', () => {
 test('in use while its pool is being deleted: says how nodes leave the pool', () => {
   const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', uses: [], terminating: true };
   expect(judged([pool, uses('Node', 'worker-0', ['currentConfig'])]).message).toContain(
-    'Its pool is being deleted: remove the pool label from these nodes',
+    "Its pool is being deleted: remove the pool's label from the node, and delete the config once it has moved to another one.",
   );
 });
 

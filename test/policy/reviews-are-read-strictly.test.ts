@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { BadReview, parseReview } from '../../src/policy/review.ts';
+
+const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
+
+/** A review as kube-apiserver 1.33 sends it, fields that the guard does not read included. */
+function review(change: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: 'admission.k8s.io/v1',
+    request: {
+      uid: '0df28fbd-5f5f-11e8-bc74-36e6bb280816',
+      kind: { group: 'machineconfiguration.openshift.io', version: 'v1', kind: 'MachineConfig' },
+      resource: { group: 'machineconfiguration.openshift.io', version: 'v1', resource: 'machineconfigs' },
+      requestKind: { group: 'machineconfiguration.openshift.io', version: 'v1', kind: 'MachineConfig' },
+      name: NAME,
+      operation: 'DELETE',
+      userInfo: { username: 'kube:admin', groups: ['system:masters'] },
+      object: null,
+      oldObject: { metadata: { name: NAME, uid: 'c-uid', annotations: { a: 'b' } }, spec: {} },
+      dryRun: false,
+      options: { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/v1' },
+      ...change,
+    },
+  };
+}
+
+const without = (field: string): string => JSON.stringify(review({ [field]: undefined }));
+
+function problemOf(body: string): BadReview {
+  try {
+    parseReview(body);
+  } catch (error) {
+    if (error instanceof BadReview) return error;
+    throw error;
+  }
+  throw new Error('it was read');
+}
+
+describe('read', () => {
+  test('the config comes from oldObject; unknown fields do not matter', () => {
+    expect(parseReview(JSON.stringify({ ...review({ fromTheFuture: {} }), more: 1 }))).toEqual({
+      uid: '0df28fbd-5f5f-11e8-bc74-36e6bb280816',
+      dryRun: false,
+      user: 'kube:admin',
+      config: { name: NAME, uid: 'c-uid', annotations: new Map([['a', 'b']]) },
+    });
+  });
+
+  test.each([
+    ['no name', undefined],
+    ['an empty name', ''],
+  ])('a collection delete has %s', (_title, name) => {
+    expect(parseReview(JSON.stringify(review({ name }))).config?.name).toBe(NAME);
+  });
+
+  test.each([
+    ['another operation', { operation: 'UPDATE' }],
+    ['another resource', { resource: { group: '', version: 'v1', resource: 'pods' } }],
+    [
+      'a subresource-like name',
+      { resource: { group: 'machineconfiguration.openshift.io', version: 'v1', resource: 'machineconfigpools' } },
+    ],
+  ])('%s is no deletion of a config', (_title, change) => {
+    expect(parseReview(JSON.stringify(review(change))).config).toBeUndefined();
+  });
+
+  test('the same resource in another version is', () => {
+    const resource = { group: 'machineconfiguration.openshift.io', version: 'v2', resource: 'machineconfigs' };
+    expect(parseReview(JSON.stringify(review({ resource }))).config?.name).toBe(NAME);
+  });
+
+  test('a key called __proto__ is data', () => {
+    const body = JSON.stringify(review()).replace('"annotations":{', '"annotations":{"__proto__":"x",');
+    expect(parseReview(body).config?.annotations.get('__proto__')).toBe('x');
+    expect(
+      parseReview(
+        '{"__proto__":{"kind":"AdmissionReview"},"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"UPDATE","resource":{"group":"","resource":""}}}',
+      ).uid,
+    ).toBe('u');
+  });
+});
+
+describe('refused', () => {
+  test.each([
+    ['nothing', '', 'the request has no body'],
+    ['not JSON', '<html>', 'the request body is not JSON'],
+    ['cut short', JSON.stringify(review()).slice(0, -20), 'the request body is not JSON'],
+    ['an array', '[]', 'the request body is not a JSON object'],
+    ['null', 'null', 'the request body is not a JSON object'],
+    ['100,000 brackets', '['.repeat(100_000), 'the request body is not JSON'],
+    ['no request', JSON.stringify({ ...review(), request: undefined }), 'the AdmissionReview has no request'],
+  ])('%s, without a uid to answer with', (_title, body, problem) => {
+    expect(problemOf(body)).toMatchObject({ message: problem, uid: '' });
+  });
+
+  test.each([
+    [
+      'another kind',
+      JSON.stringify({ ...review(), kind: 'Pod' }),
+      'expected an AdmissionReview of admission.k8s.io/v1, got "Pod" of "admission.k8s.io/v1"',
+    ],
+    [
+      'v1beta1',
+      JSON.stringify({ ...review(), apiVersion: 'admission.k8s.io/v1beta1' }),
+      'expected an AdmissionReview of admission.k8s.io/v1, got "AdmissionReview" of "admission.k8s.io/v1beta1"',
+    ],
+    ['no oldObject', without('oldObject'), 'the request has no oldObject, so it cannot be told what is deleted'],
+    ['no operation', without('operation'), 'the request has no operation'],
+    ['no resource', without('resource'), 'the request does not say which resource it is about'],
+    ['no name in oldObject', JSON.stringify(review({ oldObject: { metadata: {} } })), 'oldObject has no name'],
+    [
+      'two names',
+      JSON.stringify(review({ name: 'rendered-other' })),
+      `the request names "rendered-other" but oldObject is "${NAME}"`,
+    ],
+  ])('%s, with the uid', (_title, body, problem) => {
+    expect(problemOf(body)).toMatchObject({ message: problem, uid: '0df28fbd-5f5f-11e8-bc74-36e6bb280816' });
+  });
+
+  test('no uid', () => {
+    expect(problemOf(without('uid'))).toMatchObject({ message: 'the request has no uid', uid: '' });
+  });
+});
