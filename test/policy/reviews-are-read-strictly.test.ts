@@ -1,29 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BadReview, parseReview } from '../../src/policy/review.ts';
-
-const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
-
-/** A review as kube-apiserver 1.33 sends it, fields that the guard does not read included. */
-function review(change: Record<string, unknown> = {}): Record<string, unknown> {
-  return {
-    kind: 'AdmissionReview',
-    apiVersion: 'admission.k8s.io/v1',
-    request: {
-      uid: '0df28fbd-5f5f-11e8-bc74-36e6bb280816',
-      kind: { group: 'machineconfiguration.openshift.io', version: 'v1', kind: 'MachineConfig' },
-      resource: { group: 'machineconfiguration.openshift.io', version: 'v1', resource: 'machineconfigs' },
-      requestKind: { group: 'machineconfiguration.openshift.io', version: 'v1', kind: 'MachineConfig' },
-      name: NAME,
-      operation: 'DELETE',
-      userInfo: { username: 'kube:admin', groups: ['system:masters'] },
-      object: null,
-      oldObject: { metadata: { name: NAME, uid: 'c-uid', annotations: { a: 'b' } }, spec: {} },
-      dryRun: false,
-      options: { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/v1' },
-      ...change,
-    },
-  };
-}
+import { NAME, reviewBody as review, UID } from '../support/review.ts';
 
 const without = (field: string): string => JSON.stringify(review({ [field]: undefined }));
 
@@ -40,7 +17,7 @@ function problemOf(body: string): BadReview {
 describe('read', () => {
   test('the config comes from oldObject; unknown fields do not matter', () => {
     expect(parseReview(JSON.stringify({ ...review({ fromTheFuture: {} }), more: 1 }))).toEqual({
-      uid: '0df28fbd-5f5f-11e8-bc74-36e6bb280816',
+      uid: UID,
       dryRun: false,
       user: 'kube:admin',
       config: { name: NAME, uid: 'c-uid', annotations: new Map([['a', 'b']]) },
@@ -115,7 +92,7 @@ describe('refused', () => {
       `the request names "rendered-other" but oldObject is "${NAME}"`,
     ],
   ])('%s, with the uid', (_title, body, problem) => {
-    expect(problemOf(body)).toMatchObject({ message: problem, uid: '0df28fbd-5f5f-11e8-bc74-36e6bb280816' });
+    expect(problemOf(body)).toMatchObject({ message: problem, uid: UID });
   });
 
   test('no uid', () => {

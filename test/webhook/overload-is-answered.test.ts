@@ -1,0 +1,118 @@
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, expect, test } from 'vitest';
+import { decide } from '../../src/policy/decide.ts';
+import { DEFAULT_POLICY } from '../../src/policy/policy.ts';
+import type { Review } from '../../src/policy/review.ts';
+import { admissionApp, type AdmissionLimits } from '../../src/webhook/admission-app.ts';
+import type { Judgement } from '../../src/webhook/judge.ts';
+import { memoryLog } from '../support/log.ts';
+import { reviewBody } from '../support/review.ts';
+
+let server: Server | undefined;
+const sockets: Socket[] = [];
+
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  server?.closeAllConnections();
+  server?.close();
+});
+
+async function serve(limits: Partial<AdmissionLimits>, judge: (review: Review) => Promise<Judgement>): Promise<string> {
+  const app = admissionApp({
+    log: memoryLog().log,
+    draining: () => false,
+    onDecision: () => {},
+    judge: { judge },
+    limits,
+  });
+  const listening = createServer(app);
+  server = listening;
+  await new Promise<void>((resolve) => {
+    listening.listen(0, '127.0.0.1', resolve);
+  });
+  return `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
+}
+
+const free = async (review: Review): Promise<Judgement> =>
+  await Promise.resolve({
+    verdict: decide(review, { referrers: [], unreadable: [] }, DEFAULT_POLICY, new Date()),
+    path: 'live',
+  });
+
+interface Answer {
+  response: { uid: string; allowed: boolean; status?: { message: string } };
+}
+
+async function review(url: string, timeout: string, change: Record<string, unknown> = {}): Promise<Answer> {
+  const response = await fetch(`${url}/validate?timeout=${timeout}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(reviewBody(change)),
+  });
+  expect(response.status).toBe(200);
+  return (await response.json()) as Answer;
+}
+
+/** A client that announces a body and sends only its beginning. */
+function slowClient(url: string, timeout: string, length: number): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  sockets.push(socket);
+  socket.write(
+    `POST /validate?timeout=${timeout} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{"kind"`,
+  );
+  return socket;
+}
+
+test('more requests than can be under way are refused at once, and free places are used again', async () => {
+  let release: (() => void) | undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const url = await serve({ requests: 2 }, async (asked) => {
+    await held;
+    return await free(asked);
+  });
+  const waiting = [review(url, '5s'), review(url, '5s')];
+  await expect
+    .poll(async () => (await review(url, '5s')).response.status?.message)
+    .toContain('too many requests at once');
+  const refused = await review(url, '5s');
+  expect(refused.response).toMatchObject({ uid: '', allowed: false });
+  release?.();
+  expect((await Promise.all(waiting)).map(({ response }) => response.allowed)).toEqual([true, true]);
+  expect((await review(url, '5s')).response.allowed).toBe(true);
+});
+
+test('a large body waits for its turn and is then read; small ones pass', async () => {
+  const url = await serve({ largeBodies: 1, largeBodyBytes: 10_000 }, free);
+  const slow = slowClient(url, '10s', 20_000);
+  const large = review(url, '10s', { padding: 'x'.repeat(20_000) });
+  expect((await review(url, '10s')).response.allowed).toBe(true);
+  slow.destroy();
+  expect((await large).response.allowed).toBe(true);
+});
+
+test('a large body whose turn does not come is refused within its time', async () => {
+  const url = await serve({ largeBodies: 1, largeBodyBytes: 10_000 }, free);
+  slowClient(url, '30s', 20_000);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const begun = performance.now();
+  const answer = await review(url, '1s', { padding: 'x'.repeat(20_000) });
+  expect(performance.now() - begun).toBeLessThan(1_000);
+  expect(answer.response).toMatchObject({ allowed: false });
+  expect(answer.response.status?.message).toContain('MCG_UNVERIFIED');
+});
+
+test('a body that does not arrive is answered within its time, and the connection given up', async () => {
+  const url = await serve({}, free);
+  const begun = performance.now();
+  const answer = await text(slowClient(url, '1s', 500));
+  expect(performance.now() - begun).toBeLessThan(1_000);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK/);
+  expect(answer).toMatch(/connection: close/i);
+  expect(answer).toContain('MCG_BAD_REVIEW: the request body did not arrive in time.');
+  expect(answer).toContain('"allowed":false');
+});
