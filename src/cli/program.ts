@@ -93,8 +93,12 @@ function asSentence(message: string): string {
   return oneLine(message.replace(/^error: /, ''));
 }
 
+/** Bad values are quoted back to the user, who may have them from elsewhere: no line ends and no terminal escapes. */
 function oneLine(text: string): string {
-  return text.trim().replace(/\s*\n\s*/g, ' ');
+  return text
+    .trim()
+    .replace(/\s*\n\s*/g, ' ')
+    .replace(/\p{Cc}/gu, '\uFFFD');
 }
 
 function details(error: unknown): string {
