@@ -178,9 +178,10 @@ export function expectStatus(response: KubeResponse, allowed: readonly number[],
   throw new Error(`${what} was answered with ${response.status}: ${message ?? JSON.stringify(response.body)}`);
 }
 
-/** The text of a Warning header, `299 - "text"`. */
+/** The text of a Warning header, `299 - "text"`. Node hands headers over as Latin-1; this one is UTF-8. */
 function warningText(header: string): string {
-  return /^\d+ \S+ "(.*)"$/s.exec(header)?.[1]?.replaceAll(/\\(.)/gs, '$1') ?? header;
+  const utf8 = Buffer.from(header, 'latin1').toString();
+  return /^\d+ \S+ "(.*)"$/s.exec(utf8)?.[1]?.replaceAll(/\\(.)/gs, '$1') ?? utf8;
 }
 
 function headerText(header: string | string[] | undefined): string {

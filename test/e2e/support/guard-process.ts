@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { Child } from '../control-plane/child.ts';
+import type { Leash } from '../control-plane/leash.ts';
+import { until } from '../control-plane/until.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
+const READY_TIMEOUT_MS = 20_000;
+
+/** The guard's line about one decision, as far as the tests read it. */
+export interface DecisionLine {
+  readonly uid: string;
+  readonly name?: string;
+  readonly user?: string;
+  readonly verdict: string;
+  readonly code: string;
+  readonly ms: number;
+  /** Where the answer came from: `index`, `live` or `none`. */
+  readonly path: string;
+}
+
+export interface GuardOptions {
+  /** File with the credentials to run with. */
+  readonly kubeconfig: string;
+  /** Certificates and log go into a new folder below it. */
+  readonly directory: string;
+  readonly leash: Leash;
+}
+
+/** The bundled guard as a process of its own, serving on 127.0.0.1. */
+export class GuardProcess {
+  /** Where the API server calls it. */
+  readonly url: string;
+  /** PEM of the authority that the API server has to trust. */
+  readonly ca: string;
+  readonly healthUrl: string;
+  /** File with everything that it said. */
+  readonly log: string;
+  readonly #child: Child;
+
+  private constructor(child: Child, log: string, ca: string, ready: ReadyLine) {
+    this.#child = child;
+    this.log = log;
+    this.ca = ca;
+    this.url = `https://127.0.0.1:${ready.securePort}/validate`;
+    this.healthUrl = `http://127.0.0.1:${ready.healthPort}`;
+  }
+
+  static async start({ kubeconfig, directory, leash }: GuardOptions): Promise<GuardProcess> {
+    if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
+    const own = await mkdtemp(join(directory, 'guard-'));
+    const certificates = ['--out', own, '--ip', '127.0.0.1'];
+    await promisify(execFile)(process.execPath, [
+      PROGRAM,
+      'certs',
+      ...certificates,
+      '--dns',
+      'machineconfig-guard.machineconfig-guard.svc',
+    ]);
+    const log = join(own, 'guard.log');
+    const child = new Child({
+      command: process.execPath,
+      args: [
+        PROGRAM,
+        'serve',
+        `--kubeconfig=${kubeconfig}`,
+        `--tls-cert-file=${join(own, 'tls.crt')}`,
+        `--tls-private-key-file=${join(own, 'tls.key')}`,
+        '--bind-address=127.0.0.1',
+        '--secure-port=0',
+        '--health-port=0',
+        '--shutdown-delay-duration=0s',
+        '--log-level=info',
+      ],
+      logFile: log,
+      leash,
+    });
+    const readyLine = async () => (await jsonLines(log)).find((line) => line['msg'] === 'ready');
+    await child.until(async () => (await readyLine()) !== undefined, READY_TIMEOUT_MS);
+    const ca = await readFile(join(own, 'ca.crt'), 'utf8');
+    return new GuardProcess(child, log, ca, (await readyLine()) as unknown as ReadyLine);
+  }
+
+  get running(): boolean {
+    return this.#child.running;
+  }
+
+  /** The exit code. */
+  stop(): Promise<number | null> {
+    return this.#child.stop('SIGTERM');
+  }
+}
+
+/** What the guard logged about the deletion of this config, oldest first. */
+export async function decisionsAbout(log: string, config: string): Promise<readonly DecisionLine[]> {
+  const lines = (await jsonLines(log)) as readonly Partial<DecisionLine>[];
+  return lines.filter((line): line is DecisionLine => line.name === config && line.verdict !== undefined);
+}
+
+/** The same, once there are this many: a line may be written after the answer. */
+export function awaitDecisions(log: string, config: string, count = 1): Promise<readonly DecisionLine[]> {
+  return until(
+    `${count} decisions about ${config} in the guard's log`,
+    async () => {
+      const lines = await decisionsAbout(log, config);
+      return lines.length >= count && lines;
+    },
+    { timeoutMs: 5_000 },
+  );
+}
+
+interface ReadyLine {
+  readonly securePort: number;
+  readonly healthPort: number;
+}
+
+async function jsonLines(file: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const lines = (await readFile(file, 'utf8')).split('\n');
+  return lines
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+
+import type { KubeObject } from '../control-plane/kube-client.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+
+/** A new name of the form that the operator gives: the pool and 32 hexadecimal digits (facts 3.1). */
+export function renderedName(pool = 'worker'): string {
+  return `rendered-${pool}-${randomBytes(16).toString('hex')}`;
+}
+
+export interface RenderedConfigOptions {
+  readonly name: string;
+  /** The pool that owns it, as the operator sets it. */
+  readonly owner?: KubeObject;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Fills one Ignition file until the object has this many bytes of JSON. */
+  readonly bytes?: number;
+}
+
+/** A rendered MachineConfig, or a source one when the name says so. Metadata as on a real cluster (facts 3.2, 3.3). */
+export function machineConfig({ name, owner, annotations, labels, bytes = 0 }: RenderedConfigOptions): KubeObject {
+  const withFile = (content: string): KubeObject => ({
+    apiVersion: `${MCO}/v1`,
+    kind: 'MachineConfig',
+    metadata: {
+      name,
+      annotations: {
+        [`${MCO}/generated-by-controller-version`]: '33286190af0d4d340af5c61e603d185780e74b39',
+        [`${MCO}/release-image-version`]: '4.20.0',
+        ...annotations,
+      },
+      ...(labels === undefined ? {} : { labels }),
+      ...(owner === undefined ? {} : { ownerReferences: [controllerReference(owner)] }),
+    },
+    spec: {
+      config: {
+        ignition: { version: '3.4.0' },
+        storage: {
+          files: [{ path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } }],
+        },
+      },
+      fips: false,
+      kernelType: 'default',
+      osImageURL:
+        'quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:ac2ad5b01eed7b0222dabbfb5c6d4b19ddc85bdaab66738f7ff620e4acffb6ac',
+    },
+  });
+  const small = withFile('kind%3A%20KubeletConfiguration%0A');
+  const missing = bytes - JSON.stringify(small).length;
+  return missing > 0 ? withFile(randomBytes(missing).toString('hex').slice(0, missing)) : small;
+}
+
+export interface NodeOptions {
+  readonly name: string;
+  readonly currentConfig?: string;
+  readonly desiredConfig?: string;
+  readonly role?: string;
+}
+
+/** A worker with the annotations of a real one (OVN-Kubernetes, bare metal, OpenShift 4.19). */
+export function node({ name, currentConfig, desiredConfig, role = 'worker' }: NodeOptions): KubeObject {
+  const address = '10.74.208.21';
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name,
+      labels: {
+        'beta.kubernetes.io/arch': 'amd64',
+        'kubernetes.io/hostname': name,
+        'kubernetes.io/os': 'linux',
+        [`node-role.kubernetes.io/${role}`]: '',
+        'node.openshift.io/os_id': 'rhel',
+      },
+      annotations: {
+        'alpha.kubernetes.io/provided-node-ip': address,
+        'k8s.ovn.org/host-cidrs': `["${address}/25"]`,
+        'k8s.ovn.org/l3-gateway-config': `{"default":{"mode":"shared","bridge-id":"br-ex","interface-id":"br-ex_${name}","mac-address":"02:92:26:00:00:11","ip-addresses":["${address}/25"],"ip-address":"${address}/25","next-hops":["10.74.208.1"],"next-hop":"10.74.208.1","node-port-enable":"true","vlan-id":"0"}}`,
+        'k8s.ovn.org/node-chassis-id': '394cb6ba-20fe-44b2-834f-b71be0e5407f',
+        'k8s.ovn.org/node-encap-ips': `["${address}"]`,
+        'k8s.ovn.org/node-id': '5',
+        'k8s.ovn.org/node-subnets': '{"default":["10.131.0.0/23"]}',
+        'k8s.ovn.org/zone-name': name,
+        [`${MCO}/controlPlaneTopology`]: 'HighlyAvailable',
+        ...(currentConfig === undefined ? {} : { [`${MCO}/currentConfig`]: currentConfig }),
+        ...(desiredConfig === undefined ? {} : { [`${MCO}/desiredConfig`]: desiredConfig }),
+        [`${MCO}/lastObservedServerCAAnnotation`]: 'false',
+        [`${MCO}/lastSyncedControllerConfigResourceVersion`]: '596195',
+        [`${MCO}/reason`]: '',
+        [`${MCO}/state`]: 'Done',
+        'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
+      },
+    },
+    spec: {},
+  };
+}
+
+/** The merge patch by which the operator moves a node to another config, or its daemon reports having moved. */
+export function nodeConfigPatch(configs: { readonly currentConfig?: string; readonly desiredConfig?: string }): object {
+  const annotations = Object.entries(configs).map(([field, config]) => [`${MCO}/${field}`, config]);
+  return { metadata: { annotations: Object.fromEntries(annotations) as Record<string, string> } };
+}
+
+export interface PoolOptions {
+  readonly name: string;
+  /** The config that the pool rolls out. */
+  readonly spec?: string;
+  readonly finalizers?: readonly string[];
+}
+
+/** A custom pool as an administrator makes it. Its status is a sub-resource: see {@link poolStatus}. */
+export function pool({ name, spec, finalizers }: PoolOptions): KubeObject {
+  return {
+    apiVersion: `${MCO}/v1`,
+    kind: 'MachineConfigPool',
+    metadata: { name, ...(finalizers === undefined ? {} : { finalizers }) },
+    spec: {
+      ...(spec === undefined ? {} : { configuration: { name: spec } }),
+      machineConfigSelector: {
+        matchExpressions: [{ key: `${MCO}/role`, operator: 'In', values: ['worker', name] }],
+      },
+      nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
+      paused: false,
+    },
+  };
+}
+
+/** A merge patch of a pool's status: all its machines have this config. */
+export function poolStatus(config: string): object {
+  return {
+    status: {
+      configuration: { name: config },
+      machineCount: 3,
+      readyMachineCount: 3,
+      updatedMachineCount: 3,
+      unavailableMachineCount: 0,
+      degradedMachineCount: 0,
+    },
+  };
+}
+
+/** A build of an image that contains a config. */
+export function build({ name, config }: { readonly name: string; readonly config: string }): KubeObject {
+  return {
+    apiVersion: `${MCO}/v1`,
+    kind: 'MachineOSBuild',
+    metadata: { name },
+    spec: {
+      machineConfig: { name: config },
+      machineOSConfig: { name: 'worker' },
+      renderedImagePushSpec: 'quay.io/mco/renderedimage:latest',
+    },
+  };
+}
+
+/** A merge patch of a build's status with one true condition. */
+export function buildStatus(condition: 'Building' | 'Succeeded' | 'Failed' | 'Interrupted'): object {
+  const conditions = ['Prepared', 'Building', 'Failed', 'Interrupted', 'Succeeded'].map((type) => ({
+    type,
+    status: type === condition ? 'True' : 'False',
+    reason: type === condition ? condition : `Not${type}`,
+    message: '',
+    lastTransitionTime: new Date().toISOString(),
+  }));
+  return { status: { conditions } };
+}
+
+function controllerReference(owner: KubeObject): { readonly [key: string]: string | boolean } {
+  return {
+    apiVersion: owner.apiVersion,
+    kind: owner.kind,
+    name: owner.metadata.name,
+    uid: owner.metadata.uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}

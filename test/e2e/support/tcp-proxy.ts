@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/**
+ * Stands between a client and a server on 127.0.0.1 and fails as networks do: `refuse` (nobody listens, open connections
+ * are reset), `swallow` (connections stay open and new ones are accepted, but nothing gets through any more) and back.
+ */
+export class TcpProxy {
+  readonly port: number;
+  readonly #targetPort: number;
+  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  readonly #silent = new Set<Socket>();
+  #server: Server;
+  #swallowing = false;
+
+  private constructor(server: Server, targetPort: number) {
+    this.#server = server;
+    this.#targetPort = targetPort;
+    this.port = (server.address() as AddressInfo).port;
+    server.on('connection', (socket: Socket) => this.#accept(socket));
+  }
+
+  static async start(targetPort: number): Promise<TcpProxy> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new TcpProxy(server, targetPort);
+  }
+
+  /** From now on: connection reset, then connection refused. */
+  async refuse(): Promise<void> {
+    const closed = this.#server.listening ? once(this.#server.close(), 'close') : Promise.resolve();
+    this.#dropConnections();
+    await closed;
+  }
+
+  /** From now on: silence. What is under way gets no answer and no end. */
+  swallow(): void {
+    this.#swallowing = true;
+    for (const [client, upstream] of this.#pairs) {
+      client.unpipe(upstream).pause();
+      upstream.unpipe(client).pause();
+    }
+  }
+
+  /** Works again. Connections that were swallowed are reset: their bytes are lost. */
+  async resume(): Promise<void> {
+    this.#swallowing = false;
+    this.#dropConnections();
+    if (this.#server.listening) return;
+    this.#server = createServer((socket) => this.#accept(socket)).listen(this.port, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  async stop(): Promise<void> {
+    await this.refuse();
+  }
+
+  #accept(client: Socket): void {
+    client.on('error', () => undefined);
+    if (this.#swallowing) {
+      this.#silent.add(client.pause());
+      client.once('close', () => this.#silent.delete(client));
+      return;
+    }
+    const upstream = connect(this.#targetPort, '127.0.0.1');
+    upstream.on('error', () => undefined);
+    const pair = [client, upstream] as const;
+    this.#pairs.add(pair);
+    const end = () => {
+      this.#pairs.delete(pair);
+      client.destroy();
+      upstream.destroy();
+    };
+    client.once('close', end);
+    upstream.once('close', end);
+    client.pipe(upstream);
+    upstream.pipe(client);
+  }
+
+  #dropConnections(): void {
+    for (const socket of [...this.#silent, ...[...this.#pairs].flat()]) socket.resetAndDestroy();
+  }
+}
