@@ -1,0 +1,33 @@
+import { createAuthority } from '../../src/certs/authority.ts';
+import type { KeyPair } from '../../src/certs/key-pair.ts';
+import { issueLeaf } from '../../src/certs/leaf.ts';
+import type { ServingCertificate } from '../../src/webhook/serving-certificate.ts';
+
+/** An authority and leaves for this machine. */
+export interface TestTls {
+  readonly ca: string;
+  leaf: () => Promise<KeyPair>;
+}
+
+export async function testTls(): Promise<TestTls> {
+  const now = new Date();
+  const authority = await createAuthority({ days: 1, now });
+  return {
+    ca: authority.certificatePem,
+    leaf: async () => await issueLeaf({ authority, dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], days: 1, now }),
+  };
+}
+
+/** A certificate that a test exchanges by hand. */
+export function exchangeable(first: KeyPair): ServingCertificate & { exchange: (next: KeyPair) => void } {
+  let pair = first;
+  const listeners: (() => void)[] = [];
+  return {
+    current: () => ({ cert: pair.certificatePem, key: pair.privateKeyPem }),
+    onChange: (listener) => void listeners.push(listener),
+    exchange: (next) => {
+      pair = next;
+      for (const listener of listeners) listener();
+    },
+  };
+}
