@@ -4,7 +4,7 @@ import { ApiError, ApiUnreachable, type ClusterApi, reasonOf } from './api.ts';
 import { Lines } from './lines.ts';
 import { isNotServed, listSource, type Listed } from './list.ts';
 import { acceptList, acceptObject, type Source } from './source.ts';
-import { Backoff, pause } from './wait.ts';
+import { Backoff, pause, within } from './wait.ts';
 
 /** Waiting times of a reflector, in milliseconds. Tests shorten them. */
 export interface ReflectorTiming {
@@ -41,6 +41,9 @@ export interface ReflectorOptions {
 
 /** A whole pool or build in one watch event; nodes come as metadata and are far smaller. */
 const EVENT_MAX = 8 * 1024 * 1024;
+
+/** A watch that held this long was a good one, and what follows its end is a new failure. */
+const LASTING_MS = 5_000;
 
 /** How long the API server keeps one watch open, in seconds: spread, so that replicas do not come back together (client-go does the same). */
 const WATCH_SECONDS: readonly [number, number] = [300, 600];
@@ -121,22 +124,26 @@ export class Reflector {
       await this.#probe(this.#position, signal);
     }
     const begunAt = performance.now();
-    await this.#watch(this.#position, signal);
-    // A server that ends each watch at once must not be asked again at once.
-    if (performance.now() - begunAt < 1_000) await this.#rest(this.#backoff.next(), signal);
+    const lasted = (): boolean => performance.now() - begunAt > LASTING_MS;
+    try {
+      await this.#watch(this.#position, signal);
+      // A server that ends each watch at once must not be asked again at once.
+      if (!lasted()) await this.#rest(this.#backoff.next(), signal);
+    } finally {
+      if (lasted()) this.#backoff.reset();
+    }
   }
 
   async #list(signal: AbortSignal): Promise<Listed | undefined> {
     const objects = new Map<string, Referrer>();
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(this.#timing.requestMs)]);
-    const listed = await listSource(
-      this.#api,
-      this.source,
-      (object) => {
-        const referrer = this.source.referrer(object);
-        objects.set(referrer.name, referrer);
-      },
-      limited,
+    const keep = (object: ApiObject): void => {
+      const referrer = this.source.referrer(object);
+      objects.set(referrer.name, referrer);
+    };
+    const listed = await within(
+      this.#timing.requestMs,
+      signal,
+      async (limited) => await listSource(this.#api, this.source, keep, limited),
     );
     this.#objects = objects;
     return listed;
@@ -144,7 +151,12 @@ export class Reflector {
 
   async #watch(position: Listed, signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
-    const either = AbortSignal.any([signal, ended.signal]);
+    const either = ended.signal;
+    const onAbort = (): void => {
+      ended.abort(signal.reason);
+    };
+    signal.throwIfAborted();
+    signal.addEventListener('abort', onAbort, { once: true });
     const silence = setTimeout(() => {
       ended.abort(new ApiUnreachable(`the watch has been silent for ${this.#timing.silenceMs / 1000} s`));
     }, this.#timing.silenceMs);
@@ -171,6 +183,7 @@ export class Reflector {
       if (error instanceof ApiError && error.status === 410) throw new Expired('the version to watch from is gone');
       throw error;
     } finally {
+      signal.removeEventListener('abort', onAbort);
       clearTimeout(silence);
       ended.abort();
       await probing;
@@ -217,14 +230,14 @@ export class Reflector {
    * stays silent. A list of one object tells today's version; numbers compare because etcd counts upwards.
    */
   async #probe(position: Listed, signal: AbortSignal): Promise<void> {
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(this.#timing.requestMs)]);
+    const path = `${position.collection}?limit=1`;
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
-      list = (await this.#api.json({
-        path: `${position.collection}?limit=1`,
-        accept: acceptList(true),
-        signal: limited,
-      })) as typeof list;
+      list = (await within(
+        this.#timing.requestMs,
+        signal,
+        async (limited) => await this.#api.json({ path, accept: acceptList(true), signal: limited }),
+      )) as typeof list;
     } catch (error) {
       if (signal.aborted) return;
       if (isNotServed(error)) throw new Expired('the kind is no longer served');

@@ -31,6 +31,33 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
 }
 
 /**
+ * Does some work under a signal that also aborts after `ms` milliseconds, with a TimeoutError as its reason.
+ *
+ * Not AbortSignal.any: a signal that lives as long as the process would remember every signal derived from it.
+ */
+export async function within<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (limited: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const limit = new AbortController();
+  const onAbort = (): void => {
+    limit.abort(signal.reason);
+  };
+  const timer = setTimeout(() => {
+    limit.abort(new DOMException(`took longer than ${ms} ms`, 'TimeoutError'));
+  }, ms);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/**
  * Growing pauses with full jitter, so that replicas and kinds that lost the API server together do not come back together
  * (AWS Architecture Blog, "Exponential Backoff and Jitter").
  */

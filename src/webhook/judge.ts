@@ -3,6 +3,7 @@ import { type ClusterApi, reasonOf } from '../cluster/api.ts';
 import { freshReferrer } from '../cluster/fresh-referrer.ts';
 import type { LiveReader } from '../cluster/live-reader.ts';
 import type { ReferenceIndex } from '../cluster/reference-index.ts';
+import { within } from '../cluster/wait.ts';
 import type { ConfigName } from '../policy/config-name.ts';
 import { decide, decideUnread, unverified } from '../policy/decide.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -78,8 +79,11 @@ export class Judge {
     const [suspect] = whoUses(config, this.#index.referrers()).hard;
     if (suspect === undefined) return undefined;
     try {
-      const within = AbortSignal.any([signal, AbortSignal.timeout(CONFIRM_MS)]);
-      const fresh = await freshReferrer(this.#api, suspect.kind, suspect.name, within);
+      const fresh = await within(
+        CONFIRM_MS,
+        signal,
+        async (limited) => await freshReferrer(this.#api, suspect.kind, suspect.name, limited),
+      );
       if (fresh === undefined || whoUses(config, [fresh]).hard.length === 0) return undefined;
       const others = [...this.#index.referrers()].filter(
         ({ kind, name }) => kind !== suspect.kind || name !== suspect.name,
