@@ -32,7 +32,7 @@ interface CertsOptions {
 }
 
 /** What `certs --output json` prints. Times are RFC 3339, fingerprints SHA-256 in hex with colons. */
-export interface CertsReport {
+interface CertsReport {
   readonly files: Readonly<Record<CertificateFile, string>>;
   readonly authority: CertificateSummary;
   readonly leaf: CertificateSummary & { readonly dnsNames: readonly string[]; readonly ipAddresses: readonly string[] };
