@@ -22,7 +22,17 @@ interface Right {
   readonly name?: string;
 }
 
-async function mayGuard(resourceAttributes: Right): Promise<boolean> {
+function toDo(verbs: readonly string[], object: Omit<Right, 'verb'>): readonly Right[] {
+  return verbs.map((verb) => Object.assign({ verb }, object));
+}
+
+/** Those of the rights that the ServiceAccount has. */
+async function granted(rights: readonly Right[]): Promise<readonly Right[]> {
+  const answers = await Promise.all(rights.map(isGranted));
+  return rights.filter((_, index) => answers[index]);
+}
+
+async function isGranted(resourceAttributes: Right): Promise<boolean> {
   const review = await asGuard.create('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
@@ -42,10 +52,8 @@ const NEVER_WRITTEN = [
   { group: '', resource: 'secrets', namespace: 'machineconfig-guard' },
 ];
 
-test.for(NEVER_WRITTEN)('the ServiceAccount may not write $resource', async (object) => {
-  const granted = [];
-  for (const verb of WRITES) if (await mayGuard({ verb, ...object })) granted.push(verb);
-  expect(granted).toEqual([]);
+test.for(NEVER_WRITTEN)('the ServiceAccount may in no way write $resource', async (object) => {
+  expect(await granted(toDo(WRITES, object))).toEqual([]);
 });
 
 const OUT_OF_REACH: readonly Right[] = [
@@ -65,20 +73,17 @@ const OUT_OF_REACH: readonly Right[] = [
   { verb: 'update', group: 'machineconfig-guard.io', resource: 'machineconfigguards' },
 ];
 
-test.for(OUT_OF_REACH)('the ServiceAccount may not $verb $resource $name of $namespace', async (right) => {
-  expect(await mayGuard(right)).toBe(false);
+test('the ServiceAccount reaches nothing beyond its own Secret, Lease and Events', async () => {
+  expect(await granted(OUT_OF_REACH)).toEqual([]);
 });
 
-const GRANTED: readonly Right[] = [
-  ...['nodes'].flatMap((resource) => ['get', 'list', 'watch'].map((verb) => ({ verb, group: '', resource }))),
-  ...['machineconfigs', 'machineconfigpools', 'machineosbuilds'].flatMap((resource) =>
-    ['get', 'list', 'watch'].map((verb) => ({ verb, group: MCO, resource })),
-  ),
-  ...['get', 'list', 'watch', 'create'].map((verb) => ({
-    verb,
-    group: 'machineconfig-guard.io',
-    resource: 'machineconfigguards',
-  })),
+const READS = ['get', 'list', 'watch'];
+const NEEDED: readonly Right[] = [
+  ...toDo(READS, { group: '', resource: 'nodes' }),
+  ...toDo(READS, { group: MCO, resource: 'machineconfigs' }),
+  ...toDo(READS, { group: MCO, resource: 'machineconfigpools' }),
+  ...toDo(READS, { group: MCO, resource: 'machineosbuilds' }),
+  ...toDo([...READS, 'create'], { group: 'machineconfig-guard.io', resource: 'machineconfigguards' }),
   { verb: 'patch', group: 'machineconfig-guard.io', resource: 'machineconfigguards', subresource: 'status' },
   { verb: 'create', group: 'events.k8s.io', resource: 'events', namespace: 'default' },
   { verb: 'patch', group: 'events.k8s.io', resource: 'events', namespace: 'default' },
@@ -95,8 +100,8 @@ const GRANTED: readonly Right[] = [
   },
 ];
 
-test.for(GRANTED)('the ServiceAccount may $verb $resource', async (right) => {
-  expect(await mayGuard(right)).toBe(true);
+test('the ServiceAccount may do what the guard needs', async () => {
+  expect(await granted(NEEDED)).toEqual(NEEDED);
 });
 
 test('the API server refuses the ServiceAccount a deletion and a node update for want of rights', async () => {
@@ -114,7 +119,7 @@ test('the API server refuses the ServiceAccount a deletion and a node update for
   expect(await cluster.exists(config)).toBe(true);
 });
 
-test('the guard at work is never refused a right: what it asks for and what it is given are the same', async () => {
+test('the guard at work is never refused a right', async () => {
   const [free, used] = [await cluster.config(), await cluster.config()];
   await cluster.node({ currentConfig: used });
   await cluster.delete(free);
@@ -125,9 +130,4 @@ test('the guard at work is never refused a right: what it asks for and what it i
 
   expect(requests.length).toBeGreaterThan(0);
   expect(requests.filter(({ responseStatus }) => [401, 403].includes(responseStatus?.code ?? 0))).toEqual([]);
-  const writes = requests.filter(({ verb }) => !['get', 'list', 'watch'].includes(verb));
-  for (const { objectRef } of writes)
-    expect(objectRef?.apiGroup).toMatch(
-      /^(events|authentication|authorization)\.k8s\.io$|^machineconfig-guard\.io$|^coordination\.k8s\.io$/,
-    );
 });

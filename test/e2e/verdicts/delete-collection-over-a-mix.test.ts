@@ -50,7 +50,7 @@ test('the request names no object, yet the one audit event tells the truth about
 
   const event = await cluster.auditEvent(response);
 
-  expect(event.verb).toBe('deletecollection');
+  expect(event).toMatchObject({ verb: 'deletecollection', responseStatus: { code: 403, reason: 'Forbidden' } });
   expect(event.objectRef).toMatchObject({ resource: 'machineconfigs' });
   expect(event.objectRef?.name).toBeUndefined();
   const { denied, allowed } = auditedVerdicts(event);
