@@ -9,7 +9,15 @@ export interface TestTls {
   leaf: () => Promise<KeyPair>;
 }
 
+/** Made once a test file: a key of 3,072 bits takes up to a second. */
+let made: Promise<TestTls> | undefined;
+
 export async function testTls(): Promise<TestTls> {
+  made ??= make();
+  return await made;
+}
+
+async function make(): Promise<TestTls> {
   const now = new Date();
   const authority = await createAuthority({ days: 1, now });
   return {

@@ -1,0 +1,254 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { LiveReader } from '../../src/cluster/live-reader.ts';
+import { configName } from '../../src/policy/config-name.ts';
+import { type References, whoUses } from '../../src/policy/references.ts';
+import {
+  ALPHA_BUILDS,
+  type Asked,
+  BUILDS,
+  fail,
+  fakeApi,
+  type Handler,
+  list,
+  node,
+  NODES,
+  notServed,
+  pool,
+  POOLS,
+  send,
+} from '../support/fake-api.ts';
+
+const CONFIG = configName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const ONE_NODE = list([node('w0', CONFIG)]);
+
+/** Nodes, pools and builds as most tests need them; one kind is exchanged. */
+function cluster(special: (asked: Asked, response: ServerResponse) => boolean | void): Handler {
+  return (asked, response) => {
+    if (special(asked, response) === true) return;
+    if (asked.path === NODES) send(response, list([]));
+    else if (asked.path === POOLS) send(response, list([pool('worker', 'rendered-worker-other')]));
+    else notServed(response);
+  };
+}
+
+const soon = (ms = 2_000): AbortSignal => AbortSignal.timeout(ms);
+
+function users(references: References): string[] {
+  return whoUses(CONFIG, references.referrers).hard.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
+}
+
+describe('what is asked', () => {
+  test('one whole, consistent list a kind: no version, no page, no compression; nodes as metadata only', async () => {
+    const { api, asked } = await fakeApi(cluster(() => {}));
+    await new LiveReader({ api }).read(soon());
+    expect(asked.map(({ path, query }) => `${path}?${query.toString()}`).sort()).toEqual(
+      [NODES, POOLS, BUILDS, ALPHA_BUILDS].map((path) => `${path}?`).sort(),
+    );
+    for (const { headers } of asked) expect(headers).not.toHaveProperty('accept-encoding');
+    const accept = asked.find(({ path }) => path === NODES)?.headers.accept;
+    expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
+  });
+
+  test('connections are kept between reads', async () => {
+    const { api, connections } = await fakeApi(cluster(() => {}));
+    const reader = new LiveReader({ api });
+    await reader.read(soon());
+    const first = connections();
+    for (let read = 0; read < 5; read += 1) await reader.read(soon());
+    expect(connections()).toBe(first);
+  });
+});
+
+describe('who shares a read', () => {
+  test('reviews that arrive together share one', async () => {
+    const { api } = await fakeApi(cluster(() => {}));
+    const reader = new LiveReader({ api });
+    await Promise.all(Array.from({ length: 50 }, async () => await reader.read(soon())));
+    expect(reader.reads).toBe(1);
+  });
+
+  test('a review never joins a read that has begun: what was written after that is seen', async () => {
+    let written = false;
+    let listed = 0;
+    const held: (() => void)[] = [];
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path !== NODES) return false;
+        // The state at the time of the request, sent late: what a slow list looks like.
+        const body = written ? ONE_NODE : list([]);
+        listed += 1;
+        if (listed === 1) held.push(() => void send(response, body));
+        else send(response, body);
+        return true;
+      }),
+    );
+    const reader = new LiveReader({ api });
+    const early = reader.read(soon());
+    await expect.poll(() => held.length).toBe(1);
+    written = true;
+    const late = Array.from({ length: 20 }, async () => await reader.read(soon()));
+    held[0]?.();
+    expect(users(await early)).toEqual([]);
+    for (const references of await Promise.all(late)) expect(users(references)).toEqual(['Node w0 currentConfig']);
+    expect(reader.reads).toBe(2);
+  });
+
+  test('a read that hangs does not keep later reviews from a fresh one, and ends with its last waiter', async () => {
+    let first = true;
+    let cut = false;
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path !== NODES || !first) return false;
+        first = false;
+        response.on('close', () => {
+          cut = true;
+        });
+        return true;
+      }),
+    );
+    const reader = new LiveReader({ api });
+    const stuck = reader.read(soon(3_000));
+    await expect.poll(() => first).toBe(false);
+    const begun = performance.now();
+    expect((await reader.read(soon(3_000))).unreadable).toEqual([]);
+    expect(performance.now() - begun).toBeLessThan(2_000);
+    expect(cut).toBe(false);
+    expect((await stuck).unreadable).toEqual([{ what: 'nodes', reason: 'no complete answer in time' }]);
+    await expect.poll(() => cut).toBe(true);
+  });
+});
+
+describe('what cannot be read is never "none"', () => {
+  test.each([
+    [401, 'the API server answered 401 Because'],
+    [403, 'the API server answered 403 Because'],
+    [406, 'the API server answered 406 Because'],
+  ])('refused with %d: at once', async (code, reason) => {
+    const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (fail(response, code), true)));
+    const begun = performance.now();
+    expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([{ what: 'nodes', reason }]);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  test('nodes that are not served', async () => {
+    const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (notServed(response), true)));
+    expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([
+      { what: 'nodes', reason: 'the API server answered 404' },
+    ]);
+  });
+
+  test.each([
+    ['500', (response: ServerResponse) => fail(response, 500), 'the API server answered 500 Because'],
+    ['429', (response: ServerResponse) => fail(response, 429), 'the API server answered 429 Because'],
+    ['a reset', (response: ServerResponse) => response.destroy(), /cannot be reached: ECONNRESET$/],
+    [
+      'half a list',
+      (response: ServerResponse) => send(response, ONE_NODE.slice(0, -5)),
+      'the list is incomplete or not JSON',
+    ],
+    [
+      'a list that breaks off',
+      (response: ServerResponse) => {
+        response.writeHead(200, { 'content-length': ONE_NODE.length });
+        response.write(ONE_NODE.slice(0, 20), () => response.destroy());
+      },
+      /the answer broke off: ECONNRESET/,
+    ],
+    [
+      'a page',
+      (response: ServerResponse) =>
+        send(response, '{"kind":"NodeList","metadata":{"resourceVersion":"1","continue":"x"},"items":[]}'),
+      'the list is only a page of a longer one',
+    ],
+    ['a login page', (response: ServerResponse) => send(response, '<html>'), 'the list is incomplete or not JSON'],
+    [
+      'a node without a name',
+      (response: ServerResponse) => send(response, list([{ metadata: {} }])),
+      'a Node has no name',
+    ],
+  ])('%s, again and again', async (_title, answer, reason) => {
+    const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (void answer(response), true)));
+    const { unreadable } = await new LiveReader({ api }).read(soon(500));
+    expect(unreadable).toEqual([
+      { what: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
+    ]);
+  });
+
+  test('a kind that could not be read does not hide a use that was', async () => {
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path === NODES) send(response, ONE_NODE);
+        else if (asked.path === POOLS) fail(response, 403);
+        else return false;
+        return true;
+      }),
+    );
+    const references = await new LiveReader({ api }).read(soon());
+    expect(users(references)).toEqual(['Node w0 currentConfig']);
+    expect(references.unreadable).toHaveLength(1);
+  });
+
+  test('nothing is reachable: the reason names the address', async () => {
+    const { api, reset } = await fakeApi(() => {});
+    const reading = new LiveReader({ api }).read(soon(300));
+    reset();
+    expect((await reading).unreadable.map(({ what }) => what).sort()).toEqual([
+      'machineconfigpools',
+      'machineosbuilds',
+      'nodes',
+    ]);
+  });
+});
+
+describe('what passes by itself', () => {
+  test('429 with Retry-After, as while a definition is being changed; then the list', async () => {
+    let refusals = 2;
+    const times: number[] = [];
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path !== POOLS) return false;
+        times.push(performance.now());
+        if (refusals === 0) return false;
+        refusals -= 1;
+        fail(response, 429, { 'retry-after': '1' });
+        return true;
+      }),
+    );
+    expect((await new LiveReader({ api }).read(soon(4_000))).unreadable).toEqual([]);
+    expect(times).toHaveLength(3);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
+  });
+
+  test('a kept connection that was closed meanwhile', async () => {
+    const { api, reset } = await fakeApi(cluster(() => {}));
+    const reader = new LiveReader({ api });
+    await reader.read(soon());
+    reset();
+    expect((await reader.read(soon())).unreadable).toEqual([]);
+  });
+
+  test('a token that was replaced on disk', async () => {
+    let valid = 'old';
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.headers.authorization === `Bearer ${valid}`) return false;
+        fail(response, 401);
+        return true;
+      }),
+      () => valid,
+    );
+    const reader = new LiveReader({ api });
+    expect((await reader.read(soon())).unreadable).toEqual([]);
+    valid = 'new';
+    expect((await reader.read(soon())).unreadable).toEqual([]);
+  });
+
+  test('builds that only the older version of the API knows', async () => {
+    const build = { metadata: { name: 'b0' }, spec: { desiredConfig: { name: CONFIG } } };
+    const { api } = await fakeApi(
+      cluster((asked, response) => asked.path === ALPHA_BUILDS && (send(response, list([build])), true)),
+    );
+    expect(users(await new LiveReader({ api }).read(soon()))).toEqual(['MachineOSBuild b0 desiredConfig']);
+  });
+});
