@@ -160,6 +160,7 @@ function loadFiles(config: KubeConfig, files: readonly string[], source: string)
       const kind = error instanceof Error ? error.name : 'error';
       throw new NoConnection(`the kubeconfig ${file} (from ${source}) cannot be read: ${kind}`);
     }
-    if (index > 0) config.mergeConfig(part);
+    // As kubectl does it: the first file that has a current context decides.
+    if (index > 0) config.mergeConfig(part, config.getCurrentContext() !== '');
   }
 }

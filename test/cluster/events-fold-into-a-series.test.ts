@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import type { ApiRequest, ClusterApi } from '../../src/cluster/api.ts';
+import { ApiUnreachable } from '../../src/cluster/api.ts';
+import { EventRecorder } from '../../src/cluster/event-recorder.ts';
+import { memoryLog } from '../support/log.ts';
+
+const CONFIG = { name: 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796', uid: 'c-uid' };
+
+function recorder(answer: (request: ApiRequest) => unknown = () => ({})) {
+  const requests: ApiRequest[] = [];
+  const memory = memoryLog();
+  const clock = { now: Date.UTC(2026, 10, 20, 12) };
+  const api = {
+    json: async (request: ApiRequest) => {
+      requests.push(request);
+      return await Promise.resolve(answer(request));
+    },
+  } as unknown as ClusterApi;
+  const events = new EventRecorder({ api, log: memory.log, now: () => clock.now });
+  return { events, requests, clock, lines: memory.lines };
+}
+
+const denied = { config: CONFIG, reason: 'DeletionDenied', note: 'MCG_IN_USE: …' } as const;
+
+test('the first denial is one Event about the config, in the namespace default', async () => {
+  const { events, requests } = recorder();
+  events.record(denied);
+  await events.flush();
+  expect(requests).toHaveLength(1);
+  expect(requests[0]).toMatchObject({
+    method: 'POST',
+    path: '/apis/events.k8s.io/v1/namespaces/default/events',
+    body: {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      type: 'Warning',
+      reason: 'DeletionDenied',
+      action: 'Delete',
+      eventTime: '2026-11-20T12:00:00.000000Z',
+      regarding: { kind: 'MachineConfig', ...CONFIG },
+    },
+  });
+});
+
+test('a retry storm is one Event with a count', async () => {
+  const { events, requests, clock } = recorder();
+  for (let retry = 0; retry < 500; retry += 1) {
+    events.record(denied);
+    clock.now += 10;
+  }
+  await events.flush();
+  expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
+  const created = requests[0]?.body as { metadata: { name: string } };
+  expect(requests[1]?.path).toBe(`/apis/events.k8s.io/v1/namespaces/default/events/${created.metadata.name}`);
+  expect(requests[1]).toMatchObject({
+    contentType: 'application/merge-patch+json',
+    body: { series: { count: 500, lastObservedTime: '2026-11-20T12:00:04.990000Z' } },
+  });
+});
+
+test('another config, another reason and a pause of six minutes begin new Events', async () => {
+  const { events, requests, clock } = recorder();
+  events.record(denied);
+  events.record({ ...denied, config: { ...CONFIG, uid: 'made again' } });
+  events.record({ ...denied, reason: 'DeletionOverridden' });
+  clock.now += 6 * 60_000 + 1;
+  events.record(denied);
+  await events.flush();
+  expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST']);
+});
+
+test('an Event that cannot be written is lost, said once a write, and nothing is thrown', async () => {
+  const { events, lines } = recorder(() => {
+    throw new ApiUnreachable('x cannot be reached: ECONNREFUSED');
+  });
+  events.record(denied);
+  await events.flush();
+  expect(lines).toMatchObject([{ msg: 'an event could not be written', reason: 'x cannot be reached: ECONNREFUSED' }]);
+});
+
+test('an Event that was cleaned up meanwhile is written anew at the next denial', async () => {
+  const { events, requests } = recorder(({ method }) => {
+    if (method === 'PATCH') throw new ApiUnreachable('gone');
+    return {};
+  });
+  events.record(denied);
+  events.record(denied);
+  await events.flush();
+  events.record(denied);
+  await events.flush();
+  expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
+});
+
+test('a long note is cut to what the API takes', async () => {
+  const { events, requests } = recorder();
+  events.record({ ...denied, note: 'x'.repeat(5_000) });
+  await events.flush();
+  expect((requests[0]?.body as { note: string }).note).toHaveLength(1_024);
+});
