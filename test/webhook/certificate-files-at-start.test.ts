@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { certificateFiles, CertificateFilesError } from '../../src/webhook/certificate-files.ts';
 import type { ServingCertificate } from '../../src/webhook/serving-certificate.ts';
@@ -53,6 +54,8 @@ test('files that are being written are waited for', async () => {
   await writeFile(keyFile, other!.privateKeyPem);
   const { log } = recordingLog();
   const starting = certificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), retryMs: 300 });
+  // Well after the first read, well before the first retry.
+  await setTimeout(100);
   await writeFile(keyFile, leaf!.privateKeyPem);
   await expect(starting).resolves.toBeDefined();
 });
