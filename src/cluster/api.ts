@@ -176,7 +176,7 @@ class StaleConnection extends ApiUnreachable {}
  *
  * @throws ApiUnreachable where it ends early
  */
-export async function readText(
+async function readText(
   body: IncomingMessage,
   signal: AbortSignal,
   max = Number.POSITIVE_INFINITY,

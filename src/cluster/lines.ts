@@ -1,5 +1,5 @@
 /** A line grew beyond what the sender can mean: the stream is not what it should be. */
-export class LineTooLong extends Error {
+class LineTooLong extends Error {
   override readonly name = 'LineTooLong';
 }
 

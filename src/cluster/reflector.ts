@@ -21,7 +21,7 @@ export interface ReflectorTiming {
 }
 
 /** The timing in a cluster. */
-export const REFLECTOR_TIMING: ReflectorTiming = {
+const REFLECTOR_TIMING: ReflectorTiming = {
   backoffMs: [250, 30_000],
   absentMs: 5_000,
   probeMs: 30_000,

@@ -24,7 +24,7 @@ export interface WebhookConfigurationOptions {
 export type WebhookConfiguration = ReturnType<typeof webhookConfiguration>;
 
 /** The name of the registration in a cluster where the guard is installed. */
-export const WEBHOOK_CONFIGURATION = 'machineconfig-guard';
+const WEBHOOK_CONFIGURATION = 'machineconfig-guard';
 
 /** The webhook's own name. The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';

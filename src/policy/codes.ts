@@ -17,7 +17,7 @@ export const CODES = {
 export type Code = keyof typeof CODES;
 
 /** Where the documentation of this release lives. */
-export const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
+const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
 
 /** The page that explains a code and what to do about it. */
 export function docsLink(code: Code): string {

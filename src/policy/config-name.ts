@@ -5,7 +5,7 @@
 export type ConfigName = string & { readonly __brand: 'ConfigName' };
 
 /** What the render controller puts before every name it makes: `rendered-<pool>-<32 hex>` (machine-config-operator, pkg/controller/render/hash.go). */
-export const RENDERED_PREFIX = 'rendered-';
+const RENDERED_PREFIX = 'rendered-';
 
 const RENDERED_NAME = /^rendered-(?<pool>.+)-[0-9a-f]{32}$/;
 
