@@ -196,6 +196,23 @@ test('a watch that is silent for too long is opened anew', async () => {
   await expect.poll(() => watching.length).toBeGreaterThan(2);
 });
 
+test('a watch that is kept alive by bookmarks is left open', async () => {
+  const { watching, open } = openWatches();
+  await follow(
+    (asked, response) => {
+      if (asked.watch) open(response);
+      else send(response, list([]));
+    },
+    { timing: { silenceMs: 200 } },
+  );
+  await expect.poll(() => watching.length).toBe(1);
+  for (let version = 11; version < 21; version += 1) {
+    watching[0]?.write(bookmark(String(version)));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect(watching).toHaveLength(1);
+});
+
 describe('is not synced before a complete answer, and does not give up', () => {
   test.each<[string, (response: ServerResponse) => void]>([
     ['503', (response) => fail(response, 503)],
