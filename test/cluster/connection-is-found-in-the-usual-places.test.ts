@@ -52,17 +52,17 @@ describe('the order', () => {
   });
 });
 
-describe('what is wrong is one sentence, without the file’s content', () => {
-  const problem = (options: { kubeconfig?: string; context?: string }): string => {
-    try {
-      hostOf(options);
-    } catch (error) {
-      if (error instanceof NoConnection) return error.message;
-      throw error;
-    }
-    throw new Error('it was found');
-  };
+const problem = (options: { kubeconfig?: string; context?: string }): string => {
+  try {
+    hostOf(options);
+  } catch (error) {
+    if (error instanceof NoConnection) return error.message;
+    throw error;
+  }
+  throw new Error('it was found');
+};
 
+describe('what is wrong is one sentence, without the file’s content', () => {
   test('nothing anywhere', () => {
     expect(problem({})).toBe(
       `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist`,

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { ApiRequest, ClusterApi } from '../../src/cluster/api.ts';
 import { ApiUnreachable } from '../../src/cluster/api.ts';
 import { EventRecorder } from '../../src/cluster/event-recorder.ts';
@@ -58,6 +58,18 @@ test('a retry storm is one Event with a count', async () => {
   });
 });
 
+test('a storm is written at most every five seconds, however many denials there are', async () => {
+  vi.useFakeTimers();
+  try {
+    const { events, requests } = recorder();
+    for (let retry = 0; retry < 50; retry += 1) events.record(denied);
+    await vi.advanceTimersByTimeAsync(6_000);
+    expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('another config, another reason and a pause of six minutes begin new Events', async () => {
   const { events, requests, clock } = recorder();
   events.record(denied);
@@ -95,5 +107,5 @@ test('a long note is cut to what the API takes', async () => {
   const { events, requests } = recorder();
   events.record({ ...denied, note: 'x'.repeat(5_000) });
   await events.flush();
-  expect((requests[0]?.body as { note: string }).note).toHaveLength(1_024);
+  expect((requests[0] as { body: { note: string } } | undefined)?.body.note).toHaveLength(1_024);
 });

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { ApiObject } from '../../src/policy/referrer.ts';
 
 /** Few names, so that configs, references and typos meet. */

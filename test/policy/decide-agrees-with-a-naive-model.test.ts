@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { configName } from '../../src/policy/config-name.ts';
 import { decide } from '../../src/policy/decide.ts';

@@ -102,7 +102,7 @@ describe('refused as MCG_BAD_REVIEW, not judged, not logged with a stack', () =>
       '',
     ],
   ])('%s', async (_title, headers, uid) => {
-    const answer = answerOf(await post(good, headers as Record<string, string>));
+    const answer = answerOf(await post(good, headers));
     expect(answer.response).toMatchObject({ uid, allowed: false, status: { code: 400 } });
     expect(judged).toEqual([]);
   });

@@ -57,14 +57,9 @@ async function call(
   return await new Promise((resolve, reject) => {
     const outgoing = request({ host: '127.0.0.1', port, path, method, agent }, (response) => {
       const { serialNumber } = (response.socket as TLSSocket).getPeerCertificate();
-      text(response).then(
-        (body) => {
-          resolve({ body, serial: serialNumber, reused: outgoing.reusedSocket });
-        },
-        (error: unknown) => {
-          reject(error as Error);
-        },
-      );
+      text(response).then((body) => {
+        resolve({ body, serial: serialNumber, reused: outgoing.reusedSocket });
+      }, reject);
     });
     outgoing.on('error', reject);
     outgoing.end();
