@@ -1,0 +1,151 @@
+import { styleText } from 'node:util';
+import type { Replay } from '../sandbox/operator/replay.ts';
+import type { StoryEvent } from '../sandbox/operator/scene.ts';
+
+/** Where the report goes. */
+export interface Page {
+  /** Characters a line. */
+  readonly width: number;
+  readonly colours: boolean;
+}
+
+/** One run of the story. */
+export interface Run extends Replay {
+  readonly guard: boolean;
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Longer lines are hard to read, shorter ones cut the tables apart. */
+const WIDTH: readonly [min: number, max: number] = [80, 100];
+/** `T+10m06s installer `: what stands left of a line's text. */
+const MOMENT_WIDTH = 9;
+const ACTOR_WIDTH = 10;
+
+/** The page that a stream shows: its width, within what can be read well, and colours if it or the environment wants them. */
+export function pageOf(
+  stream: { readonly isTTY?: boolean; readonly columns?: number },
+  env: Readonly<Record<string, string | undefined>>,
+): Page {
+  const [min, max] = WIDTH;
+  return { width: Math.min(max, Math.max(min, stream.columns ?? min)), colours: wantsColours(stream.isTTY, env) };
+}
+
+/** Before anything happens: what this is about, for somebody who has never heard of it. */
+export function intro(page: Page, seconds: number): string {
+  const paragraphs = [
+    `An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. About ${seconds} seconds.`,
+    'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such as rendered-master-aaa111. Every node names two of them: the one it runs (current) and the one it is to run (desired). If one that a node names is deleted, the node turns Degraded, and the operator does not update a Degraded node.',
+    'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 has moved on to it, control2 has not, when a clean-up job that looks at pools only deletes the first one.',
+  ];
+  const [title = '', ...rest] = paragraphs.map((paragraph) => wrapped(paragraph, page.width).join('\n'));
+  return `${[painted(page, 'bold', title), ...rest].join('\n\n')}\n`;
+}
+
+/** The head of a run's story. */
+export function runTitle(page: Page, guard: boolean): string {
+  const title = guard ? '2  With the guard' : '1  Without the guard';
+  const explanation = guard
+    ? 'The same install; the guard is registered as a validating webhook for deletions.'
+    : 'Nothing watches over deletions.';
+  return `\n${painted(page, 'bold', title)}\n${explanation}\n\n`;
+}
+
+/** One line of the story. A refusal follows word by word. */
+export function eventLine(page: Page, { t, actor, message, refusal }: StoryEvent): string {
+  const left = MOMENT_WIDTH + ACTOR_WIDTH;
+  const [first = '', ...rest] = wrapped(message, page.width - left);
+  const style = styleOf(message, actor);
+  const lines = [
+    `${painted(page, 'dim', moment(t).padEnd(MOMENT_WIDTH))}${actor.padEnd(ACTOR_WIDTH)}${painted(page, style, first)}`,
+    ...rest.map((line) => `${' '.repeat(left)}${painted(page, style, line)}`),
+  ];
+  if (refusal !== undefined) {
+    const indent = '    ';
+    const status = `Error from server (${refusal.reason}): ${refusal.message}`;
+    const words = wrapped(status, page.width - indent.length);
+    lines.push('', ...words.map((line) => `${indent}${painted(page, 'yellow', line)}`), '');
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** How both runs ended, and what follows from that. */
+export function conclusion(page: Page, runs: readonly Run[], asExpected: boolean): string {
+  const tables = runs.map((run) => endTable(page, run)).join('\n');
+  const verdict = asExpected
+    ? 'The refused deletion is the whole difference: the config stayed until no node needed it, and was deleted then.'
+    : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please report it with the output of --output json.';
+  const next = [
+    'Next: machineconfig-guard dev    puts the guard in front of a cluster of yours, and leaves nothing behind',
+    '      README.md, "Try it"        says how',
+  ];
+  const said = wrapped(verdict, page.width).map((line) => painted(page, asExpected ? 'bold' : 'red', line));
+  return `\n${tables}\n${said.join('\n')}\n\n${next.join('\n')}\n`;
+}
+
+/** `T+6m06s`. */
+export function moment(seconds: number): string {
+  return `T+${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
+}
+
+/** Breaks a text at spaces. A word that is longer than a line stays whole: links must survive. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line === '') {
+      line = word;
+    } else if (line.length + 1 + word.length <= width) {
+      line += ` ${word}`;
+    } else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  return [...lines, line];
+}
+
+function endTable(page: Page, { guard, outcome, nodes, configs }: Run): string {
+  const completed = outcome === 'completed';
+  const end = completed ? 'the install completes' : 'dead-lock, the install never ends';
+  const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
+  const head = ['NODE', 'CURRENT', 'DESIRED', 'STATE'];
+  const rows = nodes.map(({ name, current, desired, state }) => [
+    name,
+    marked(current, configs),
+    marked(desired, configs),
+    state,
+  ]);
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
+  const lines = [head, ...rows].map((row, index) => {
+    const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+    const style = index === 0 ? 'dim' : row[3] === 'Degraded' ? 'red' : undefined;
+    return `  ${painted(page, style, line.trimEnd())}`;
+  });
+  const missing = nodes.some(({ current, desired }) => [current, desired].some((config) => !configs.includes(config)));
+  if (missing) lines.push(painted(page, 'dim', '  * no longer exists'));
+  return `${painted(page, completed ? ['green', 'bold'] : ['red', 'bold'], title)}\n${lines.join('\n')}\n`;
+}
+
+function marked(config: string, configs: readonly string[]): string {
+  return configs.includes(config) ? config : `${config}*`;
+}
+
+function styleOf(message: string, actor: string): Style | undefined {
+  if (message.includes('Degraded') || message.startsWith('stuck')) return 'red';
+  if (message.startsWith('complete')) return 'green';
+  return actor === 'clean-up' ? 'yellow' : undefined;
+}
+
+function painted({ colours }: Page, style: Style | undefined, text: string): string {
+  // Decided once for the page: styleText by itself would look at the stream in some releases of Node and not in others.
+  return colours && style !== undefined && text !== '' ? styleText(style, text) : text;
+}
+
+/** As https://no-color.org and Node's own tools have it: FORCE_COLOR beats NO_COLOR beats what the stream is. */
+function wantsColours(isTerminal: boolean | undefined, env: Readonly<Record<string, string | undefined>>): boolean {
+  const forced = env['FORCE_COLOR'];
+  if (forced !== undefined) return forced !== '0' && forced !== 'false';
+  if ((env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb') return false;
+  return isTerminal === true;
+}
