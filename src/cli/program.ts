@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { certsCommand } from './certs.ts';
+import { demoCommand } from './demo.ts';
 import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
 import { serveCommand } from './serve.ts';
@@ -12,7 +13,7 @@ const PROGRAM_NAME = 'machineconfig-guard';
  * Every command, in the order of `--help`. A builder runs for each start of the program, so it only declares flags; whatever is
  * slow to load (@kubernetes/client-node 450 ms, node-forge 46 ms: node.md §6) is imported inside the action.
  */
-const COMMANDS: readonly (() => Command)[] = [serveCommand, devCommand, certsCommand];
+const COMMANDS: readonly (() => Command)[] = [serveCommand, devCommand, demoCommand, certsCommand];
 
 /** Where a run of the program writes, and the environment it sees. Tests pass their own. */
 export interface Terminal {
