@@ -40,6 +40,8 @@ export interface KubeResponse {
   readonly warnings: readonly string[];
   /** Names this request in the audit log. */
   readonly auditId: string;
+  /** Did it come over a connection that was open already? */
+  readonly reused: boolean;
   readonly ms: number;
 }
 
@@ -107,6 +109,7 @@ export class KubeClient {
             body: isJson ? JSON.parse(text) : text,
             warnings: (incoming.headersDistinct['warning'] ?? []).map(warningText),
             auditId: headerText(incoming.headers['audit-id']),
+            reused: outgoing.reusedSocket,
             ms: performance.now() - started,
           });
         });

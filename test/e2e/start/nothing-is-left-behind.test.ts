@@ -1,6 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -30,16 +30,8 @@ async function startCommand(): Promise<{ command: ChildProcess; directory: strin
 
 /** The command lines of processes that work in or with this folder. */
 function processesOf(directory: string): string[] {
-  return readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry))
-    .map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      } catch {
-        return '';
-      }
-    })
-    .filter((commandLine) => commandLine.includes(directory));
+  const commandLines = execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' }).split('\n');
+  return commandLines.filter((commandLine) => commandLine.includes(directory));
 }
 
 test.for(['SIGINT', 'SIGTERM'] as const)('after %s the command exits with 0 and nothing is left', async (signal) => {

@@ -33,6 +33,8 @@ export interface ClusterConnection {
   readonly admin: KubeClientOptions;
   /** The guard's own credentials. */
   readonly guard: KubeClientOptions;
+  /** The webhook itself, as the API server calls it. */
+  readonly webhook: KubeClientOptions;
   readonly auditLog: string;
   readonly guardLog: string;
 }

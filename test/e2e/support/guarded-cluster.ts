@@ -77,6 +77,7 @@ export class GuardedCluster {
       kubernetes: release.kubernetes,
       admin: apiServer.connection,
       guard: this.#guardConnection,
+      webhook: { url: this.guard.url, ca: this.guard.ca },
       auditLog: apiServer.auditLog,
       guardLog: this.guard.log,
     };
