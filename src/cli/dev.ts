@@ -102,8 +102,12 @@ async function dev(flags: DevFlags): Promise<void> {
     say(`guarding rendered MachineConfigs of ${api.address} through ${url}; Ctrl-C ends it`);
     await stopped;
   } finally {
-    if (registered) await goodbye(api, name, unregister, reasonOf);
-    await guard.stop();
+    // The webhook first: while it is registered, the API server goes on calling.
+    try {
+      if (registered) await goodbye(api, name, unregister, reasonOf);
+    } finally {
+      await guard.stop();
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import { ApiError, type ClusterApi } from '../cluster/api.ts';
 import type { WebhookConfiguration } from '../install/webhook-configuration.ts';
 
 const COLLECTION = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
-const CALL_MS = 10_000;
+const CALL_MS = 5_000;
 
 /** Registers a webhook under its name. Throws ApiError or ApiUnreachable. */
 export async function register(api: ClusterApi, configuration: WebhookConfiguration): Promise<void> {
