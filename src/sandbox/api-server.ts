@@ -228,7 +228,7 @@ export class ApiServer implements Connections {
       return { code: 200, body: shownList(deleted, target.kind, target.version, 'full', metadata) };
     }
     const options = { dryRun: isDryRun(query.getAll('dryRun')) };
-    if (verb === 'create') return show(registry.create(target, body, options), 201);
+    if (verb === 'create' && target.name === undefined) return show(registry.create(target, body, options), 201);
     if (verb === 'update') return show(registry.update(named(), body, options));
     if (verb === 'patch') {
       const type = (request.headers['content-type'] ?? '').split(';')[0];

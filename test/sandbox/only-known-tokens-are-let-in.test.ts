@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { ApiError, ClusterApi } from '../../src/cluster/api.ts';
+import { connectionFromText } from '../../src/cluster/connection.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { NODES, runningSandbox } from './running-sandbox.ts';
+
+/** Reads nodes with the guard's own client. Answers the status. */
+async function statusWith(kubeconfig: string): Promise<number> {
+  const api = new ClusterApi(connectionFromText(kubeconfig));
+  try {
+    const { status, body } = await api.request({ path: NODES, signal: AbortSignal.timeout(5_000) });
+    body.resume();
+    return status;
+  } catch (error) {
+    if (error instanceof ApiError) return error.status;
+    throw error;
+  } finally {
+    api.close();
+  }
+}
+
+function lastUser(sandbox: Sandbox): string | undefined {
+  return sandbox.audit.entries.at(-1)?.user.username;
+}
+
+test('the kubeconfig works as it is, and for any user', async () => {
+  const sandbox = await runningSandbox();
+  expect(await statusWith(sandbox.kubeconfig)).toBe(200);
+  expect(lastUser(sandbox)).toBe('system:admin');
+  expect(await statusWith(sandbox.kubeconfigFor('somebody'))).toBe(200);
+  expect(lastUser(sandbox)).toBe('somebody');
+});
+
+test('a wrong, a revoked and a missing token are refused', async () => {
+  const sandbox = await runningSandbox();
+  const token = sandbox.tokens.issue('somebody');
+  sandbox.tokens.revoke(token);
+  expect(await statusWith(sandbox.kubeconfigWith(token))).toBe(401);
+  expect(await statusWith(sandbox.kubeconfigWith('wrong'))).toBe(401);
+  expect(await statusWith(sandbox.kubeconfigWith(undefined))).toBe(401);
+});
+
+test('without tokens, where that is wanted; a wrong one is refused all the same', async () => {
+  const sandbox = await runningSandbox({ anonymous: true });
+  expect(await statusWith(sandbox.kubeconfigWith(undefined))).toBe(200);
+  expect(lastUser(sandbox)).toBe('system:anonymous');
+  expect(await statusWith(sandbox.kubeconfigWith('wrong'))).toBe(401);
+});

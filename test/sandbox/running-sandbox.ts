@@ -1,0 +1,23 @@
+import { onTestFinished } from 'vitest';
+import { type Authority, createAuthority } from '../../src/certs/authority.ts';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts';
+
+let authority: Promise<Authority> | undefined;
+
+/** A sandbox that ends with the test. One authority a file: making one takes longer than most tests. */
+export async function runningSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  authority ??= createAuthority({ commonName: 'sandbox-test', days: 1, now: new Date() });
+  const sandbox = await startSandbox({ authority: await authority, ...options });
+  onTestFinished(async () => {
+    await sandbox.stop();
+  });
+  return sandbox;
+}
+
+export const NODES = '/api/v1/nodes';
+export const POOLS = '/apis/machineconfiguration.openshift.io/v1/machineconfigpools';
+export const CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
+
+/** What a client sends that wants metadata alone. */
+export const METADATA_LIST = { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' };
+export const METADATA = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' };
