@@ -176,11 +176,7 @@ class StaleConnection extends ApiUnreachable {}
  *
  * @throws ApiUnreachable where it ends early
  */
-async function readText(
-  body: IncomingMessage,
-  signal: AbortSignal,
-  max = Number.POSITIVE_INFINITY,
-): Promise<string> {
+async function readText(body: IncomingMessage, signal: AbortSignal, max = Number.POSITIVE_INFINITY): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {

@@ -30,6 +30,7 @@ const UPDATE_MS = 5_000;
 /** Series that are remembered; beyond it the oldest is forgotten and would begin anew. */
 const SERIES_MAX = 1_000;
 const WRITE_MS = 5_000;
+/** The API counts bytes (kubernetes, pkg/apis/core/validation/events.go). */
 const NOTE_MAX = 1_024;
 
 interface Series {
@@ -97,7 +98,7 @@ export class EventRecorder {
       type: 'Warning',
       reason: event.reason,
       action: 'Delete',
-      note: event.note.length <= NOTE_MAX ? event.note : `${event.note.slice(0, NOTE_MAX - 1)}…`,
+      note: cut(event.note),
       reportingController: 'machineconfig-guard.io/guard',
       reportingInstance: this.#instance.slice(0, 128),
       regarding: {
@@ -143,6 +144,13 @@ export class EventRecorder {
       return false;
     }
   }
+}
+
+/** The note within the API's limit; a character is not cut in two. */
+function cut(note: string): string {
+  const bytes = Buffer.from(note);
+  if (bytes.length <= NOTE_MAX) return note;
+  return `${bytes.toString('utf8', 0, NOTE_MAX - 3).replace(/\uFFFD$/, '')}...`;
 }
 
 /** Events have microseconds (`metav1.MicroTime`); a time with three digits is refused by older API servers. */

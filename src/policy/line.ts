@@ -1,7 +1,7 @@
 /** Control, format, separator and private characters: they could break a log line, a terminal or a Warning header. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}\s]+/gu;
 
-/** The text as one printable line of at most `max` characters, cut with an ellipsis. Whatever came from outside goes through here. */
+/** The text as one printable line of at most `max` characters, cut with three dots (ASCII, because a Warning header carries it too). Whatever came from outside goes through here. */
 export function oneLine(text: string, max: number): string {
   // Cut before the regular expression runs: the text may be megabytes long.
   const line = text
@@ -9,7 +9,7 @@ export function oneLine(text: string, max: number): string {
     .replace(UNPRINTABLE, ' ')
     .trim();
   const characters = Array.from(line);
-  return characters.length <= max ? line : `${characters.slice(0, max - 1).join('')}…`;
+  return characters.length <= max ? line : `${characters.slice(0, max - 3).join('')}...`;
 }
 
 /** `1 node`, `3 nodes`. */

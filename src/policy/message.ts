@@ -79,7 +79,8 @@ export function noteWarnings(name: ConfigName, users: Users): string[] {
   const warnings: string[] = [];
   if (users.notes.length > 0) {
     const mentioned = listed(byKind(users.notes));
-    warnings.push(oneLine(`still mentioned, though not needed, by ${mentioned}: ${name}`, WARNING_MAX));
+    // The name first: what does not fit is cut off at the end.
+    warnings.push(oneLine(`${name} is still mentioned by ${mentioned}`, WARNING_MAX));
   }
   if (users.unreportedNodes > 0) {
     const have = users.unreportedNodes === 1 ? 'has' : 'have';

@@ -103,9 +103,12 @@ test('an Event that was cleaned up meanwhile is written anew at the next denial'
   expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
 });
 
-test('a long note is cut to what the API takes', async () => {
+test.each(['x', 'é', '한'])('a long note of %s is cut to the bytes that the API takes', async (character) => {
   const { events, requests } = recorder();
-  events.record({ ...denied, note: 'x'.repeat(5_000) });
+  events.record({ ...denied, note: character.repeat(5_000) });
   await events.flush();
-  expect((requests[0] as { body: { note: string } } | undefined)?.body.note).toHaveLength(1_024);
+  const note = (requests[0] as { body: { note: string } } | undefined)?.body.note ?? '';
+  expect(Buffer.byteLength(note)).toBeLessThanOrEqual(1_024);
+  expect(Buffer.byteLength(note)).toBeGreaterThan(1_018);
+  expect(note).toMatch(new RegExp(`^${character}+\\.\\.\\.$`));
 });
