@@ -23,6 +23,8 @@ const KEEP_ALIVE_MS = 120_000;
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 const CHECK_MS = 1_000;
+/** Node would wait two minutes for a handshake to end. */
+const HANDSHAKE_MS = 10_000;
 /** A rolling restart takes connections away from under nobody for this long; then it has to end. */
 const DRAIN_MS = 10_000;
 const IDLE_CHECK_MS = 250;
@@ -33,7 +35,12 @@ export class TlsServer {
 
   constructor({ app, certificate, minVersion, log }: TlsServerOptions) {
     // TLS options must be given as a whole each time: setSecureContext forgets those that are left out, minVersion too.
-    const tls = (): ServerOptions => ({ ...certificate.current(), minVersion, ALPNProtocols: ['http/1.1'] });
+    const tls = (): ServerOptions => ({
+      ...certificate.current(),
+      minVersion,
+      ALPNProtocols: ['http/1.1'],
+      handshakeTimeout: HANDSHAKE_MS,
+    });
     this.#server = createServer(
       { ...tls(), requestTimeout: REQUEST_MS, headersTimeout: HEADERS_MS, connectionsCheckingInterval: CHECK_MS },
       app,
