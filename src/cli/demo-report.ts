@@ -76,8 +76,9 @@ export function conclusion(page: Page, runs: readonly Run[], asExpected: boolean
     ? 'The refused deletion is the whole difference: the config stayed until no node needed it, and was deleted then.'
     : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please report it with the output of --output json.';
   const next = [
-    'Next: machineconfig-guard dev    puts the guard in front of a cluster of yours, and leaves nothing behind',
-    '      README.md, "Try it"        says how',
+    'Next, in README.md:',
+    '  "Try it"   machineconfig-guard dev     in front of a cluster of your own',
+    '  "Run it"   machineconfig-guard serve   as it runs in a cluster',
   ];
   const said = wrapped(verdict, page.width).map((line) => painted(page, asExpected ? 'bold' : 'red', line));
   return `\n${tables}\n${said.join('\n')}\n\n${next.join('\n')}\n`;
@@ -138,8 +139,9 @@ function styleOf(message: string, actor: string): Style | undefined {
 }
 
 function painted({ colours }: Page, style: Style | undefined, text: string): string {
-  // Decided once for the page: styleText by itself would look at the stream in some releases of Node and not in others.
-  return colours && style !== undefined && text !== '' ? styleText(style, text) : text;
+  if (!colours || style === undefined || text === '') return text;
+  // The page has decided. By itself styleText would look at stdout once more.
+  return styleText(style, text, { validateStream: false });
 }
 
 /** As https://no-color.org and Node's own tools have it: FORCE_COLOR beats NO_COLOR beats what the stream is. */

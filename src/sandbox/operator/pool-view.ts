@@ -32,7 +32,7 @@ export function poolStatus(sandbox: Sandbox): PoolStatus {
 }
 
 /** Has this node what the pool wants, and is it well? */
-export function isUpdated({ current, desired, state, ready }: NodeView, config: string): boolean {
+function isUpdated({ current, desired, state, ready }: NodeView, config: string): boolean {
   return current === config && desired === config && state === 'Done' && ready;
 }
 

@@ -6,7 +6,7 @@ import { TIMING } from './timing.ts';
 /** The two rendered configs of the incident. Real names end in 32 hexadecimal digits. */
 export const FIRST_CONFIG = 'rendered-master-aaa111';
 /** The one that the pool points to from T+5m on. */
-export const SECOND_CONFIG = 'rendered-master-bbb222';
+const SECOND_CONFIG = 'rendered-master-bbb222';
 
 /** The bootstrap renders the first config and makes the pool. */
 export async function bootstrapRendering(scene: Scene): Promise<void> {

@@ -52,9 +52,11 @@ export class StoryClock {
     });
   }
 
-  /** Waits until a condition holds, which only other actors can bring about. It must not have effects. */
+  /**
+   * Waits until a condition holds. It must not have effects. Even where it holds already others may go first: everybody who
+   * waits for a condition goes by the same queue.
+   */
   async until(holds: () => boolean): Promise<void> {
-    if (holds()) return;
     await new Promise<void>((go) => {
       this.#waiters.push({ holds, go });
     });
