@@ -13,6 +13,7 @@ interface ServeFlags extends ClusterFlags {
   readonly bindAddress?: string;
   readonly securePort: number;
   readonly healthPort: number;
+  readonly metricsPort: number;
   readonly shutdownDelayDuration: number;
   readonly logLevel: string;
 }
@@ -54,6 +55,12 @@ export function serveCommand(): Command {
         .argParser(port),
     )
     .addOption(
+      new Option('--metrics-port <port>', 'port of /metrics, HTTPS, for callers who may get it; 0 picks a free one')
+        .default(8443)
+        .env('MCG_METRICS_PORT')
+        .argParser(port),
+    )
+    .addOption(
       new Option('--shutdown-delay-duration <duration>', 'how long to go on serving, unready, after SIGTERM')
         .default(5_000, '5s')
         .env('MCG_SHUTDOWN_DELAY_DURATION')
@@ -88,7 +95,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   }
   const log = jsonLog(flags.logLevel);
   const api = await clusterApi(flags, 'machineconfig-guard');
-  const [{ startGuard }, { certificateFiles }] = await Promise.all([
+  const [{ startGuard }, { certificateFiles, CertificateFilesError }] = await Promise.all([
     import('../webhook/guard.ts'),
     import('../webhook/certificate-files.ts'),
   ]);
@@ -99,6 +106,8 @@ async function serve(flags: ServeFlags): Promise<void> {
     keyFile: tlsPrivateKeyFile,
     log,
     signal: stopping.signal,
+  }).catch((error: unknown) => {
+    throw error instanceof CertificateFilesError ? new CliError(error.message, EXIT.usage, { cause: error }) : error;
   });
   const guard = await startGuard({
     api,
@@ -107,6 +116,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     bindAddress: flags.bindAddress,
     securePort: flags.securePort,
     healthPort: flags.healthPort,
+    metricsPort: flags.metricsPort,
     minVersion: TLS_VERSIONS[flags.tlsMinVersion],
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
@@ -114,7 +124,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   });
   void guard.whenReady(stopping.signal).then(
     () => {
-      log.info({ securePort: guard.securePort, healthPort: guard.healthPort }, 'ready');
+      log.info(guard.ports, 'ready');
     },
     () => {},
   );
@@ -130,7 +140,7 @@ function listenError(error: unknown, flags: ServeFlags): unknown {
   if (typeof code !== 'string') return error;
   const where = flags.bindAddress ?? 'all addresses';
   return new CliError(
-    `cannot listen on ports ${flags.securePort} and ${flags.healthPort} of ${where}: ${code}.`,
+    `cannot listen on ports ${flags.securePort}, ${flags.healthPort} and ${flags.metricsPort} of ${where}: ${code}.`,
     EXIT.usage,
   );
 }

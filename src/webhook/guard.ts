@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { SecureVersion } from 'node:tls';
 import type { Logger } from 'pino';
 import type { ClusterApi } from '../cluster/api.ts';
@@ -13,6 +14,9 @@ import { admissionApp } from './admission-app.ts';
 import { type Decision, logDecision } from './decision.ts';
 import { HealthServer } from './health-server.ts';
 import { Judge } from './judge.ts';
+import { metricsApp } from './metrics-app.ts';
+import { Metrics } from './metrics.ts';
+import { ScrapeAccess } from './scrape-access.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
 import { TlsServer } from './tls-server.ts';
 
@@ -26,6 +30,8 @@ export interface GuardOptions {
   /** Ports; 0 picks a free one. */
   readonly securePort: number;
   readonly healthPort: number;
+  /** Port of the metrics; undefined means none. */
+  readonly metricsPort?: number;
   readonly minVersion?: SecureVersion;
   /** How long to go on serving after becoming unready, so that endpoints can be updated; milliseconds. */
   readonly shutdownDelayMs: number;
@@ -45,9 +51,12 @@ export class Guard {
   readonly #events: EventRecorder;
   readonly #webhook: TlsServer;
   readonly #health: HealthServer;
+  readonly #metrics: Metrics;
+  readonly #metricsServer: TlsServer;
   readonly #stopping = new AbortController();
   #securePort: number | undefined;
   #healthPort: number | undefined;
+  #metricsPort: number | undefined;
   #following: Promise<void> = Promise.resolve();
   #draining = false;
   #stopped: Promise<void> | undefined;
@@ -69,6 +78,14 @@ export class Guard {
       },
     });
     this.#webhook = new TlsServer({ app, certificate, minVersion, log });
+    this.#metrics = new Metrics({
+      resources: SOURCES.map(({ resource }) => resource),
+      unsynced: () => this.#index.unsynced,
+      liveReads: () => live.reads,
+      certificateExpiry: () => new Date(new X509Certificate(certificate.current().cert).validTo),
+    });
+    const scrapes = metricsApp({ metrics: this.#metrics, access: new ScrapeAccess({ api }), log });
+    this.#metricsServer = new TlsServer({ app: scrapes, certificate, minVersion, log });
     this.#health = new HealthServer(() => this.#notReady());
   }
 
@@ -84,18 +101,30 @@ export class Guard {
     return this.#healthPort;
   }
 
+  /** The port of the metrics, or undefined where there are none. */
+  get metricsPort(): number | undefined {
+    return this.#metricsPort;
+  }
+
   /** Listens and begins to follow the cluster. Throws the system's error where a port cannot be used. */
   async start(): Promise<void> {
-    const { bindAddress, healthPort, securePort, log } = this.#options;
-    this.#healthPort = await this.#health.listen(healthPort, bindAddress);
+    const { bindAddress, healthPort, metricsPort, securePort, log } = this.#options;
     try {
+      this.#healthPort = await this.#health.listen(healthPort, bindAddress);
+      if (metricsPort !== undefined) this.#metricsPort = await this.#metricsServer.listen(metricsPort, bindAddress);
       this.#securePort = await this.#webhook.listen(securePort, bindAddress);
     } catch (error) {
-      await this.#health.close();
+      await Promise.all([this.#health.close(), this.#metricsServer.close()]);
       throw error;
     }
-    log.info({ securePort: this.#securePort, healthPort: this.#healthPort }, 'listening');
+    log.info(this.ports, 'listening');
     this.#following = this.#index.run(this.#stopping.signal);
+  }
+
+  /** The ports in use, as they are logged. */
+  get ports(): { securePort: number; healthPort: number; metricsPort?: number } {
+    const { securePort, healthPort, metricsPort } = this;
+    return { securePort, healthPort, ...(metricsPort === undefined ? {} : { metricsPort }) };
   }
 
   /** Waits until the cluster has been read once. Rejects with the signal's reason. */
@@ -116,7 +145,7 @@ export class Guard {
     await orAborted(this.#events.flush(), AbortSignal.timeout(FLUSH_MS)).catch(() => {});
     this.#stopping.abort();
     await this.#following;
-    await this.#health.close();
+    await Promise.all([this.#health.close(), this.#metricsServer.close()]);
     this.#options.api.close();
   }
 
@@ -130,6 +159,7 @@ export class Guard {
     const { log, onDecision } = this.#options;
     const { verdict, user } = decision;
     logDecision(log, decision);
+    this.#metrics.count(decision);
     onDecision?.(decision);
     if (review.config === undefined || review.dryRun) return;
     const config = { name: review.config.name, uid: review.config.uid };

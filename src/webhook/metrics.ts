@@ -1,0 +1,99 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Decision } from './decision.ts';
+
+/** What the metrics read at the moment of a scrape. */
+export interface MetricsSources {
+  /** Kinds that have not been read completely yet, of all that are read. */
+  readonly unsynced: () => readonly string[];
+  readonly resources: readonly string[];
+  readonly liveReads: () => number;
+  /** PEM of the certificate that is served. */
+  readonly certificateExpiry: () => Date | undefined;
+}
+
+/** From a denial out of the index on an idle machine to the longest that the API server waits. */
+const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** The guard's metrics. Labels have few values, and none of them comes from a request. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
+  readonly #duration: Histogram<'path'>;
+
+  constructor({ unsynced, resources, liveReads, certificateExpiry }: MetricsSources) {
+    const registers = [this.#registry];
+    this.#decisions = new Counter({
+      name: 'mcguard_decisions_total',
+      help: 'Answered reviews by verdict, code and whether they were dry runs.',
+      labelNames: ['verdict', 'code', 'dry_run'],
+      registers,
+    });
+    this.#duration = new Histogram({
+      name: 'mcguard_decision_duration_seconds',
+      help: 'Time from the arrival of a review to its answer, by where the knowledge came from.',
+      labelNames: ['path'],
+      buckets: BUCKETS_S,
+      registers,
+    });
+    const reads: Counter = new Counter({
+      name: 'mcguard_live_reads_total',
+      help: 'Fresh reads of all references.',
+      registers,
+      collect: () => {
+        reads.reset();
+        reads.inc(liveReads());
+      },
+    });
+    this.#gauge(
+      'mcguard_certificate_expiry_timestamp_seconds',
+      'End of the serving certificate’s validity, in seconds since 1970.',
+      () => (certificateExpiry()?.getTime() ?? 0) / 1000,
+    );
+    const synced = new Gauge({
+      name: 'mcguard_index_synced',
+      help: '1 if the kind has been read completely since the start.',
+      labelNames: ['resource'],
+      registers,
+      collect: () => {
+        const missing = unsynced();
+        for (const resource of resources) synced.set({ resource }, missing.includes(resource) ? 0 : 1);
+      },
+    });
+    const buildInfo = new Gauge({
+      name: 'mcguard_build_info',
+      help: 'Always 1; the label tells the version.',
+      labelNames: ['version'],
+      registers,
+    });
+    buildInfo.set({ version: packageJson.version }, 1);
+    this.#gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
+    this.#gauge(
+      'process_start_time_seconds',
+      'Start of the process, in seconds since 1970.',
+      () => Date.now() / 1000 - process.uptime(),
+    );
+  }
+
+  /** Counts an answered review. */
+  count({ verdict, dryRun, path, ms }: Decision): void {
+    this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(dryRun) });
+    this.#duration.observe({ path }, ms / 1000);
+  }
+
+  /** The text of a scrape, and its content type. */
+  async scrape(): Promise<{ text: string; contentType: string }> {
+    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  #gauge(name: string, help: string, value: () => number): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      collect: () => {
+        gauge.set(value());
+      },
+    });
+  }
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { decide } from '../../src/policy/decide.ts';
+import { DEFAULT_POLICY } from '../../src/policy/policy.ts';
+import { parseReview } from '../../src/policy/review.ts';
+import { decisionOf } from '../../src/webhook/decision.ts';
+import { Metrics } from '../../src/webhook/metrics.ts';
+import { reviewBody } from '../support/review.ts';
+
+test('decisions by verdict, code and dry run; durations by path; the state of the index', async () => {
+  let unsynced = ['nodes'];
+  let reads = 3;
+  const metrics = new Metrics({
+    resources: ['nodes', 'machineconfigpools'],
+    unsynced: () => unsynced,
+    liveReads: () => reads,
+    certificateExpiry: () => new Date(1_800_000_000_000),
+  });
+  for (const dryRun of [false, false, true]) {
+    const review = parseReview(JSON.stringify(reviewBody({ dryRun })));
+    const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_POLICY, new Date());
+    metrics.count(decisionOf(review, verdict, 'live', 12));
+  }
+  const { text } = await metrics.scrape();
+  expect(text).toContain('mcguard_decisions_total{verdict="allowed",code="MCG_NOT_IN_USE",dry_run="false"} 2\n');
+  expect(text).toContain('mcguard_decisions_total{verdict="allowed",code="MCG_NOT_IN_USE",dry_run="true"} 1\n');
+  expect(text).toContain('mcguard_decision_duration_seconds_bucket{le="0.01",path="live"} 0\n');
+  expect(text).toContain('mcguard_decision_duration_seconds_bucket{le="0.025",path="live"} 3\n');
+  expect(text).toContain('mcguard_index_synced{resource="nodes"} 0\n');
+  expect(text).toContain('mcguard_index_synced{resource="machineconfigpools"} 1\n');
+  expect(text).toContain('mcguard_live_reads_total 3\n');
+  expect(text).toContain('mcguard_certificate_expiry_timestamp_seconds 1800000000\n');
+  expect(text).toMatch(/mcguard_build_info\{version="\d+\.\d+\.\d+"\} 1\n/);
+
+  unsynced = [];
+  reads = 4;
+  const later = (await metrics.scrape()).text;
+  expect(later).toContain('mcguard_index_synced{resource="nodes"} 1\n');
+  expect(later).toContain('mcguard_live_reads_total 4\n');
+});
