@@ -142,3 +142,13 @@ test('an edit behind the back of admission asks nobody', async () => {
   expect(sandbox.get('machineconfigs', 'rendered-a-1')).toBeUndefined();
   expect(webhook.calls).toEqual([]);
 });
+
+test('a webhook that wants everything is still not asked about its own registration', async () => {
+  const sandbox = await runningSandbox();
+  const webhook = await stubWebhook(() => denied({}));
+  const everything = [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] }];
+  register(sandbox, webhook.at, { rules: everything, matchConditions: [] });
+  sandbox.create('nodes', { metadata: { name: 'a' } });
+  expect((await sandbox.delete('nodes', 'a')).status).toBe(400);
+  expect((await sandbox.delete('validatingwebhookconfigurations', 'guard')).status).toBe(200);
+});
