@@ -1,5 +1,8 @@
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Logger } from 'pino';
+import type { ClusterApi } from '../cluster/api.ts';
+import type { ServingCertificate } from '../webhook/serving-certificate.ts';
 import { clusterApi, type ClusterFlags, withClusterFlags } from './cluster-options.ts';
 import { CliError, EXIT } from './exit.ts';
 import { jsonLog, LOG_LEVELS } from './log.ts';
@@ -9,6 +12,7 @@ import { untilStopped } from './signals.ts';
 interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
+  readonly tlsSecret?: SecretName;
   readonly tlsMinVersion: 'VersionTLS12' | 'VersionTLS13';
   readonly bindAddress?: string;
   readonly securePort: number;
@@ -17,6 +21,13 @@ interface ServeFlags extends ClusterFlags {
   readonly shutdownDelayDuration: number;
   readonly logLevel: string;
 }
+
+interface SecretName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+type CertificateSource = { readonly certFile: string; readonly keyFile: string } | { readonly secret: SecretName };
 
 /** Names as Kubernetes' own components spell them, and what Node calls them. */
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
@@ -31,6 +42,14 @@ export function serveCommand(): Command {
       ),
     )
     .addOption(new Option('--tls-private-key-file <file>', 'its private key, PEM').env('MCG_TLS_PRIVATE_KEY_FILE'))
+    .addOption(
+      new Option(
+        '--tls-secret <namespace/name>',
+        'Secret with ca.crt and ca.key to issue a serving certificate from, instead of the two files',
+      )
+        .env('MCG_TLS_SECRET')
+        .argParser(secretName),
+    )
     .addOption(
       new Option('--tls-min-version <version>', 'oldest TLS version that is spoken')
         .choices(Object.keys(TLS_VERSIONS))
@@ -86,29 +105,22 @@ SIGTERM: unready at once, finishes the calls under way, exits 0.`,
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
-  const { tlsCertFile, tlsPrivateKeyFile } = flags;
-  if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) {
-    throw new CliError(
-      'serve needs --tls-cert-file and --tls-private-key-file; `machineconfig-guard certs` makes both.',
-      EXIT.usage,
-    );
-  }
+  const source = certificateSource(flags);
   const log = jsonLog(flags.logLevel);
   const api = await clusterApi(flags, 'machineconfig-guard');
-  const [{ startGuard }, { certificateFiles, CertificateFilesError }] = await Promise.all([
-    import('../webhook/guard.ts'),
-    import('../webhook/certificate-files.ts'),
-  ]);
+  const { startGuard } = await import('../webhook/guard.ts');
   const stopping = new AbortController();
   const stopped = untilStopped();
-  const certificate = await certificateFiles({
-    certFile: tlsCertFile,
-    keyFile: tlsPrivateKeyFile,
-    log,
-    signal: stopping.signal,
-  }).catch((error: unknown) => {
-    throw error instanceof CertificateFilesError ? new CliError(error.message, EXIT.usage, { cause: error }) : error;
+  void stopped.then((signal) => {
+    log.info({ signal }, 'stopping');
+    stopping.abort();
   });
+  const certificate = await servingCertificate(source, api, log, stopping.signal).catch((error: unknown) => {
+    if (stopping.signal.aborted) return undefined;
+    throw error;
+  });
+  // Stopped while there was nothing to serve with yet.
+  if (certificate === undefined) return;
   const guard = await startGuard({
     api,
     certificate,
@@ -120,6 +132,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     minVersion: TLS_VERSIONS[flags.tlsMinVersion],
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
+    stopping.abort();
     throw listenError(error, flags);
   });
   void guard.whenReady(stopping.signal).then(
@@ -128,11 +141,43 @@ async function serve(flags: ServeFlags): Promise<void> {
     },
     () => {},
   );
-  const signal = await stopped;
-  log.info({ signal }, 'stopping');
-  stopping.abort();
+  await stopped;
   await guard.stop();
   log.info('stopped');
+}
+
+/** Where the serving certificate is to come from. Throws a CliError unless the flags name exactly one place. */
+function certificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: ServeFlags): CertificateSource {
+  const files = tlsCertFile !== undefined || tlsPrivateKeyFile !== undefined;
+  if (files && tlsSecret !== undefined) {
+    throw new CliError('use either --tls-secret or the two file flags, not both.', EXIT.usage);
+  }
+  if (tlsSecret !== undefined) return { secret: tlsSecret };
+  if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) {
+    throw new CliError(
+      'serve needs --tls-cert-file and --tls-private-key-file (`machineconfig-guard certs` makes both), or --tls-secret.',
+      EXIT.usage,
+    );
+  }
+  return { certFile: tlsCertFile, keyFile: tlsPrivateKeyFile };
+}
+
+async function servingCertificate(
+  source: CertificateSource,
+  api: ClusterApi,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<ServingCertificate> {
+  if ('secret' in source) {
+    const { secretCertificate } = await import('../webhook/secret-certificate.ts');
+    return await secretCertificate({ api, ...source.secret, log, signal });
+  }
+  const { certificateFiles, CertificateFilesError } = await import('../webhook/certificate-files.ts');
+  try {
+    return await certificateFiles({ ...source, log, signal });
+  } catch (error) {
+    throw error instanceof CertificateFilesError ? new CliError(error.message, EXIT.usage, { cause: error }) : error;
+  }
 }
 
 function listenError(error: unknown, flags: ServeFlags): unknown {
@@ -148,4 +193,16 @@ function listenError(error: unknown, flags: ServeFlags): unknown {
 function ip(value: string): string {
   if (isIP(value) === 0) throw new InvalidArgumentError('It must be an IPv4 or IPv6 address.');
   return value;
+}
+
+/** Kubernetes' rule for both parts (RFC 1123 label and subdomain). */
+const SECRET_NAME =
+  /^(?<namespace>[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\/(?<name>[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?)$/;
+
+function secretName(value: string): SecretName {
+  const { namespace, name } = SECRET_NAME.exec(value)?.groups ?? {};
+  if (namespace === undefined || name === undefined) {
+    throw new InvalidArgumentError('It must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.');
+  }
+  return { namespace, name };
 }
