@@ -172,7 +172,8 @@ const COLOURS: Readonly<Record<Outcome, 'green' | 'red' | 'yellow'>> = {
 
 function decisionLine({ verdict, user, dryRun, ms }: Decision): string {
   const outcome = verdict.outcome.padEnd(10);
-  const shown = process.stdout.isTTY && process.stdout.hasColors() ? styleText(COLOURS[verdict.outcome], outcome) : outcome;
+  const shown =
+    process.stdout.isTTY && process.stdout.hasColors() ? styleText(COLOURS[verdict.outcome], outcome) : outcome;
   return `${shown} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
 }
 
