@@ -35,6 +35,8 @@ export interface ClusterConnection {
   readonly guard: KubeClientOptions;
   /** The webhook itself, as the API server calls it. */
   readonly webhook: KubeClientOptions;
+  /** The guard's metrics, without credentials. */
+  readonly metrics: KubeClientOptions;
   readonly auditLog: string;
   readonly guardLog: string;
 }

@@ -30,6 +30,8 @@ export interface GuardOptions {
   /** Certificates and log go into a new folder below it. */
   readonly directory: string;
   readonly leash: Leash;
+  /** Issue the certificate from the authority in a Secret; by default it is made by the `certs` command. */
+  readonly tlsSecret?: { readonly name: string; readonly ca: string };
 }
 
 /** The bundled guard as a process of its own, serving on 127.0.0.1. */
@@ -39,6 +41,7 @@ export class GuardProcess {
   /** PEM of the authority that the API server has to trust. */
   readonly ca: string;
   readonly healthUrl: string;
+  readonly metricsUrl: string;
   /** File with everything that it said. */
   readonly log: string;
   readonly #child: Child;
@@ -49,9 +52,10 @@ export class GuardProcess {
     this.ca = ca;
     this.url = `https://127.0.0.1:${ready.securePort}/validate`;
     this.healthUrl = `http://127.0.0.1:${ready.healthPort}`;
+    this.metricsUrl = `https://127.0.0.1:${ready.metricsPort}`;
   }
 
-  static async start({ kubeconfig, directory, leash }: GuardOptions): Promise<GuardProcess> {
+  static async start({ kubeconfig, directory, leash, tlsSecret }: GuardOptions): Promise<GuardProcess> {
     if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
     const own = await mkdtemp(join(directory, 'guard-'));
     const certificates = ['--out', own, '--ip', '127.0.0.1'];
@@ -69,11 +73,13 @@ export class GuardProcess {
         PROGRAM,
         'serve',
         `--kubeconfig=${kubeconfig}`,
-        `--tls-cert-file=${join(own, 'tls.crt')}`,
-        `--tls-private-key-file=${join(own, 'tls.key')}`,
+        ...(tlsSecret === undefined
+          ? [`--tls-cert-file=${join(own, 'tls.crt')}`, `--tls-private-key-file=${join(own, 'tls.key')}`]
+          : [`--tls-secret=${tlsSecret.name}`]),
         '--bind-address=127.0.0.1',
         '--secure-port=0',
         '--health-port=0',
+        '--metrics-port=0',
         '--shutdown-delay-duration=0s',
         '--log-level=info',
       ],
@@ -82,7 +88,7 @@ export class GuardProcess {
     });
     const readyLine = async () => (await jsonLines(log)).find((line) => line['msg'] === 'ready');
     await child.until(async () => (await readyLine()) !== undefined, READY_TIMEOUT_MS);
-    const ca = await readFile(join(own, 'ca.crt'), 'utf8');
+    const ca = tlsSecret?.ca ?? (await readFile(join(own, 'ca.crt'), 'utf8'));
     return new GuardProcess(child, log, ca, (await readyLine()) as unknown as ReadyLine);
   }
 
@@ -117,6 +123,7 @@ export function awaitDecisions(log: string, config: string, count = 1): Promise<
 interface ReadyLine {
   readonly securePort: number;
   readonly healthPort: number;
+  readonly metricsPort: number;
 }
 
 async function jsonLines(file: string): Promise<readonly Readonly<Record<string, unknown>>[]> {

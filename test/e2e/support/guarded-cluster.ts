@@ -25,6 +25,8 @@ export class GuardedCluster {
   /** Between the guard and the API server. */
   readonly proxy: TcpProxy;
   readonly guard: GuardProcess;
+  /** The guard's kubeconfig. */
+  readonly kubeconfig: string;
   readonly #guardConnection: KubeClientOptions;
 
   private constructor(parts: {
@@ -32,11 +34,13 @@ export class GuardedCluster {
     proxy: TcpProxy;
     guard: GuardProcess;
     guardConnection: KubeClientOptions;
+    kubeconfig: string;
   }) {
     this.controlPlane = parts.controlPlane;
     this.proxy = parts.proxy;
     this.guard = parts.guard;
     this.#guardConnection = parts.guardConnection;
+    this.kubeconfig = parts.kubeconfig;
   }
 
   /** Returns once the API server asks the guard. */
@@ -63,7 +67,7 @@ export class GuardedCluster {
       });
       await admin.create(PATHS.webhookConfigurations, registration);
       await awaitEffect(controlPlane, guard);
-      return new GuardedCluster({ controlPlane, proxy, guard, guardConnection });
+      return new GuardedCluster({ controlPlane, proxy, guard, guardConnection, kubeconfig: file });
     } catch (error) {
       await proxy.stop();
       await controlPlane.stop();
@@ -78,6 +82,7 @@ export class GuardedCluster {
       admin: apiServer.connection,
       guard: this.#guardConnection,
       webhook: { url: this.guard.url, ca: this.guard.ca },
+      metrics: { url: this.guard.metricsUrl, ca: this.guard.ca },
       auditLog: apiServer.auditLog,
       guardLog: this.guard.log,
     };
