@@ -133,8 +133,8 @@ function verified(uid: string, answer: unknown): Record<string, unknown> {
   }
   const kind = `${textOr('/', review['apiVersion'])}, Kind=${textOr('', review['kind'])}`;
   if (kind !== REVIEW_KIND) throw invalidResponse(`expected webhook response of ${REVIEW_KIND}, got ${kind}`);
-  if (response['patch'] !== undefined || response['patchType'] !== undefined) {
-    throw invalidResponse('validating webhook may not return patch');
+  for (const field of ['patch', 'patchType']) {
+    if (response[field] !== undefined) throw invalidResponse(`validating webhook may not return response.${field}`);
   }
   return response;
 }

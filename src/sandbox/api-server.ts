@@ -12,7 +12,7 @@ import type { Kind } from './kinds.ts';
 import type { NamedTarget, Registry } from './registry.ts';
 import { negotiate, shown, shownList } from './representation.ts';
 import { selectorFrom } from './selector.ts';
-import { badRequest, expired, internalError, StatusError, success } from './status-error.ts';
+import { badRequest, expired, internalError, StatusError, success, tooLarge } from './status-error.ts';
 import type { Store } from './store.ts';
 import { type Target, targetOf } from './target.ts';
 import type { Tokens } from './tokens.ts';
@@ -245,9 +245,7 @@ export class ApiServer implements Connections {
     const query = url.searchParams;
     const form = negotiate(request.headers.accept, 'list');
     const wanted = numberOf(query, 'resourceVersion') ?? 0;
-    if (wanted > store.version) {
-      throw new StatusError(504, 'Timeout', `Too large resource version: ${wanted}, current: ${store.version}`);
-    }
+    if (wanted > store.version) throw tooLarge(wanted, store.version);
     const page = ContinueToken.parse(query.get('continue'));
     if (page !== undefined && page.version < store.compacted) throw expired(page.version, store.compacted);
     const version = page?.version ?? store.version;

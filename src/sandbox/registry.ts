@@ -6,7 +6,7 @@ import { isRecord, type KubeObject, type NewObject, type ObjectMeta } from './ku
 import { apiVersion, type Kind } from './kinds.ts';
 import { mergePatch } from './merge-patch.ts';
 import type { Selector } from './selector.ts';
-import { alreadyExists, badRequest, conflict, invalid, notFound } from './status-error.ts';
+import { alreadyExists, badRequest, conflict, invalid, notFound, type StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
 import type { Target } from './target.ts';
 import { checkWebhookConfiguration } from './webhook-registration.ts';
@@ -150,7 +150,13 @@ export class Registry {
     const { deletionTimestamp = wholeSeconds(new Date()) } = now.metadata;
     const terminating: KubeObject = {
       ...now,
-      metadata: { ...now.metadata, finalizers: [...new Set(finalizers)], deletionTimestamp },
+      metadata: {
+        ...now.metadata,
+        finalizers: [...new Set(finalizers)],
+        deletionTimestamp,
+        deletionGracePeriodSeconds: 0,
+        generation: (now.metadata.generation ?? 1) + 1,
+      },
     };
     return options.dryRun ? terminating : this.#store.put(target.kind, terminating);
   }
@@ -224,13 +230,15 @@ function finalizersOf({ propagationPolicy }: DeleteOptions): string[] {
 
 function checkPreconditions({ kind, name }: NamedTarget, { metadata }: KubeObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options.preconditions;
+  const differs = (what: string, given: string, recorded: string, hint: string): StatusError => {
+    const why = `the ${what} in the precondition (${given}) does not match the ${what} in record (${recorded}). The object might have been ${hint}`;
+    return conflict(kind, name, why);
+  };
   if (uid !== undefined && uid !== metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
-    throw conflict(kind, name, why);
+    throw differs('UID', uid, metadata.uid, 'deleted and then recreated');
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
-    const why = `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`;
-    throw conflict(kind, name, why);
+    throw differs('ResourceVersion', resourceVersion, metadata.resourceVersion, 'modified');
   }
 }
 

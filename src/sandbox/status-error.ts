@@ -74,7 +74,15 @@ export function conflict(kind: Kind, name: string, why: string): StatusError {
 
 /** The object does not pass validation. */
 export function invalid(kind: Kind, name: string, why: string): StatusError {
-  return new StatusError(422, 'Invalid', `${kind.kind} "${name}" is invalid: ${why}`, detailsOf(kind, name));
+  return new StatusError(
+    422,
+    'Invalid',
+    `${kind.kind}${kind.group === '' ? '' : `.${kind.group}`} "${name}" is invalid: ${why}`,
+    {
+      ...detailsOf(kind, name),
+      kind: kind.kind,
+    },
+  );
 }
 
 /** The version to list or watch from is no longer known. */
@@ -82,11 +90,18 @@ export function expired(version: number, oldest: number): StatusError {
   return new StatusError(410, 'Expired', `too old resource version: ${version} (${oldest})`);
 }
 
+/** A list from a version that the server has not reached yet. */
+export function tooLarge(version: number, current: number): StatusError {
+  const message = `Timeout: Too large resource version: ${version}, current: ${current}`;
+  const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
+  return new StatusError(504, 'Timeout', message, { causes, retryAfterSeconds: 1 });
+}
+
 /** Something that a caller cannot do anything about. */
 export function internalError(message: string): StatusError {
   return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
 }
 
-function detailsOf(kind: Kind, name: string): unknown {
-  return { name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.resource };
+function detailsOf(kind: Kind, name: string): Record<string, string> {
+  return { ...(name === '' ? {} : { name }), ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.resource };
 }

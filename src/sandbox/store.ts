@@ -27,7 +27,7 @@ const CHANGES_MAX = 20_000;
  */
 export class Store {
   #version = FIRST_VERSION;
-  #compacted = 0;
+  #compacted = FIRST_VERSION;
   #objects = new Map<string, Map<string, KubeObject>>();
   #changes: Change[] = [];
   readonly #listeners = new Set<() => void>();

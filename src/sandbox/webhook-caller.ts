@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:https';
+import { gunzipSync } from 'node:zlib';
 import type { Webhook } from './webhook-registration.ts';
 
 /** The webhook was not reached, or what it answered is no answer. The message is the reason as Go would word it. */
@@ -41,16 +42,16 @@ export class WebhookCaller {
    * @throws CallFailed
    */
   async call(webhook: Webhook, review: unknown): Promise<unknown> {
+    if (webhook.ca !== undefined && !webhook.ca.includes('-----BEGIN CERTIFICATE-----')) {
+      throw new CallFailed(
+        'could not get REST client: unable to load root certificates: unable to parse bytes as PEM block',
+      );
+    }
     const destination = this.#destination(webhook);
     destination.url.searchParams.set('timeout', `${webhook.timeoutSeconds}s`);
     const body = Buffer.from(JSON.stringify(review));
     const { status, text } = await this.#post(webhook, destination, body);
-    if (status === 404)
-      throw new CallFailed('failed to call webhook: the server could not find the requested resource');
-    if (status < 200 || status > 299) {
-      const what = `an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding`;
-      throw new CallFailed(`failed to call webhook: ${what}`);
-    }
+    if (status < 200 || status > 299) throw new CallFailed(`failed to call webhook: ${clientGoOn(status, text)}`);
     try {
       return JSON.parse(text);
     } catch {
@@ -104,6 +105,7 @@ export class WebhookCaller {
             'content-type': 'application/json',
             'content-length': body.length,
             accept: 'application/json, */*',
+            'accept-encoding': 'gzip',
           },
         },
         (response) => {
@@ -120,7 +122,13 @@ export class WebhookCaller {
           });
           response.on('end', () => {
             clearTimeout(late);
-            resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+            const body = Buffer.concat(chunks);
+            try {
+              const plain = response.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
+              resolve({ status: response.statusCode ?? 0, text: plain.toString('utf8') });
+            } catch {
+              reject(failed('gzip: invalid header'));
+            }
           });
         },
       );
@@ -147,6 +155,13 @@ export class WebhookCaller {
     this.#agents.set(key, agent);
     return agent;
   }
+}
+
+/** What client-go makes of a status that is no success (k8s.io/apimachinery, api/errors, NewGenericServerResponse). */
+function clientGoOn(status: number, text: string): string {
+  if (status === 404) return 'the server could not find the requested resource';
+  if (status === 400) return 'the server rejected our request for an unknown reason';
+  return `an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding`;
 }
 
 /** What Go would have said, where administrators know the sentence. */

@@ -111,6 +111,15 @@ test('warnings become headers, annotations go into the audit log under the name 
   expect(Object.keys(sandbox.audit.of('delete')[0]?.annotations ?? {})).toHaveLength(1);
 });
 
+test('an answer may be compressed, since the API server says that it may', async () => {
+  const sandbox = await runningSandbox();
+  const webhook = await stubWebhook(() => ({ response: { allowed: true }, gzip: true }));
+  register(sandbox, webhook.at);
+  sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
+  expect((await sandbox.delete('machineconfigs', 'rendered-a-1')).status).toBe(200);
+  expect(webhook.calls[0]?.request.headers['accept-encoding']).toBe('gzip');
+});
+
 test('connections are kept between calls', async () => {
   const sandbox = await runningSandbox();
   const webhook = await stubWebhook(() => denied({}));

@@ -56,6 +56,16 @@ test('its certificate is not trusted', async () => {
   expect(webhook.calls).toEqual([]);
 });
 
+test('its caBundle is no certificate', async () => {
+  const sandbox = await runningSandbox();
+  const webhook = await stubWebhook(() => ({ response: { allowed: true } }));
+  register(sandbox, { ...webhook.at, caBundle: Buffer.from('to be injected').toString('base64') });
+  sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
+  expect(await messageOf(sandbox)).toBe(
+    'could not get REST client: unable to load root certificates: unable to parse bytes as PEM block',
+  );
+});
+
 test('it does not answer in time', async () => {
   const begunAt = Date.now();
   expect(await failing('nothing')).toMatch(/^failed to call webhook: Post ".*": context deadline exceeded$/);
@@ -65,6 +75,9 @@ test('it does not answer in time', async () => {
 test('it answers with an error', async () => {
   expect(await failing({ status: 500, body: 'oops' })).toBe(
     'failed to call webhook: an error on the server ("oops") has prevented the request from succeeding',
+  );
+  expect(await failing({ status: 400, body: 'oops' })).toBe(
+    'failed to call webhook: the server rejected our request for an unknown reason',
   );
   expect(await failing({ status: 404, body: '' })).toBe(
     'failed to call webhook: the server could not find the requested resource',
@@ -77,7 +90,7 @@ test('it answers something else than a review of the question', async () => {
     /^received invalid webhook response: expected response\.uid="[0-9a-f-]{36}", got "other"$/,
   );
   expect(await failing({ response: { allowed: true, patch: 'W10=' } })).toBe(
-    'received invalid webhook response: validating webhook may not return patch',
+    'received invalid webhook response: validating webhook may not return response.patch',
   );
 });
 

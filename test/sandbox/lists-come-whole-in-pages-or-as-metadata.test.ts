@@ -47,7 +47,7 @@ test('pages follow each other without a gap or a repeat, as of one version', asy
 test('a version of the future is not answered', async () => {
   const sandbox = await runningSandbox();
   const { status, body } = await sandbox.request('GET', `${NODES}?resourceVersion=${sandbox.resourceVersion + 1}`);
-  expect([status, body.message]).toEqual([504, 'Too large resource version: 1001, current: 1000']);
+  expect([status, body.message]).toEqual([504, 'Timeout: Too large resource version: 1001, current: 1000']);
 });
 
 test('labels select', async () => {

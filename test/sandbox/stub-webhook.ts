@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import { createAuthority } from '../../src/certs/authority.ts';
 import type { KeyPair } from '../../src/certs/key-pair.ts';
@@ -21,7 +22,7 @@ export interface Call {
 
 /** What the webhook sends back: a `response` without its uid, a whole body, or nothing at all. */
 export type StubAnswer =
-  | { readonly response: Readonly<Record<string, unknown>> }
+  | { readonly response: Readonly<Record<string, unknown>>; readonly gzip?: boolean }
   | { readonly status?: number; readonly body: string }
   | 'nothing';
 
@@ -65,7 +66,9 @@ export async function stubWebhook(answer: (call: Call) => StubAnswer): Promise<S
       }
       const { uid } = review.request;
       const body = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...given.response } };
-      response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+      response.setHeader('content-type', 'application/json');
+      if (given.gzip === true) response.setHeader('content-encoding', 'gzip').end(gzipSync(JSON.stringify(body)));
+      else response.end(JSON.stringify(body));
     });
   });
   server.on('connection', (socket: Socket) => {
