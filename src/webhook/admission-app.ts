@@ -15,6 +15,7 @@ import { answerWithinMs } from './deadline.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import type { Judge } from './judge.ts';
 import { Slots } from './slots.ts';
+import { strictApp } from './strict-app.ts';
 
 /** What the webhook's HTTP side needs. */
 export interface AdmissionAppOptions {
@@ -58,11 +59,7 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
   const slots = new Slots(largeBodies);
   let underWay = 0;
 
-  const app = express();
-  app.disable('x-powered-by');
-  app.set('etag', false);
-  app.enable('case sensitive routing');
-  app.enable('strict routing');
+  const app = strictApp();
 
   const admit: RequestHandler = async (request, response, next) => {
     const arrivedAt = performance.now();

@@ -1,8 +1,9 @@
-import express, { type Express, type RequestHandler, type Response } from 'express';
+import type { Express, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { reasonOf } from '../cluster/api.ts';
 import type { Metrics } from './metrics.ts';
 import type { ScrapeAccess } from './scrape-access.ts';
+import { strictApp } from './strict-app.ts';
 
 /** What the metrics' HTTP side needs. */
 export interface MetricsAppOptions {
@@ -15,11 +16,7 @@ const BEARER = /^Bearer (?<token>[\w.~+/-]+=*)$/i;
 
 /** `GET /metrics` for those who may: the names of nodes are not in it, but how often somebody was refused is nobody else's business. */
 export function metricsApp({ metrics, access, log }: MetricsAppOptions): Express {
-  const app = express();
-  app.disable('x-powered-by');
-  app.set('etag', false);
-  app.enable('case sensitive routing');
-  app.enable('strict routing');
+  const app = strictApp();
   const authorise: RequestHandler = async (request, response, next) => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.groups?.['token'];
     try {

@@ -1,18 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { type CommandProcess, startCommand } from './command-process.ts';
 
-const ROOT = path.resolve(import.meta.dirname, '../..');
 const CONFIG = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 
 let sandbox: Sandbox;
 let directory: string;
 let kubeconfig: string;
-const children: ChildProcess[] = [];
 
 beforeEach(async () => {
   directory = mkdtempSync(path.join(tmpdir(), 'mcg-dev-'));
@@ -25,37 +23,11 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
   await sandbox.stop();
   await rm(directory, { recursive: true });
 });
 
-interface Run {
-  readonly child: ChildProcess;
-  output: () => string;
-  ended: Promise<number | null>;
-}
-
-function dev(...args: string[]): Run {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', 'src/cli/main.ts', 'dev', '--kubeconfig', kubeconfig, ...args],
-    {
-      cwd: ROOT,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NODE_OPTIONS: '' },
-    },
-  );
-  children.push(child);
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => void (output += chunk.toString()));
-  return {
-    child,
-    output: () => output,
-    ended: new Promise((resolve) => child.once('close', (code) => void resolve(code))),
-  };
-}
+const dev = (...args: string[]): CommandProcess => startCommand(['dev', '--kubeconfig', kubeconfig, ...args]);
 
 const registrations = (): number => sandbox.list('validatingwebhookconfigurations').length;
 

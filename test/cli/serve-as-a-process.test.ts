@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, openSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -8,15 +7,14 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import { testTls } from '../support/tls.ts';
+import { type CommandProcess, startCommand } from './command-process.ts';
 
-const ROOT = path.resolve(import.meta.dirname, '../..');
 const CONFIG = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 const TOKEN = 'a-token-that-must-not-be-logged';
 
 let sandbox: Sandbox;
 let directory: string;
 let ca: string;
-const children: ChildProcess[] = [];
 
 beforeEach(async () => {
   directory = mkdtempSync(path.join(tmpdir(), 'mcg-serve-'));
@@ -33,19 +31,11 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
   await sandbox.stop();
   await rm(directory, { recursive: true });
 });
 
-interface Run {
-  readonly child: ChildProcess;
-  output: () => string;
-  lines: () => Record<string, unknown>[];
-  ended: Promise<number | null>;
-}
-
-function serve(stdout: 'pipe' | number = 'pipe', flags: Record<string, string> = {}): Run {
+function serve(stdout: 'pipe' | number = 'pipe', flags: Record<string, string> = {}): CommandProcess {
   const all = {
     '--kubeconfig': path.join(directory, 'kubeconfig'),
     '--tls-cert-file': path.join(directory, 'tls.crt'),
@@ -57,29 +47,7 @@ function serve(stdout: 'pipe' | number = 'pipe', flags: Record<string, string> =
     '--shutdown-delay-duration': '0s',
     ...flags,
   };
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', 'src/cli/main.ts', 'serve', ...Object.entries(all).flat()],
-    {
-      cwd: ROOT,
-      stdio: ['ignore', stdout, 'pipe'],
-      env: { ...process.env, NODE_OPTIONS: '' },
-    },
-  );
-  children.push(child);
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => void (output += chunk.toString()));
-  return {
-    child,
-    output: () => output,
-    lines: () =>
-      output
-        .split('\n')
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line) as Record<string, unknown>),
-    ended: new Promise((resolve) => child.once('close', (code) => void resolve(code))),
-  };
+  return startCommand(['serve', ...Object.entries(all).flat()], stdout);
 }
 
 async function freePort(): Promise<number> {
