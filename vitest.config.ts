@@ -7,5 +7,7 @@ export default defineConfig({
     // Several tests start real TLS servers; the default 5 s is too near on a busy two-core machine.
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    // Most of the time tests wait, for timeouts and for processes to start: more of them at once than there are cores.
+    maxWorkers: 4,
   },
 });

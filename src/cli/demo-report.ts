@@ -36,7 +36,7 @@ export function intro(page: Page, seconds: number): string {
   const paragraphs = [
     `An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. About ${seconds} seconds.`,
     'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such as rendered-master-aaa111. Every node names two of them: the one it runs (current) and the one it is to run (desired). If one that a node names is deleted, the node turns Degraded, and the operator does not update a Degraded node.',
-    'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 has moved on to it, control2 has not, when a clean-up job that looks at pools only deletes the first one.',
+    'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 has moved on to it, control2 has not, when a clean-up job deletes the first one: no pool names it any more, and the job does not ask the nodes. (The operator itself deletes none; jobs, scripts and people do.)',
   ];
   const [title = '', ...rest] = paragraphs.map((paragraph) => wrapped(paragraph, page.width).join('\n'));
   return `${[painted(page, 'bold', title), ...rest].join('\n\n')}\n`;

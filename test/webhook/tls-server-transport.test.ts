@@ -3,7 +3,7 @@ import { connect as connectPlain } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import express from 'express';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { KeyPair } from '../../src/certs/key-pair.ts';
 import { TlsServer } from '../../src/webhook/tls-server.ts';
 import { memoryLog } from '../support/log.ts';
@@ -150,6 +150,30 @@ describe('what is not TLS', () => {
     const silent = Array.from({ length: 200 }, () => connectPlain(port, '127.0.0.1').on('error', () => {}));
     expect((await call(keptAgent())).body).toBe('ok');
     for (const socket of silent) socket.destroy();
+  });
+});
+
+describe('slow-loris', () => {
+  test('headers that do not end are answered 408 and cut off, while others are served', async () => {
+    const socket = connect({ host: '127.0.0.1', port, ca: tls.ca });
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\n');
+    const drip = setInterval(() => socket.write('X-More: x\r\n'), 500);
+    onTestFinished(() => {
+      clearInterval(drip);
+    });
+    expect((await call(keptAgent())).body).toBe('ok');
+    const begun = performance.now();
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 Request Timeout/);
+    expect(performance.now() - begun).toBeLessThan(13_000);
+  });
+
+  test('a handshake that does not end is cut off', async () => {
+    const socket = connectPlain(port, '127.0.0.1');
+    // The beginning of a ClientHello that announces more.
+    socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
+    const begun = performance.now();
+    await text(socket).catch(() => '');
+    expect(performance.now() - begun).toBeLessThan(13_000);
   });
 });
 
