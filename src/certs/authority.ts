@@ -86,7 +86,7 @@ export function checkAuthority(pair: KeyPair, now: Date): AuthorityCheck {
   return { usable: true, certificate };
 }
 
-/** A new RSA key pair in PEM, from OpenSSL: 0.05 to 0.3 s, where node-forge's own JavaScript may need 30 s (node.md §4). */
+/** A new RSA key pair in PEM, from OpenSSL: 0.05 to 0.3 s, where node-forge's own JavaScript may need 30 s. */
 export async function newRsaKeys(
   bits: number,
 ): Promise<{ readonly publicKeyPem: string; readonly privateKeyPem: string }> {

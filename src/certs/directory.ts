@@ -2,7 +2,7 @@ import { lstat, mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/prom
 import path from 'node:path';
 import type { KeyPair } from './key-pair.ts';
 
-/** The files of a certificate directory: an authority and a leaf it signed. The names are a contract (design §7). */
+/** The files of a certificate directory: an authority and a leaf it signed. The names are a contract with scripts. */
 export const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
 
 /** One of the four. */

@@ -22,7 +22,7 @@ export interface LeafRequest {
 /** Enough until 2030 (NIST SP 800-57), half the handshake cost of 3072, and a leaf is replaced long before. */
 const LEAF_KEY_BITS = 2048;
 
-/** Go has not looked at it since 1.15 (facts 8.16); the names are in the SAN alone, which has no limit of 64 characters. */
+/** Go has not looked at it since 1.15; the names are in the SAN alone, which has no limit of 64 characters. */
 const COMMON_NAME = 'machineconfig-guard';
 
 /** subjectAltName kinds of RFC 5280 §4.2.1.6. */

@@ -7,7 +7,7 @@ const SERIAL_BYTES = 16;
  * A new certificate serial number in the hex that node-forge writes into the DER as it stands.
  *
  * The first byte is forced into 0x40..0x7f. Top bit clear: DER integers are signed, and Go 1.23+ refuses a certificate with a
- * negative serial ("x509: negative serial number": facts 8.16), which is what half of all plain random serials are. Second bit
+ * negative serial ("x509: negative serial number", since Go 1.23), which is what half of all plain random serials are. Second bit
  * set: never zero, and never a leading zero byte that minimal DER forbids.
  */
 export function newSerial(random: (size: number) => Uint8Array = randomBytes): string {

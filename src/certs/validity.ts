@@ -9,7 +9,7 @@ const DAY_MS = 24 * HOUR_MS;
  */
 export const BACKDATE_MS = (14 + 12) * HOUR_MS;
 
-/** Ten years, the life of the authority that `render` makes (design §6). Nothing made here has to outlive it. */
+/** Ten years, the life of an authority by default. Nothing made here has to outlive it. */
 export const MAX_DAYS = 3650;
 
 /** From when until when a certificate is valid. */

@@ -1,4 +1,4 @@
-/** What the exit code of every command means. Scripts rely on it: design §7. */
+/** What the exit code of every command means. Scripts rely on it; README.md lists them. */
 export const EXIT = {
   /** Done, or the answer is yes. */
   fine: 0,

@@ -11,7 +11,7 @@ const PROGRAM_NAME = 'machineconfig-guard';
 
 /**
  * Every command, in the order of `--help`. A builder runs for each start of the program, so it only declares flags; whatever is
- * slow to load (@kubernetes/client-node 450 ms, node-forge 46 ms: node.md §6) is imported inside the action.
+ * slow to load (@kubernetes/client-node about 450 ms, node-forge about 50 ms) is imported inside the action.
  */
 const COMMANDS: readonly (() => Command)[] = [serveCommand, devCommand, demoCommand, certsCommand];
 

@@ -12,7 +12,7 @@ import type { ServingCertificate, ServingPair } from './serving-certificate.ts';
 /** How often the files are read without any sign of a change: network file systems and replaced directories send none. */
 const POLL_MS = 30_000;
 
-/** A Secret volume swap is five events within a few milliseconds (node.md §3), cp of two files not many more. */
+/** A Secret volume swap is five events within a few milliseconds, cp of two files not many more. */
 const DEBOUNCE_MS = 100;
 
 /** How soon a pair that does not fit is read again: whoever writes it is probably between its two files. */

@@ -16,7 +16,7 @@ import { crdDirectory, type Release } from './releases.ts';
 const READY_TIMEOUT_MS = 60_000;
 
 /**
- * Every request at level Metadata, as OpenShift's default audit profile has it (facts 8.9); watches that never end and
+ * Every request at level Metadata, as OpenShift's default audit profile has it; watches that never end and
  * the control plane's own leases would only make the file long.
  */
 const AUDIT_POLICY = {
@@ -177,7 +177,7 @@ export class ControlPlane {
       const { group, names, versions } = crd.spec as CrdSpec;
       const version = versions.find((one) => one.served);
       if (version === undefined) return true;
-      // A CRD may be Established and still answer 429 "storage is (re)initializing" for a moment (facts 11.14).
+      // A CRD may be Established and still answer 429 "storage is (re)initializing" for a moment.
       return (await admin.request('GET', `/apis/${group}/${version.name}/${names.plural}`)).status === 200;
     };
     await until(

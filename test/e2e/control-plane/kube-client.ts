@@ -62,7 +62,7 @@ export interface RequestExtras {
   readonly timeoutMs?: number;
 }
 
-const REQUEST_TIMEOUT_MS = 40_000; // > the 34 s to which the API server bounds a DELETE: facts 8.14
+const REQUEST_TIMEOUT_MS = 40_000; // > the 34 s to which the API server bounds a DELETE
 
 /** A thin client: it shows status, warnings and audit id, which the comfortable ones hide. */
 export class KubeClient {

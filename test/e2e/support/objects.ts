@@ -4,7 +4,7 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
-/** A new name of the form that the operator gives: the pool and 32 hexadecimal digits (facts 3.1). */
+/** A new name of the form that the operator gives: the pool and 32 hexadecimal digits (machine-config-operator, pkg/controller/render/hash.go). */
 export function renderedName(pool = 'worker'): string {
   return `rendered-${pool}-${randomBytes(16).toString('hex')}`;
 }
@@ -19,7 +19,7 @@ export interface RenderedConfigOptions {
   readonly bytes?: number;
 }
 
-/** A rendered MachineConfig, or a source one when the name says so. Metadata as on a real cluster (facts 3.2, 3.3). */
+/** A rendered MachineConfig, or a source one when the name says so. Metadata as on a real cluster (machine-config-operator, pkg/controller/render). */
 export function machineConfig({ name, owner, annotations, labels, bytes = 0 }: RenderedConfigOptions): KubeObject {
   const withFile = (content: string): KubeObject => ({
     apiVersion: `${MCO}/v1`,

@@ -8,7 +8,7 @@ import { PATHS } from '../support/paths.ts';
 
 const cluster = sharedCluster();
 
-/** The API server deletes one after the other in the order of the names, until the first refusal (facts 8.2). */
+/** The API server deletes one after the other in the order of the names, until the first refusal (kubernetes, apiserver/pkg/registry/generic/registry/store.go). */
 async function collection(inUse: 'a' | 'c') {
   const label = unique('mix');
   const pool = unique('mixed');

@@ -4,7 +4,7 @@ import { deleted, refusedInUse, sharedCluster } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 
 const cluster = sharedCluster();
-/** Just below etcd's limit of 1.5 MiB for one request: larger ones cannot exist (facts 3.6). */
+/** Just below etcd's limit of 1.5 MiB for one request: larger ones cannot exist. */
 const LARGEST = Math.floor(1.4 * 1024 * 1024);
 
 test('a rendered config of 1.4 MiB gets the right verdict, in use and free', async () => {
