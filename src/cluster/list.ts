@@ -1,5 +1,6 @@
 import type { ApiObject } from '../policy/referrer.ts';
 import { ApiError, type ApiResponse, ApiUnreachable, type ClusterApi, reasonOf } from './api.ts';
+import { isServed } from './discovery.ts';
 import { BrokenList, ListStream } from './list-stream.ts';
 import { acceptList, type Source } from './source.ts';
 
@@ -30,6 +31,9 @@ export async function listSource(
     } catch (error) {
       const last = index === source.collections.length - 1;
       if (!isNotServed(error) || (last && !source.optional)) throw error;
+      if (await isServed(api, collection, signal)) {
+        throw new ApiUnreachable(`${source.resource} are served, and yet their list was answered 404`);
+      }
     }
   }
   return undefined;
@@ -51,7 +55,7 @@ export async function listCollection(
   return stream.end().resourceVersion;
 }
 
-/** Does this mean that the cluster has no such kind? Anything else never reads as "not in use". */
+/** Does this say that there is no such object or kind? For a kind, its directory has to say so too. */
 export function isNotServed(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }

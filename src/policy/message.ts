@@ -55,7 +55,7 @@ export function unverifiedMessage(name: ConfigName | undefined, unreadable: read
   const causes = unreadable.map(({ what, reason }) => `${what}: ${oneLine(reason, 160)}`);
   return answer('MCG_UNVERIFIED', [
     `could not verify whether ${name === undefined ? 'the config' : shown(name)} is in use (${listed(causes)}).`,
-    'Nothing was deleted. Try again when the API server answers.',
+    "Nothing was deleted. Try again; if it stays, look at the guard's log, its rights and its way to the API server.",
   ]);
 }
 

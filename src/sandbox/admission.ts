@@ -24,7 +24,7 @@ export interface Deletion {
   readonly object: KubeObject;
   readonly options: DeleteOptions;
   readonly caller: Caller;
-  /** Undefined during the deletion of a collection: the request names no object (facts 8.2). */
+  /** Undefined during the deletion of a collection: the request names no object. */
   readonly name: string | undefined;
 }
 
@@ -49,7 +49,7 @@ export class Admission {
   /** Returns if everybody allows it. Throws the StatusError that the client is to get otherwise. */
   async beforeDelete(deletion: Deletion): Promise<void> {
     const { kind, version } = deletion.target;
-    // Their own configuration is exempt, so that an administrator can always switch a webhook off (facts 8.17).
+    // Their own configuration is exempt, so that an administrator can always switch a webhook off.
     if (kind.group === CONFIGURATIONS.group) return;
     const webhooks = this.#store
       .list(CONFIGURATIONS)
@@ -89,7 +89,7 @@ export class Admission {
     const { annotations, warnings } = deletion.caller;
     const audit = isRecord(response['auditAnnotations']) ? response['auditAnnotations'] : {};
     for (const [key, value] of Object.entries(audit)) {
-      // A key that is no qualified name is dropped (facts 8.8).
+      // A key that is no qualified name is dropped.
       if (/^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/.test(key))
         annotations.add(`${webhook.name}/${key}`, textOr('', value));
     }

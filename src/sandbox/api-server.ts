@@ -7,6 +7,7 @@ import type { Caller } from './admission.ts';
 import { AuditAnnotations, type AuditLog } from './audit.ts';
 import { ContinueToken } from './continue-token.ts';
 import { deleteOptions, isDryRun } from './delete-options.ts';
+import { directoryAt } from './directory.ts';
 import type { Connections, Fault, Faults } from './faults.ts';
 import type { Kind } from './kinds.ts';
 import type { NamedTarget, Registry } from './registry.ts';
@@ -145,6 +146,11 @@ export class ApiServer implements Connections {
       const user = this.#parts.tokens.userOf(request.headers.authorization);
       if (/^\/(?:livez|readyz|healthz)$/.test(url.pathname)) {
         response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end('ok');
+        return;
+      }
+      const directory = directoryAt(url.pathname, this.#parts.serves);
+      if (directory !== undefined) {
+        send(response, { code: 200, body: directory }, faults);
         return;
       }
       const target = targetOf(url.pathname);

@@ -20,7 +20,7 @@ export interface AuditEntry {
 export class AuditAnnotations {
   readonly #values = new Map<string, string>();
 
-  /** Adds one. The first value of a key stays: k8s.io/apiserver, audit/context.go drops any later one (facts 8.8). */
+  /** Adds one. The first value of a key stays: k8s.io/apiserver, audit/context.go drops any later one. */
   add(key: string, value: string): void {
     if (!this.#values.has(key)) this.#values.set(key, value);
   }

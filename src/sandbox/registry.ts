@@ -111,7 +111,7 @@ export class Registry {
 
   /**
    * Deletes every selected object of a collection, one after the other. The first refusal ends it; what was deleted by then
-   * stays deleted. Webhooks get to see no name in the request (facts 8.2).
+   * stays deleted. Webhooks get to see no name in the request (apiserver/pkg/registry/rest/delete.go).
    *
    * @returns the objects that were deleted
    */
@@ -181,7 +181,7 @@ export class Registry {
     if (kind.resource === 'validatingwebhookconfigurations') checkWebhookConfiguration(kind, object);
     const left = object.metadata.finalizers ?? [];
     if (object.metadata.deletionTimestamp !== undefined && left.length === 0) {
-      // Its last finalizer is gone. Admission is not asked again (facts 8.3).
+      // Its last finalizer is gone. Admission is not asked again (apiserver/pkg/registry/generic/registry/store.go).
       if (!dryRun) this.#store.remove(kind, name, namespace);
       return object;
     }

@@ -44,7 +44,7 @@ export interface ListMeta {
   readonly remainingItemCount?: number;
 }
 
-/** A list in the form asked for. An empty metadata-only list has `"items":null`, a typed one `[]` (facts 11.13). */
+/** A list in the form asked for. An empty metadata-only list has `"items":null`, a typed one `[]`. */
 export function shownList(
   objects: readonly KubeObject[],
   kind: Kind,

@@ -13,7 +13,7 @@ export type ServiceResolver = (service: {
   readonly namespace: string;
 }) => { readonly host: string; readonly port: number } | undefined;
 
-/** Idle connections as Go's http.DefaultTransport and the webhook client manager keep them (facts 8.15). */
+/** Idle connections as Go's http.DefaultTransport and the webhook client manager keep them. */
 const IDLE_MS = 90_000;
 const IDLE_CONNECTIONS = 25;
 const ANSWER_MAX = 3 * 1024 * 1024;

@@ -7,6 +7,7 @@ import {
   ALPHA_BUILDS,
   type Asked,
   BUILDS,
+  directory,
   fail,
   fakeApi,
   type Handler,
@@ -25,7 +26,7 @@ const ONE_NODE = list([node('w0', CONFIG)]);
 /** Nodes, pools and builds as most tests need them; one kind is exchanged. */
 function cluster(special: (asked: Asked, response: ServerResponse) => boolean | void): Handler {
   return (asked, response) => {
-    if (special(asked, response) === true) return;
+    if (special(asked, response) === true || directory(asked, response, [POOLS])) return;
     if (asked.path === NODES) send(response, list([]));
     else if (asked.path === POOLS) send(response, list([pool('worker', 'rendered-worker-other')]));
     else notServed(response);
@@ -42,7 +43,8 @@ describe('what is asked', () => {
   test('one whole, consistent list a kind: no version, no page, no compression; nodes as metadata only', async () => {
     const { api, asked } = await fakeApi(cluster(() => {}));
     await new LiveReader({ api }).read(soon());
-    expect(asked.map(({ path, query }) => `${path}?${query.toString()}`).sort()).toEqual(
+    const lists = asked.filter(({ path }) => path.endsWith('s') && path.split('/').length > 3);
+    expect(lists.map(({ path, query }) => `${path}?${query.toString()}`).sort()).toEqual(
       [NODES, POOLS, BUILDS, ALPHA_BUILDS].map((path) => `${path}?`).sort(),
     );
     for (const { headers } of asked) expect(headers).not.toHaveProperty('accept-encoding');
@@ -173,6 +175,30 @@ describe('what cannot be read is never "none"', () => {
     expect(unreadable).toEqual([
       { what: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
     ]);
+  });
+
+  test('a 404 for pools that the API server lists in its directory', async () => {
+    const { api } = await fakeApi(cluster((asked, response) => asked.path === POOLS && (notServed(response), true)));
+    expect((await new LiveReader({ api }).read(soon(500))).unreadable).toEqual([
+      { what: 'machineconfigpools', reason: 'machineconfigpools are served, and yet their list was answered 404' },
+    ]);
+  });
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['answers 404 to everything', notServed],
+    ['answers with a page', (response) => send(response, '{"kind":"Page"}')],
+    ['refuses', (response) => fail(response, 403)],
+  ])('a 404 from something that %s and has no directory', async (_title, answer) => {
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path === NODES) return false;
+        if (asked.path === POOLS || asked.path === BUILDS) notServed(response);
+        else answer(response);
+        return true;
+      }),
+    );
+    const { unreadable } = await new LiveReader({ api }).read(soon(500));
+    expect(unreadable.map(({ what }) => what).sort()).toEqual(['machineconfigpools', 'machineosbuilds']);
   });
 
   test('a kind that could not be read does not hide a use that was', async () => {

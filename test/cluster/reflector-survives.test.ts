@@ -8,6 +8,7 @@ import {
   ALPHA_BUILDS,
   bookmark,
   BUILDS,
+  directory,
   event,
   fail,
   fakeApi,
@@ -16,6 +17,7 @@ import {
   list,
   node,
   notServed,
+  POOLS,
   send,
 } from '../support/fake-api.ts';
 import { memoryLog } from '../support/log.ts';
@@ -262,6 +264,7 @@ describe('a kind that the cluster may do without', () => {
     let served = false;
     const it = await follow(
       (asked, response) => {
+        if (directory(asked, response, served ? [BUILDS] : [POOLS])) return;
         if (!served || asked.path !== BUILDS) notServed(response);
         else if (asked.watch) open(response);
         else send(response, list([build]));

@@ -31,3 +31,26 @@ test('an object that is not there is a Status instead', async () => {
   expect(status).toBe(404);
   expect(body).toMatchObject({ kind: 'Status', reason: 'NotFound', message: 'nodes "nobody" not found' });
 });
+
+test('the directory lists what is served, and nothing else', async () => {
+  const sandbox = await runningSandbox();
+  sandbox.serve('machineosbuilds', ['v1alpha1']);
+  const namesAt = async (path: string): Promise<unknown[]> => {
+    const { body } = await sandbox.request('GET', path);
+    return (body as { resources: { name: string }[] }).resources.map(({ name }) => name);
+  };
+  const group = '/apis/machineconfiguration.openshift.io';
+  expect(await namesAt(`${group}/v1`)).toEqual(['machineconfigs', 'machineconfigpools']);
+  expect(await namesAt(`${group}/v1alpha1`)).toEqual(['machineosbuilds']);
+  const { body } = await sandbox.request('GET', '/apis');
+  expect(body).toMatchObject({ kind: 'APIGroupList' });
+  expect((body as { groups: object[] }).groups).toContainEqual({
+    name: 'machineconfiguration.openshift.io',
+    versions: [
+      { groupVersion: 'machineconfiguration.openshift.io/v1', version: 'v1' },
+      { groupVersion: 'machineconfiguration.openshift.io/v1alpha1', version: 'v1alpha1' },
+    ],
+  });
+  sandbox.serve('machineosbuilds', []);
+  expect((await sandbox.request('GET', `${group}/v1alpha1`)).text).toBe('404 page not found\n');
+});

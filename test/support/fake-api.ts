@@ -107,6 +107,26 @@ export function fail(response: ServerResponse, code: number, headers: Record<str
   response.end(JSON.stringify({ kind: 'Status', status: 'Failure', code, reason: 'Because', message: 'of a test' }));
 }
 
+/**
+ * The API server's directory of these collections; false where the path is not one of its own.
+ */
+export function directory(asked: Asked, response: ServerResponse, served: readonly string[]): boolean {
+  const parts = served.map((collection) => collection.split('/'));
+  if (asked.path === '/apis') {
+    const groups = parts.map(([, , name, version]) => ({ name, versions: [{ version }] }));
+    send(response, JSON.stringify({ kind: 'APIGroupList', groups }));
+    return true;
+  }
+  const version = /^\/apis\/[^/]+\/[^/]+$/.exec(asked.path)?.[0];
+  if (version === undefined) return false;
+  const resources = served
+    .filter((collection) => collection.startsWith(`${version}/`))
+    .map((one) => ({ name: one.split('/').at(-1) }));
+  if (resources.length === 0) notServed(response);
+  else send(response, JSON.stringify({ kind: 'APIResourceList', resources }));
+  return true;
+}
+
 /** The answer to a kind that is not served, as kube-apiserver words it. */
 export function notServed(response: ServerResponse): void {
   response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');

@@ -12,7 +12,7 @@ const RUNS_MAX = 4;
 
 /**
  * A clean-up job that deletes the rendered configs which no pool names, and never asks the nodes. The Machine Config
- * Operator itself deletes none (facts 1.1); jobs and scripts like this one do.
+ * Operator itself deletes none (pkg/controller/render, garbageCollectRenderedConfigs); jobs and scripts like this one do.
  */
 export async function cleanUp(scene: Scene): Promise<void> {
   const { clock } = scene;

@@ -5,7 +5,7 @@ import { TIMING } from './timing.ts';
 /**
  * The daemon of one node. It gets the node's current and desired config from the API whenever it syncs: at a change of its
  * node and after it had to connect anew. One that is missing makes the node Degraded, whatever is on its disk
- * (machine-config-operator, pkg/daemon/daemon.go; facts 2 a).
+ * (machine-config-operator, pkg/daemon/daemon.go).
  */
 export async function machineConfigDaemon(scene: Scene, name: string): Promise<void> {
   const { clock, sandbox } = scene;

@@ -25,7 +25,7 @@ export async function rendering(scene: Scene): Promise<void> {
   scene.say('operator', `another MachineConfig: pool ${MASTER_POOL} -> ${SECOND_CONFIG}`);
 }
 
-/** Makes a rendered config as the render controller does: owned by its pool, without labels and finalizers (facts 3). */
+/** Makes a rendered config as the render controller does: owned by its pool, without labels and finalizers. */
 function render(sandbox: Sandbox, name: string): void {
   const pool = sandbox.get('machineconfigpools', MASTER_POOL);
   sandbox.create('machineconfigs', {
