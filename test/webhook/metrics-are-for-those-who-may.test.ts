@@ -57,9 +57,7 @@ describe('everybody else', () => {
     ['a known user without the right', bearer('other'), 403],
   ])('%s', async (_title, headers, status) => {
     const { app } = cluster();
-    const response = await request(app)
-      .get('/metrics')
-      .set(headers);
+    const response = await request(app).get('/metrics').set(headers);
     expect(response.status).toBe(status);
     expect(response.text).not.toContain('x 1');
   });
