@@ -61,16 +61,28 @@ class Session {
     }
   }
 
-  /** Ctrl-C for everything that stays, the last one first. Throws if one does not end with 0. */
+  /** Ctrl-C for everything that stays, the last one first. Throws if one has ended already or does not end by itself. */
   async end(): Promise<void> {
+    const stuck: string[] = [];
     for (const { command, child } of this.#staying.toReversed()) {
-      const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
-      const kill = setTimeout(() => this.#signal(child, 'SIGKILL'), STOP_MS);
+      if (child.exitCode !== null || child.signalCode !== null) {
+        stuck.push(command);
+        continue;
+      }
+      const exited = new Promise<boolean>((resolve) => {
+        // npm ends by the signal itself even where what it runs has ended with 0; a shell shows 130 for both.
+        child.once('exit', (code, signal) => {
+          resolve(code === 0 || code === 130 || signal === 'SIGINT');
+        });
+      });
+      const kill = setTimeout(() => {
+        this.#signal(child, 'SIGKILL');
+      }, STOP_MS);
       this.#signal(child, 'SIGINT');
-      const code = await exited;
+      if (!(await exited)) stuck.push(command);
       clearTimeout(kill);
-      if (code !== 0) throw new Error(`${command}: ended with ${code} on Ctrl-C`);
     }
+    if (stuck.length > 0) throw new Error(`did not end by Ctrl-C: ${stuck.join(', ')}`);
   }
 
   async #start(command: string, up: RegExp): Promise<void> {
