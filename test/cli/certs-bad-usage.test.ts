@@ -61,7 +61,7 @@ test.each([
 });
 
 // fs.mkdir(…, {recursive: true}) never returns there: Node 20.20.
-test.runIf(process.platform === 'linux')('--out where no directory can be made, not even by root', async () => {
+test('--out where no directory can be made, not even by root', async () => {
   const { exitCode, stderr } = await runProgram(['certs', '--out', '/proc/machineconfig-guard/certs']);
   expect(exitCode).toBe(2);
   expect(stderr).toBe(
