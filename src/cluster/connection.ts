@@ -1,8 +1,8 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
+import { KubeConfig, loadYaml } from '@kubernetes/client-node';
 
 /** Which cluster a command is to talk to, as given on its command line. */
 export interface ConnectionOptions {
@@ -155,6 +155,7 @@ function loadFiles(config: KubeConfig, files: readonly string[], source: string)
     const part = index === 0 ? config : new KubeConfig();
     try {
       part.loadFromFile(file);
+      readTokenFiles(part, file);
     } catch (error) {
       // The parser's own message can quote the file, and with it a token.
       const kind = error instanceof Error ? error.name : 'error';
@@ -163,4 +164,22 @@ function loadFiles(config: KubeConfig, files: readonly string[], source: string)
     // As kubectl does it: the first file that has a current context decides.
     if (index > 0) config.mergeConfig(part, config.getCurrentContext() !== '');
   }
+}
+
+/**
+ * Kubeconfigs may name a file with the token (`tokenFile`), which is read again and again because it is replaced on disk. The
+ * client library can do that but does not know the field's name, and would connect as nobody.
+ */
+function readTokenFiles(config: KubeConfig, file: string): void {
+  const { users } = loadYaml<{
+    users?: readonly { name?: unknown; user?: { tokenFile?: unknown } | null }[] | null;
+  } | null>(readFileSync(file, 'utf8')) ?? { users: [] };
+  const tokenFiles = new Map((users ?? []).map(({ name, user }) => [name, user?.tokenFile]));
+  config.users = config.users.map((user) => {
+    const tokenFile = tokenFiles.get(user.name);
+    if (typeof tokenFile !== 'string' || tokenFile === '') return user;
+    const { token: _overridden, ...rest } = user;
+    const whole = path.resolve(path.dirname(file), tokenFile);
+    return { ...rest, authProvider: { name: 'tokenFile', config: { tokenFile: whole } } };
+  });
 }

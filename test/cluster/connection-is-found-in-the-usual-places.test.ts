@@ -86,18 +86,21 @@ describe('what is wrong is one sentence, without the file’s content', () => {
   });
 });
 
-test('a token file with a line break at its end is sent without it', async () => {
-  const token = path.join(home, 'token');
-  writeFileSync(token, 'abc\n');
+test.each<[string, Record<string, unknown>]>([
+  ['tokenFile, as kubectl knows it', { tokenFile: 'token' }],
+  ['tokenFile beside an old token', { tokenFile: 'token', token: 'old' }],
+  ['the client library’s own way', { 'auth-provider': { name: 'tokenFile', config: { tokenFile: '$HOME/token' } } }],
+])('%s: read from its file, and sent without the line break at its end', async (_title, user) => {
+  writeFileSync(path.join(home, 'token'), 'abc\n');
   const file = path.join(home, 'k');
   writeFileSync(
     file,
     JSON.stringify({
       'current-context': 'c',
       clusters: [{ name: 'c', cluster: { server: 'https://c:6443' } }],
-      users: [{ name: 'c', user: { 'auth-provider': { name: 'tokenFile', config: { tokenFile: token } } } }],
+      users: [{ name: 'c', user }],
       contexts: [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
-    }),
+    }).replaceAll('$HOME', home),
   );
   const { headers } = await loadConnection({ kubeconfig: file }, {}).credentials();
   expect(headers).toEqual({ Authorization: 'Bearer abc' });
