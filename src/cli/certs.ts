@@ -1,13 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import {
-  CERTIFICATE_FILES,
-  DirectoryError,
-  prepareDirectory,
-  writeDirectory,
-  type CertificateFile,
-} from '../certs/directory.ts';
+import { CERTIFICATE_FILES, prepareDirectory, writeDirectory, type CertificateFile } from '../certs/directory.ts';
 import { whyNotDnsName, whyNotIpAddress } from '../certs/names.ts';
+import { DirectoryError } from '../certs/output-directory.ts';
 import { validityOf } from '../certs/renewal.ts';
 import { MAX_DAYS } from '../certs/validity.ts';
 import { CliError, EXIT } from './exit.ts';
