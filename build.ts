@@ -1,13 +1,36 @@
 import { realpathSync } from 'node:fs';
-import { chmod, mkdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Metafile } from 'esbuild';
+import { build, type Metafile, type Plugin } from 'esbuild';
 
 const ROOT = path.dirname(fileURLToPath(import.meta.url));
 
 /** package.json points `bin` here. */
 const OUTPUT = path.join(ROOT, 'dist', 'machineconfig-guard.cjs');
+
+/** The bundle runs where there is no manifests/ beside it: its files take the place of the module that reads them. */
+const manifestsInside: Plugin = {
+  name: 'manifests-inside',
+  setup(bundler) {
+    bundler.onLoad({ filter: /[\\/]install[\\/]manifest-files\.ts$/ }, async () => {
+      const directory = path.join(ROOT, 'manifests');
+      const names = (await readdir(directory, { recursive: true })).filter((name) => name.endsWith('.yaml')).sort();
+      const files = await Promise.all(
+        names.map(async (name) => [name.split(path.sep).join('/'), await readFile(path.join(directory, name), 'utf8')]),
+      );
+      return {
+        loader: 'ts',
+        contents: `const FILES: Record<string, string> = ${JSON.stringify(Object.fromEntries(files))};
+          export function manifestFile(name: string): string {
+            const text = FILES[name];
+            if (text === undefined) throw new Error('there is no manifests/' + name);
+            return text;
+          }`,
+      };
+    });
+  },
+};
 
 /**
  * Bundles the program into one executable file that runs without node_modules, with the licence comments of what it contains in
@@ -33,6 +56,7 @@ export async function bundle(outfile: string): Promise<Metafile> {
     minifyWhitespace: true,
     minifySyntax: true,
     legalComments: 'linked',
+    plugins: [manifestsInside],
     metafile: true,
     logLevel: 'warning',
   });

@@ -6,6 +6,7 @@ import { DirectoryError } from '../certs/output-directory.ts';
 import { validityOf } from '../certs/renewal.ts';
 import { MAX_DAYS } from '../certs/validity.ts';
 import { CliError, EXIT } from './exit.ts';
+import { days } from './number-option.ts';
 
 /** Where the API server finds the guard in a cluster: Service and namespace of manifests/base. The first is what it verifies. */
 const DEFAULT_DNS_NAMES = [
@@ -152,12 +153,4 @@ function ipAddress(value: string, previous: readonly string[] = []): string[] {
   const why = whyNotIpAddress(value);
   if (why !== undefined) throw new InvalidArgumentError(`It ${why}.`);
   return [...previous, value.toLowerCase()];
-}
-
-function days(value: string): number {
-  const count = Number(value);
-  if (!/^\d+$/.test(value) || count < 1 || count > MAX_DAYS) {
-    throw new InvalidArgumentError(`A whole number from 1 to ${MAX_DAYS} is needed.`);
-  }
-  return count;
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { MAX_DAYS } from '../certs/validity.ts';
 import { parseDuration } from '../webhook/deadline.ts';
 
 /** A TCP port; 0 lets the system pick a free one. */
@@ -14,4 +15,13 @@ export function duration(value: string): number {
   const ms = parseDuration(value);
   if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
   return ms;
+}
+
+/** For how many days a certificate is valid. */
+export function days(value: string): number {
+  const count = Number(value);
+  if (!/^\d+$/.test(value) || count < 1 || count > MAX_DAYS) {
+    throw new InvalidArgumentError(`A whole number from 1 to ${MAX_DAYS} is needed.`);
+  }
+  return count;
 }

@@ -4,6 +4,7 @@ import { certsCommand } from './certs.ts';
 import { demoCommand } from './demo.ts';
 import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
+import { renderCommand } from './render.ts';
 import { serveCommand } from './serve.ts';
 
 /** The name users type, and the first word of every line the program writes to stderr. */
@@ -13,7 +14,7 @@ const PROGRAM_NAME = 'machineconfig-guard';
  * Every command, in the order of `--help`. A builder runs for each start of the program, so it only declares flags; whatever is
  * slow to load (@kubernetes/client-node about 450 ms, node-forge about 50 ms) is imported inside the action.
  */
-const COMMANDS: readonly (() => Command)[] = [serveCommand, devCommand, demoCommand, certsCommand];
+const COMMANDS: readonly (() => Command)[] = [serveCommand, renderCommand, devCommand, demoCommand, certsCommand];
 
 /** Where a run of the program writes, and the environment it sees. Tests pass their own. */
 export interface Terminal {

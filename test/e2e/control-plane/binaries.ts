@@ -9,10 +9,12 @@ import { promisify } from 'node:util';
 import { Leash } from './leash.ts';
 import { moduleDirectory, releaseOf, RELEASES, type Release } from './releases.ts';
 
-/** A folder with `etcd`, `kube-apiserver` and `kube-controller-manager` of one release. */
+/** A folder with `etcd`, `kube-apiserver`, `kube-controller-manager` and `kubectl` of one release. */
 export interface Binaries {
   readonly directory: string;
   readonly release: Release;
+  /** File of the kubectl among them. */
+  readonly kubectl: string;
 }
 
 /** There is no control plane to be had here; the message is one sentence for a person. */
@@ -30,7 +32,7 @@ const TOOLS: readonly { readonly name: string; readonly package: string }[] = [
   // Its package is called "server": the name of the binary has to be given.
   { name: 'etcd', package: 'go.etcd.io/etcd/server/v3' },
 ];
-const NEEDED = ['etcd', 'kube-apiserver', 'kube-controller-manager'] as const;
+const NEEDED = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'] as const;
 const HEARTBEAT_MS = 20_000;
 
 /**
@@ -59,7 +61,7 @@ export async function findBinaries(release: Release, log: Log): Promise<Binaries
   }
   const directory = await cacheDirectory(release);
   if (!isComplete(directory)) await build(release, directory, log);
-  return { directory, release };
+  return { directory, release, kubectl: join(directory, 'kubectl') };
 }
 
 async function fromAssets(directory: string): Promise<Binaries> {
@@ -74,7 +76,7 @@ async function fromAssets(directory: string): Promise<Binaries> {
   if (version === undefined) {
     throw new NoControlPlane(`${directory}/kube-apiserver --version said "${stdout.trim()}", which names no version.`);
   }
-  return { directory, release: releaseOf(version) };
+  return { directory, release: releaseOf(version), kubectl: join(directory, 'kubectl') };
 }
 
 /** Named by what it was built from, so that a changed go.mod never runs yesterday's binaries. */

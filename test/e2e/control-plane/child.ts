@@ -58,6 +58,11 @@ export class Child {
     }
   }
 
+  /** Sends a signal and waits for nothing. */
+  kill(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
   /** Waits until `ready` answers true; throws with the end of the log when the process ends or the time is over. */
   async until(ready: () => Promise<boolean>, timeoutMs: number): Promise<void> {
     const name = basename(this.#options.command);

@@ -49,8 +49,8 @@ export class ControlPlane {
     this.#etcdPort = etcdPort;
   }
 
-  /** Ready to use when it returns: about 4 s. */
-  static async start(binaries: Binaries): Promise<ControlPlane> {
+  /** Ready to use when it returns: about 4 s. `openshift: false` leaves it without OpenShift's CRDs and the garbage collector. */
+  static async start(binaries: Binaries, { openshift = true } = {}): Promise<ControlPlane> {
     const directory = await mkdtemp(join(tmpdir(), 'mcg-control-plane-'));
     const [etcdPort = 0, peerPort = 0] = await freePorts(2);
     const controlPlane = new ControlPlane(binaries, directory, etcdPort);
@@ -58,9 +58,7 @@ export class ControlPlane {
       await controlPlane.#startEtcd(peerPort);
       await controlPlane.#writeSharedFiles();
       await controlPlane.startApiServer();
-      await controlPlane.#installCrds();
-      // Last: the garbage collector looks for new kinds only every 30 s, so the CRDs have to be there before it.
-      await controlPlane.#startGarbageCollector();
+      if (openshift) await controlPlane.installOpenShift();
     } catch (error) {
       await controlPlane.stop();
       throw error;
@@ -78,6 +76,18 @@ export class ControlPlane {
   /** PEM of the authority that signed every API server's certificate. */
   get caCertificate(): string {
     return this.#authority.certificate;
+  }
+
+  /** File of the kubectl of this release. */
+  get kubectl(): string {
+    return this.#binaries.kubectl;
+  }
+
+  /** What OpenShift brings along and Kubernetes has not. */
+  async installOpenShift(): Promise<void> {
+    await this.#installCrds();
+    // Last: the garbage collector looks for new kinds only every 30 s, so the CRDs have to be there before it.
+    await this.#startGarbageCollector();
   }
 
   /** One more API server on the same etcd, with an audit log of its own. */
@@ -113,6 +123,8 @@ export class ControlPlane {
           // Nothing here creates the service accounts that it would wait for.
           '--disable-admission-plugins=ServiceAccount',
           '--service-cluster-ip-range=10.0.0.0/24',
+          // As OpenShift sets it: the backends of a webhook's Service are dialled by their own addresses, not by the Service's.
+          '--enable-aggregator-routing=true',
           // Two servers on 127.0.0.1 would fight over the endpoint of the kubernetes Service.
           '--endpoint-reconciler-type=none',
           `--audit-policy-file=${shared('audit-policy.json')}`,

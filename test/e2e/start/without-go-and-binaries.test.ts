@@ -53,7 +53,7 @@ test.for(SCRIPTS)('%s names what is missing in KUBEBUILDER_ASSETS and fails', as
   expect(code).toBe(1);
   expect(stdout).toBe('');
   expect(stderr).toBe(
-    `KUBEBUILDER_ASSETS=${empty} has no etcd, no kube-apiserver, no kube-controller-manager: add them, or unset the variable so that a control plane is built with Go.\n`,
+    `KUBEBUILDER_ASSETS=${empty} has no etcd, no kube-apiserver, no kube-controller-manager, no kubectl: add them, or unset the variable so that a control plane is built with Go.\n`,
   );
 });
 

@@ -52,9 +52,12 @@ export class AuditLog {
   }
 }
 
-/** What the guard wrote under each of its keys in this event. */
-export function auditedVerdicts(event: AuditEvent): Partial<Record<AuditedOutcome, AuditedVerdict>> {
-  const prefix = `${WEBHOOK_NAME}/`;
+/** What the guard (or another of that name) wrote under each of its keys in this event. */
+export function auditedVerdicts(
+  event: AuditEvent,
+  name = WEBHOOK_NAME,
+): Partial<Record<AuditedOutcome, AuditedVerdict>> {
+  const prefix = `${name}/`;
   const entries = Object.entries(event.annotations ?? {}).filter(([key]) => key.startsWith(prefix));
   return Object.fromEntries(
     entries.map(([key, value]) => [key.slice(prefix.length), JSON.parse(value) as AuditedVerdict]),

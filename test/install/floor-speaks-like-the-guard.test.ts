@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { expect, test } from 'vitest';
+import { docsLink } from '../../src/policy/codes.ts';
+import { ALLOW_DELETION } from '../../src/policy/policy.ts';
+
+interface Policy {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly failurePolicy: string;
+    readonly validations: readonly { readonly messageExpression: string }[];
+    readonly auditAnnotations: readonly { readonly key: string }[];
+    readonly matchConstraints: { readonly resourceRules: readonly object[] };
+  };
+}
+
+function read(name: string): unknown {
+  return parse(readFileSync(new URL(`../../manifests/${name}`, import.meta.url), 'utf8'));
+}
+
+test.each(['nodes', 'pools'])('the policy of %s: the code and its page, the annotation, the audit keys', (name) => {
+  const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
+  const message = policy.spec.validations[0]?.messageExpression ?? '';
+  expect(message).toContain(docsLink('MCG_IN_USE'));
+  expect(JSON.stringify(policy.spec)).toContain(`oldObject.metadata.annotations['${ALLOW_DELETION}']`);
+  expect(policy.spec.auditAnnotations.map(({ key }) => key)).toEqual(['denied', 'overridden']);
+  expect(policy.spec.failurePolicy).toBe('Fail');
+});
+
+test.each(['nodes', 'pools'])('the policy of %s is asked about what the webhook is asked about', (name) => {
+  const { webhooks } = read('base/webhook.yaml') as { webhooks: readonly { readonly rules: readonly object[] }[] };
+  const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
+  expect(policy.spec.matchConstraints.resourceRules).toEqual(webhooks[0]?.rules);
+});
+
+test('each binding is named like its policy, refuses, and is about all of them', () => {
+  for (const name of ['nodes', 'pools']) {
+    expect(read(`overlays/policy-floor/${name}-binding.yaml`)).toMatchObject({
+      metadata: { name: `${name}.machineconfig-guard.io` },
+      spec: {
+        policyName: `${name}.machineconfig-guard.io`,
+        validationActions: ['Deny', 'Audit'],
+        paramRef: { selector: {}, parameterNotFoundAction: 'Allow' },
+      },
+    });
+  }
+});
