@@ -1,35 +1,15 @@
-import { styleText } from 'node:util';
 import type { Replay } from '../sandbox/operator/replay.ts';
 import type { StoryEvent } from '../sandbox/operator/scene.ts';
-
-/** Where the report goes. */
-export interface Page {
-  /** Characters a line. */
-  readonly width: number;
-  readonly colours: boolean;
-}
+import { type Page, painted, type Style, wrapped } from './page.ts';
 
 /** One run of the story. */
 export interface Run extends Replay {
   readonly guard: boolean;
 }
 
-type Style = Parameters<typeof styleText>[0];
-
-/** Longer lines are hard to read, shorter ones cut the tables apart. */
-const WIDTH: readonly [min: number, max: number] = [80, 100];
 /** `T+10m06s installer `: what stands left of a line's text. */
 const MOMENT_WIDTH = 9;
 const ACTOR_WIDTH = 10;
-
-/** The page that a stream shows: its width, within what can be read well, and colours if it or the environment wants them. */
-export function pageOf(
-  stream: { readonly isTTY?: boolean; readonly columns?: number },
-  env: Readonly<Record<string, string | undefined>>,
-): Page {
-  const [min, max] = WIDTH;
-  return { width: Math.min(max, Math.max(min, stream.columns ?? min)), colours: wantsColours(stream.isTTY, env) };
-}
 
 /** Before anything happens: what this is about, for somebody who has never heard of it. */
 export function intro(page: Page, seconds: number): string {
@@ -89,23 +69,6 @@ export function moment(seconds: number): string {
   return `T+${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
 }
 
-/** Breaks a text at spaces. A word that is longer than a line stays whole: links must survive. */
-export function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line === '') {
-      line = word;
-    } else if (line.length + 1 + word.length <= width) {
-      line += ` ${word}`;
-    } else {
-      lines.push(line);
-      line = word;
-    }
-  }
-  return [...lines, line];
-}
-
 function endTable(page: Page, { guard, outcome, nodes, configs }: Run): string {
   const completed = outcome === 'completed';
   const end = completed ? 'the install completes' : 'dead-lock, the install never ends';
@@ -136,18 +99,4 @@ function styleOf(message: string, actor: string): Style | undefined {
   if (message.includes('Degraded') || message.startsWith('stuck')) return 'red';
   if (message.startsWith('complete')) return 'green';
   return actor === 'clean-up' ? 'yellow' : undefined;
-}
-
-function painted({ colours }: Page, style: Style | undefined, text: string): string {
-  if (!colours || style === undefined || text === '') return text;
-  // The page has decided. By itself styleText would look at stdout once more.
-  return styleText(style, text, { validateStream: false });
-}
-
-/** As https://no-color.org and Node's own tools have it: FORCE_COLOR beats NO_COLOR beats what the stream is. */
-function wantsColours(isTerminal: boolean | undefined, env: Readonly<Record<string, string | undefined>>): boolean {
-  const forced = env['FORCE_COLOR'];
-  if (forced !== undefined) return forced !== '0' && forced !== 'false';
-  if ((env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb') return false;
-  return isTerminal === true;
 }

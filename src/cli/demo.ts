@@ -4,8 +4,9 @@ import type { ReplayOptions } from '../sandbox/operator/replay.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { Decision } from '../webhook/decision.ts';
 import type { Guard } from '../webhook/guard.ts';
-import { conclusion, eventLine, intro, type Page, pageOf, type Run, runTitle } from './demo-report.ts';
+import { conclusion, eventLine, intro, type Run, runTitle } from './demo-report.ts';
 import { CliError, EXIT } from './exit.ts';
+import { type Page, pageOf } from './page.ts';
 
 interface DemoFlags {
   readonly output: 'text' | 'json';

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { conclusion, eventLine, moment, pageOf, type Run, wrapped } from '../../src/cli/demo-report.ts';
+import { conclusion, eventLine, moment, type Run } from '../../src/cli/demo-report.ts';
+import { pageOf, wrapped } from '../../src/cli/page.ts';
 
 const PLAIN = { width: 80, colours: false };
 const PAINTED = { width: 80, colours: true };
