@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { MAX_DAYS } from '../certs/validity.ts';
-import { parseDuration } from '../webhook/deadline.ts';
+import { parseDuration } from '../policy/duration.ts';
 
 /** A TCP port; 0 lets the system pick a free one. */
 export function port(value: string): number {

@@ -9,7 +9,7 @@ import { MAX_DAYS } from '../certs/validity.ts';
 import { checkImage } from '../install/image.ts';
 import type { Installation, Profile } from '../install/installation.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../install/kubernetes-version.ts';
-import type { Mode } from '../policy/policy.ts';
+import { type Mode, MODES } from '../policy/policy.ts';
 import { CliError, EXIT } from './exit.ts';
 import { days } from './number-option.ts';
 
@@ -50,8 +50,6 @@ interface RenderReport {
   readonly leftOut: readonly string[];
   readonly warnings: readonly string[];
 }
-
-const MODES: readonly Mode[] = ['Enforce', 'Warn', 'Audit', 'Disabled'];
 
 /** `render`: the manifests for an installer's directory. Touches no cluster. */
 export function renderCommand(clock: () => Date = () => new Date()): Command {

@@ -108,7 +108,10 @@ async function serve(flags: ServeFlags): Promise<void> {
   const source = certificateSource(flags);
   const log = jsonLog(flags.logLevel);
   const api = await clusterApi(flags, 'machineconfig-guard');
-  const { startGuard } = await import('../webhook/guard.ts');
+  const [{ startGuard }, { GuardSettings }] = await Promise.all([
+    import('../webhook/guard.ts'),
+    import('../cluster/guard-settings.ts'),
+  ]);
   const stopping = new AbortController();
   const stopped = untilStopped();
   void stopped.then((signal) => {
@@ -121,10 +124,13 @@ async function serve(flags: ServeFlags): Promise<void> {
   });
   // Stopped while there was nothing to serve with yet.
   if (certificate === undefined) return;
+  const settings = new GuardSettings({ api, log });
+  void settings.run(stopping.signal);
   const guard = await startGuard({
     api,
     certificate,
     log,
+    policy: () => settings.policy,
     bindAddress: flags.bindAddress,
     securePort: flags.securePort,
     healthPort: flags.healthPort,

@@ -9,7 +9,11 @@ const COLLECTION = /^\/apis\/(?<group>[^/]+)\/(?<version>[^/]+)\/(?<resource>[^/
  *
  * @throws ApiError, ApiUnreachable, or the signal's reason where the directory cannot be read
  */
-export async function isServed(api: ClusterApi, collection: string, signal: AbortSignal): Promise<boolean> {
+export async function isServed(
+  api: Pick<ClusterApi, 'json'>,
+  collection: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { group = '', version = '', resource = '' } = COLLECTION.exec(collection)?.groups ?? {};
   // Core kinds are always served.
   if (group === '') return true;

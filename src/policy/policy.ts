@@ -1,5 +1,8 @@
 /** What a refusal means: Enforce refuses, Warn allows and warns the client, Audit allows and records, Disabled looks at nothing. */
-export type Mode = 'Enforce' | 'Warn' | 'Audit' | 'Disabled';
+export type Mode = (typeof MODES)[number];
+
+/** Every mode, the strictest first. */
+export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;
 
 /** How the guard is to decide, as set for this cluster. */
 export interface Policy {

@@ -24,9 +24,8 @@ test('rolling restarts under steady deletions: not one call fails, not one is an
   await load.more(100);
 
   for (let restart = 0; restart < RESTARTS; restart += 1) {
-    await kubectlOk(installed.controlPlane, [
-      ...['--namespace', 'machineconfig-guard', 'rollout', 'restart', 'deployment/machineconfig-guard'],
-    ]);
+    const restarting = ['rollout', 'restart', 'deployment/machineconfig-guard', '--namespace=machineconfig-guard'];
+    await kubectlOk(installed.controlPlane, restarting);
     await installed.kubelet.settled(60_000);
     await load.more(50);
   }

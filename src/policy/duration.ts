@@ -1,0 +1,21 @@
+const DURATION_PART = /(?<value>\d+(?:\.\d+)?)(?<unit>h|ms|m|s|us|µs|ns)/g;
+const DURATION = /^(?:\d+(?:\.\d+)?(?:h|ms|m|s|us|µs|ns))+$/;
+const UNIT_MS: Readonly<Record<string, number>> = {
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+  ms: 1,
+  us: 1e-3,
+  µs: 1e-3,
+  ns: 1e-6,
+};
+
+/** A Go duration (`5s`, `1m30s`, `500ms`) in milliseconds, or undefined where it is none. */
+export function parseDuration(text: string): number | undefined {
+  if (text.length > 32 || !DURATION.test(text)) return undefined;
+  let ms = 0;
+  for (const { groups } of text.matchAll(DURATION_PART)) {
+    ms += Number(groups?.['value']) * (UNIT_MS[groups?.['unit'] ?? ''] ?? 0);
+  }
+  return ms;
+}
