@@ -5,6 +5,7 @@ import { whyNotDnsName, whyNotIpAddress } from '../certs/names.ts';
 import { DirectoryError } from '../certs/output-directory.ts';
 import { validityOf } from '../certs/renewal.ts';
 import { MAX_DAYS } from '../certs/validity.ts';
+import { rotateCommand } from './certs-rotate.ts';
 import { CliError, EXIT } from './exit.ts';
 import { days } from './number-option.ts';
 
@@ -73,7 +74,7 @@ Examples:
       const text = options.output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : asText(report);
       command.configureOutput().writeOut?.(text);
     });
-  return command;
+  return command.addCommand(rotateCommand(clock));
 }
 
 async function makeCertificates(options: CertsOptions, now: Date): Promise<CertsReport> {

@@ -61,6 +61,8 @@ function program(terminal: Terminal): Command {
     .description('Refuses to let a rendered MachineConfig be deleted while something still uses it.')
     .version(packageJson.version)
     .helpCommand(false)
+    // What comes after the name of a command is for that command: `certs` and `certs rotate` both have --out and --days.
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
       writeOut: terminal.stdout,
