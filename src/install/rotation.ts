@@ -82,7 +82,6 @@ export function planRotation({ webhookConfiguration, secret }: RotationStart, no
     files: (fresh) => {
       const check = checkAuthority(fresh, now);
       if (!check.usable) throw new Error(`the new authority cannot be used: ${check.reason}`);
-      const bundle = (...pems: readonly string[]) => base64(pems.map((pem) => `${pem.trim()}\n`).join(''));
       return [
         {
           name: ROTATION_FILES[0],
@@ -116,14 +115,20 @@ export function planRotation({ webhookConfiguration, secret }: RotationStart, no
   };
 }
 
+/** A caBundle of these certificates. */
+function bundle(...pems: readonly string[]): string {
+  return base64(pems.map((pem) => `${pem.trim()}\n`).join(''));
+}
+
 function trustedAuthorities(configuration: WebhookConfiguration): readonly X509Certificate[] {
   const annotations = configuration.metadata?.annotations ?? {};
   const other = Object.keys(OTHERS).find((annotation) => annotations[annotation] !== undefined);
   if (other !== undefined) throw new CannotRotate(`there is nothing to rotate here: ${OTHERS[other] ?? ''}`);
   const webhook = configuration.webhooks?.find(({ name }) => name === WEBHOOK_NAME);
   if (webhook === undefined) throw new CannotRotate(`the webhook configuration has no webhook ${WEBHOOK_NAME}`);
-  const bundle = decoded(webhook.clientConfig?.caBundle);
-  const certificates = [...bundle.matchAll(PEM)].map(([pem]) => parsed(pem)).filter((one) => one !== undefined);
+  const certificates = [...decoded(webhook.clientConfig?.caBundle).matchAll(PEM)]
+    .map(([pem]) => parsed(pem))
+    .filter((one) => one !== undefined);
   if (certificates.length === 0)
     throw new CannotRotate('the caBundle of the webhook configuration holds no certificate');
   return certificates;

@@ -7,7 +7,7 @@ import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
 import { checkKeyPair } from '../certs/key-pair.ts';
 import { validityOf } from '../certs/renewal.ts';
-import type { ServingCertificate, ServingPair } from './serving-certificate.ts';
+import { type Expiry, expiryOf, type ServingCertificate, type ServingPair } from './serving-certificate.ts';
 
 /** How often the files are read without any sign of a change: network file systems and replaced directories send none. */
 const POLL_MS = 30_000;
@@ -102,6 +102,10 @@ class WatchedFiles implements ServingCertificate {
 
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
+  }
+
+  expiries(): readonly Expiry[] {
+    return [expiryOf('serving', this.#pair.cert, false)];
   }
 
   /** Runs until the signal. Never rejects. */

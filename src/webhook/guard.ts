@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import type { SecureVersion } from 'node:tls';
 import type { Logger } from 'pino';
 import type { ClusterApi } from '../cluster/api.ts';
@@ -12,6 +11,7 @@ import { DEFAULT_POLICY, type Policy } from '../policy/policy.ts';
 import type { Review } from '../policy/review.ts';
 import { admissionApp } from './admission-app.ts';
 import { type Decision, logDecision } from './decision.ts';
+import { ExpiryLog } from './expiry-log.ts';
 import { HealthServer } from './health-server.ts';
 import { Judge } from './judge.ts';
 import { metricsApp } from './metrics-app.ts';
@@ -57,7 +57,7 @@ export class Guard {
   #securePort: number | undefined;
   #healthPort: number | undefined;
   #metricsPort: number | undefined;
-  #following: Promise<void> = Promise.resolve();
+  #following: Promise<unknown> = Promise.resolve();
   #draining = false;
   #stopped: Promise<void> | undefined;
 
@@ -82,7 +82,7 @@ export class Guard {
       resources: SOURCES.map(({ resource }) => resource),
       unsynced: () => this.#index.unsynced,
       liveReads: () => live.reads,
-      certificateExpiry: () => new Date(new X509Certificate(certificate.current().cert).validTo),
+      expiries: () => certificate.expiries(),
     });
     const scrapes = metricsApp({ metrics: this.#metrics, access: new ScrapeAccess({ api }), log });
     this.#metricsServer = new TlsServer({ app: scrapes, certificate, minVersion, log });
@@ -118,7 +118,9 @@ export class Guard {
       throw error;
     }
     log.info(this.ports, 'listening');
-    this.#following = this.#index.run(this.#stopping.signal);
+    const { signal } = this.#stopping;
+    const { certificate } = this.#options;
+    this.#following = Promise.all([this.#index.run(signal), new ExpiryLog({ certificate, log }).run(signal)]);
   }
 
   /** The ports in use, as they are logged. */

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Decision } from './decision.ts';
+import type { Expiry } from './serving-certificate.ts';
 
 /** What the metrics read at the moment of a scrape. */
 export interface MetricsSources {
@@ -8,8 +9,7 @@ export interface MetricsSources {
   readonly unsynced: () => readonly string[];
   readonly resources: readonly string[];
   readonly liveReads: () => number;
-  /** PEM of the certificate that is served. */
-  readonly certificateExpiry: () => Date | undefined;
+  readonly expiries: () => readonly Expiry[];
 }
 
 /** From a denial out of the index on an idle machine to the longest that the API server waits. */
@@ -21,7 +21,7 @@ export class Metrics {
   readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
   readonly #duration: Histogram<'path'>;
 
-  constructor({ unsynced, resources, liveReads, certificateExpiry }: MetricsSources) {
+  constructor({ unsynced, resources, liveReads, expiries }: MetricsSources) {
     const registers = [this.#registry];
     this.#decisions = new Counter({
       name: 'mcguard_decisions_total',
@@ -45,11 +45,16 @@ export class Metrics {
         reads.inc(liveReads());
       },
     });
-    this.#gauge(
-      'mcguard_certificate_expiry_timestamp_seconds',
-      'End of the serving certificate’s validity, in seconds since 1970.',
-      () => (certificateExpiry()?.getTime() ?? 0) / 1000,
-    );
+    const expiry = new Gauge({
+      name: 'mcguard_certificate_expiry_timestamp_seconds',
+      help: 'End of the validity of the serving certificate and of its authority, in seconds since 1970.',
+      labelNames: ['certificate'],
+      registers,
+      collect: () => {
+        expiry.reset();
+        for (const { certificate, notAfter } of expiries()) expiry.set({ certificate }, notAfter.getTime() / 1000);
+      },
+    });
     const synced = new Gauge({
       name: 'mcguard_index_synced',
       help: '1 if the kind has been read completely since the start.',

@@ -5,7 +5,7 @@ import { issueLeaf } from '../certs/leaf.ts';
 import { needsRenewal } from '../certs/renewal.ts';
 import { type ClusterApi, reasonOf } from '../cluster/api.ts';
 import { pause, within } from '../cluster/wait.ts';
-import type { ServingCertificate, ServingPair } from './serving-certificate.ts';
+import { type Expiry, expiryOf, type ServingCertificate, type ServingPair } from './serving-certificate.ts';
 
 /** What {@link secretCertificate} needs. */
 export interface SecretCertificateOptions {
@@ -66,6 +66,12 @@ class SelfIssuedCertificate implements ServingCertificate {
 
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
+  }
+
+  expiries(): readonly Expiry[] {
+    const authority =
+      this.#authority === undefined ? [] : [expiryOf('authority', this.#authority.certificatePem, false)];
+    return [expiryOf('serving', this.current().cert, true), ...authority];
   }
 
   /** Looks once: takes a new authority over, renews the leaf where it is time. Returns whether there is a leaf to serve with. */

@@ -33,6 +33,7 @@ export function exchangeable(first: KeyPair): ServingCertificate & { exchange: (
   return {
     current: () => ({ cert: pair.certificatePem, key: pair.privateKeyPem }),
     onChange: (listener) => void listeners.push(listener),
+    expiries: () => [],
     exchange: (next) => {
       pair = next;
       for (const listener of listeners) listener();

@@ -21,7 +21,7 @@ export class InstalledCluster {
   readonly controlPlane: ControlPlane;
   readonly kubelet: Kubelet;
   readonly cluster: Cluster;
-  readonly #serviceCa: ServiceCa;
+  readonly serviceCa: ServiceCa;
 
   private constructor(controlPlane: ControlPlane) {
     this.controlPlane = controlPlane;
@@ -37,7 +37,7 @@ export class InstalledCluster {
       metrics: nobody,
       guardLog: '',
     });
-    this.#serviceCa = ServiceCa.start(controlPlane);
+    this.serviceCa = ServiceCa.start(controlPlane);
     this.kubelet = Kubelet.start(controlPlane);
   }
 
@@ -81,14 +81,14 @@ export class InstalledCluster {
   }
 
   async stop(): Promise<void> {
-    await this.#serviceCa.stop();
+    await this.serviceCa.stop();
     await this.kubelet.stop();
     await this.controlPlane.stop();
   }
 }
 
 /** Whether this is the guard's refusal because something uses the config. */
-function deniedInUse(response: KubeResponse): boolean {
+export function deniedInUse(response: KubeResponse): boolean {
   return response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true;
 }
 

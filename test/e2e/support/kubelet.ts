@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
 import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, type KubeObject } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
+import { ownAddress } from './own-address.ts';
 import { PATHS } from './paths.ts';
 import { Pod, type PodTemplate } from './pod.ts';
 
@@ -243,14 +243,3 @@ export class Kubelet {
 }
 
 type SecretObject = KubeObject & { readonly data?: Readonly<Record<string, string>> };
-
-/** The API server refuses endpoints at 127.0.0.1, so that nobody can make it call itself. */
-function ownAddress(): string {
-  const addresses = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  const own = addresses.find(
-    ({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'),
-  );
-  if (own === undefined)
-    throw new Error('This machine has no IPv4 address but 127.0.0.1, which no Service may have as a backend.');
-  return own.address;
-}

@@ -22,6 +22,8 @@ export class ServiceCa {
   readonly #controlPlane: ControlPlane;
   readonly #loop: Promise<void>;
   #authority: Authority | undefined;
+  /** Trusted still, after an exchange. */
+  #former: Authority | undefined;
   #stopping = false;
 
   private constructor(controlPlane: ControlPlane) {
@@ -31,6 +33,18 @@ export class ServiceCa {
 
   static start(controlPlane: ControlPlane): ServiceCa {
     return new ServiceCa(controlPlane);
+  }
+
+  /** As the operator does it: both are trusted first, then the Secret is written with a leaf of the new one. */
+  async rotate(): Promise<void> {
+    const { admin } = this.#controlPlane.apiServer;
+    const name = (await admin.find(`${NAMESPACE}/services/machineconfig-guard`))?.metadata.annotations?.[SECRET_NAME];
+    if (name === undefined || this.#authority === undefined) throw new Error('There is nothing to rotate yet.');
+    this.#former = this.#authority;
+    this.#authority = await createAuthority({ days: 30, now: new Date() });
+    await this.#look();
+    await pause(1_000);
+    await admin.patch(`${NAMESPACE}/secrets/${name}`, await servingSecret(name, this.#authority));
   }
 
   async stop(): Promise<void> {
@@ -58,7 +72,7 @@ export class ServiceCa {
     const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
     const configuration = (await admin.find(path)) as Webhooks | undefined;
     if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
-    const caBundle = base64(authority.certificatePem);
+    const caBundle = base64(`${authority.certificatePem}${this.#former?.certificatePem ?? ''}`);
     if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
     const webhooks = configuration.webhooks.map((webhook) => ({
       ...webhook,

@@ -17,8 +17,14 @@ export interface Asked {
   readonly message: string;
 }
 
-const CLIENTS = 4;
-const PAUSE_MS = 15;
+/** How hard they try. */
+export interface Steadiness {
+  readonly clients: number;
+  /** Between two deletions of one client. */
+  readonly pauseMs: number;
+}
+
+const BUSY: Steadiness = { clients: 4, pauseMs: 15 };
 
 /**
  * Deletions that go on while something happens to the guard: by several clients, of configs that a node uses and of configs that
@@ -31,13 +37,13 @@ export class SteadyDeletes {
   readonly #clients: readonly Promise<void>[];
   #stopping = false;
 
-  private constructor(cluster: Cluster) {
+  private constructor(cluster: Cluster, { clients, pauseMs }: Steadiness) {
     this.#cluster = cluster;
-    this.#clients = Array.from({ length: CLIENTS }, () => this.#client());
+    this.#clients = Array.from({ length: clients }, () => this.#client(pauseMs));
   }
 
-  static start(cluster: Cluster): SteadyDeletes {
-    return new SteadyDeletes(cluster);
+  static start(cluster: Cluster, steadiness = BUSY): SteadyDeletes {
+    return new SteadyDeletes(cluster, steadiness);
   }
 
   /** The time on the scale of {@link Asked.at}. */
@@ -62,7 +68,7 @@ export class SteadyDeletes {
     return this.asked;
   }
 
-  async #client(): Promise<void> {
+  async #client(pauseMs: number): Promise<void> {
     // A connection of its own: the API server spreads its calls over as many of its own.
     const client = new KubeClient(this.#cluster.connection.admin);
     const used = await this.#cluster.config();
@@ -72,7 +78,7 @@ export class SteadyDeletes {
       const free = renderedName('steady');
       await client.create(PATHS.configs, machineConfig({ name: free }));
       await this.#ask(client, free, 'free');
-      await pause(PAUSE_MS);
+      await pause(pauseMs);
     }
     client.close();
   }

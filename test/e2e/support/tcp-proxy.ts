@@ -10,6 +10,8 @@ export class TcpProxy {
   readonly #targetPort: number;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   readonly #silent = new Set<Socket>();
+  /** Connections that were accepted so far. */
+  accepted = 0;
   #server: Server;
   #swallowing = false;
 
@@ -20,8 +22,9 @@ export class TcpProxy {
     server.on('connection', (socket: Socket) => this.#accept(socket));
   }
 
-  static async start(targetPort: number): Promise<TcpProxy> {
-    const server = createServer().listen(0, '127.0.0.1');
+  /** On 127.0.0.1 unless another address is named. */
+  static async start(targetPort: number, address = '127.0.0.1'): Promise<TcpProxy> {
+    const server = createServer().listen(0, address);
     await once(server, 'listening');
     return new TcpProxy(server, targetPort);
   }
@@ -56,6 +59,7 @@ export class TcpProxy {
   }
 
   #accept(client: Socket): void {
+    this.accepted += 1;
     client.on('error', () => undefined);
     if (this.#swallowing) {
       this.#silent.add(client.pause());

@@ -1,0 +1,139 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { createAuthority, type Authority } from '../../../src/certs/authority.ts';
+import { ClusterApi } from '../../../src/cluster/api.ts';
+import { connectionFromText } from '../../../src/cluster/connection.ts';
+import { webhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { startGuard, type Guard } from '../../../src/webhook/guard.ts';
+import { secretCertificate } from '../../../src/webhook/secret-certificate.ts';
+import type { ServingCertificate } from '../../../src/webhook/serving-certificate.ts';
+import { memoryLog } from '../../support/log.ts';
+import { ControlPlane } from '../control-plane/control-plane.ts';
+import { pause, until } from '../control-plane/until.ts';
+import { Cluster } from '../support/cluster.ts';
+import { ownAddress } from '../support/own-address.ts';
+import { PATHS } from '../support/paths.ts';
+import { runBinaries } from '../support/run-binaries.ts';
+import { SteadyDeletes } from '../support/steady-deletes.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+
+const ROTATIONS = 1_000;
+const DAY_MS = 86_400_000;
+const WEBHOOK = `${PATHS.webhookConfigurations}/machineconfig-guard`;
+
+let controlPlane: ControlPlane;
+let cluster: Cluster;
+let authority: Authority;
+let certificate: ServingCertificate;
+let guard: Guard;
+/** Between the API server and the guard: it counts connections, each of which is a handshake. */
+let proxy: TcpProxy;
+const serials = new Set<string>();
+const stopping = new AbortController();
+
+/**
+ * A leaf is renewed when two thirds of its week have passed, and when it is from the future. So this clock is five days slow for
+ * one leaf and right for the next: each reading finds the present leaf due, and yet each leaf is valid for the API server.
+ */
+let slow = false;
+const clock = () => new Date(Date.now() - (slow ? 5 * DAY_MS : 0));
+
+beforeAll(async () => {
+  controlPlane = await ControlPlane.start(await runBinaries());
+  const { apiServer } = controlPlane;
+  const nobody = { url: '', ca: '' };
+  cluster = new Cluster({
+    kubernetes: controlPlane.release.kubernetes,
+    admin: apiServer.connection,
+    auditLog: apiServer.auditLog,
+    guard: nobody,
+    webhook: nobody,
+    metrics: nobody,
+    guardLog: '',
+  });
+  authority = await createAuthority({ days: 30, now: new Date(Date.now() - 5 * DAY_MS) });
+  await apiServer.admin.create(PATHS.namespaces, { metadata: { name: 'machineconfig-guard' } });
+  await apiServer.admin.create(`${PATHS.namespaces}/machineconfig-guard/secrets`, {
+    metadata: { name: 'machineconfig-guard-ca' },
+    stringData: { 'ca.crt': authority.certificatePem, 'ca.key': authority.privateKeyPem },
+  });
+  const { log } = memoryLog();
+  const api = new ClusterApi(connectionFromText(await readFile(apiServer.kubeconfig, 'utf8')));
+  const secret = { namespace: 'machineconfig-guard', name: 'machineconfig-guard-ca' };
+  certificate = await secretCertificate({ api, ...secret, log, signal: stopping.signal, now: clock, pollMs: 5 });
+  guard = await startGuard({
+    api,
+    certificate,
+    log,
+    bindAddress: '127.0.0.1',
+    securePort: 0,
+    healthPort: 0,
+    shutdownDelayMs: 0,
+  });
+  await guard.whenReady(AbortSignal.timeout(20_000));
+  proxy = await TcpProxy.start(guard.securePort, ownAddress());
+  await publish(proxy.port);
+  await apiServer.admin.create(PATHS.webhookConfigurations, registration(0));
+  await until('the API server to ask the guard', async () => proxy.accepted > 0 || (await probe()), {
+    timeoutMs: 20_000,
+  });
+}, 60_000);
+
+afterAll(async () => {
+  stopping.abort();
+  await guard.stop();
+  await proxy.stop();
+  await controlPlane.stop();
+});
+
+/**
+ * A comment in the bundle makes it another one for the API server, which then connects anew: otherwise its connections would
+ * outlive all of the leaves.
+ */
+function registration(generation: number) {
+  const caBundle = Buffer.from(`# ${generation}\n${authority.certificatePem}`).toString('base64');
+  const service = { name: 'machineconfig-guard', namespace: 'machineconfig-guard', path: '/validate', port: 443 };
+  return webhookConfiguration({ clientConfig: { service, caBundle }, failurePolicy: 'Fail' });
+}
+
+/** The Service by whose name the leaves are issued, with this process behind it. */
+async function publish(port: number): Promise<void> {
+  const { admin } = controlPlane.apiServer;
+  const namespace = `${PATHS.namespaces}/machineconfig-guard`;
+  const metadata = { name: 'machineconfig-guard' };
+  await admin.create(`${namespace}/services`, { metadata, spec: { ports: [{ name: 'webhook', port: 443 }] } });
+  const addresses = [{ ip: ownAddress() }];
+  const ports = [{ name: 'webhook', port }];
+  await admin.create(`${namespace}/endpoints`, { metadata, subsets: [{ addresses, ports }] });
+}
+
+async function probe(): Promise<false> {
+  const config = await cluster.config();
+  await cluster.delete(config);
+  return false;
+}
+
+test(`${ROTATIONS} leaves under steady deletions: not one call fails`, async () => {
+  // Gently: it shares this process and its two cores with a thousand new keys.
+  const load = SteadyDeletes.start(cluster, { clients: 1, pauseMs: 60 });
+  await load.more(20);
+  const connectionsBefore = proxy.accepted;
+
+  for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
+    const before = certificate.current().cert;
+    slow = !slow;
+    while (certificate.current().cert === before) await pause(2);
+    serials.add(new X509Certificate(certificate.current().cert).serialNumber);
+    await cluster.admin.patch(WEBHOOK, { webhooks: registration(rotation).webhooks });
+  }
+  await load.more(20);
+  await load.stop();
+
+  expect(load.faults).toEqual([]);
+  expect(serials.size).toBe(ROTATIONS);
+  // Most leaves were really presented: as good as each one cost the API server a new connection.
+  expect(proxy.accepted - connectionsBefore).toBeGreaterThan(ROTATIONS * 0.8);
+}, 300_000);
