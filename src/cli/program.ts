@@ -1,20 +1,39 @@
+import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { certsCommand } from './certs.ts';
+import { checkCommand } from './check.ts';
 import { demoCommand } from './demo.ts';
 import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
 import { renderCommand } from './render.ts';
 import { serveCommand } from './serve.ts';
+import { whoUsesCommand } from './who-uses.ts';
 
 /** The name users type, and the first word of every line the program writes to stderr. */
 const PROGRAM_NAME = 'machineconfig-guard';
+/** Under such a name on the PATH, kubectl and oc run the program as a command of their own. */
+const PLUGIN = /^(?<client>kubectl|oc)-mcguard$/;
+
+/** What a user typed to get here, from the path of the program file: `machineconfig-guard`, or `kubectl mcguard`. */
+export function programName(file: string): string {
+  const client = PLUGIN.exec(path.basename(file))?.groups?.['client'];
+  return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
+}
 
 /**
  * Every command, in the order of `--help`. A builder runs for each start of the program, so it only declares flags; whatever is
  * slow to load (@kubernetes/client-node about 450 ms, node-forge about 50 ms) is imported inside the action.
  */
-const COMMANDS: readonly (() => Command)[] = [serveCommand, renderCommand, devCommand, demoCommand, certsCommand];
+const COMMANDS: readonly (() => Command)[] = [
+  serveCommand,
+  renderCommand,
+  checkCommand,
+  whoUsesCommand,
+  devCommand,
+  demoCommand,
+  certsCommand,
+];
 
 /** Where a run of the program writes, and the environment it sees. Tests pass their own. */
 export interface Terminal {
@@ -27,12 +46,12 @@ export interface Terminal {
  * Runs one command line (without the node and script paths) to its end and answers the exit code. Never throws: what a command
  * throws becomes one sentence on stderr.
  */
-export async function run(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function run(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
   try {
-    await program(terminal).parseAsync(args, { from: 'user' });
+    await program(terminal, name).parseAsync(args, { from: 'user' });
     return EXIT.fine;
   } catch (error) {
-    return report(error, terminal);
+    return report(error, terminal, name);
   }
 }
 
@@ -40,24 +59,25 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
  * Writes what went wrong as one line and answers the exit code for it. Also for errors that no command caught; with MCG_DEBUG set
  * the stack and the causes follow.
  */
-export function report(error: unknown, terminal: Terminal): ExitCode {
+export function report(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
   const debug = isOn(terminal.env.MCG_DEBUG);
   // commander has written its own message (or the help that was asked for) before it throws.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.fine : EXIT.usage;
   if (error instanceof CliError) {
-    if (error.message !== '') terminal.stderr(`${PROGRAM_NAME}: ${error.message}\n`);
+    if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
     if (debug) terminal.stderr(`${details(error)}\n`);
     return error.exitCode;
   }
   const what = oneLine(error instanceof Error ? error.message || error.name : String(error));
   const hint = debug ? '' : ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
-  terminal.stderr(`${PROGRAM_NAME}: ${what}${hint}\n`);
+  terminal.stderr(`${name}: ${what}${hint}\n`);
   if (debug) terminal.stderr(`${details(error)}\n`);
   return EXIT.no;
 }
 
-function program(terminal: Terminal): Command {
-  const root = new Command(PROGRAM_NAME)
+function program(terminal: Terminal, name: string): Command {
+  let helping = false;
+  const root = new Command(name)
     .description('Refuses to let a rendered MachineConfig be deleted while something still uses it.')
     .version(packageJson.version)
     .helpCommand(false)
@@ -65,9 +85,15 @@ function program(terminal: Terminal): Command {
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
-      writeOut: terminal.stdout,
-      writeErr: terminal.stderr,
-      outputError: (message, write) => write(`${PROGRAM_NAME}: ${asSentence(message)}\n`),
+      writeOut: (text) => {
+        terminal.stdout(helping ? calling(text, name) : text);
+      },
+      writeErr: (text) => {
+        terminal.stderr(helping ? calling(text, name) : text);
+      },
+      outputError: (message, write) => {
+        write(`${name}: ${asSentence(message)}\n`);
+      },
     })
     .addHelpText(
       'after',
@@ -81,8 +107,19 @@ Exit codes:
 Example:
   machineconfig-guard certs --out certs/`,
     );
+  root.on('beforeAllHelp', () => {
+    helping = true;
+  });
+  root.on('afterAllHelp', () => {
+    helping = false;
+  });
   for (const build of COMMANDS) root.addCommand(inheriting(root, build()));
   return root;
+}
+
+/** The examples of a help text, as the user has to type them. */
+function calling(help: string, name: string): string {
+  return help.replaceAll(new RegExp(`^(\\s+)${PROGRAM_NAME}(?= )`, 'gm'), `$1${name}`);
 }
 
 /** addCommand(), unlike command(), hands nothing down: without this a subcommand's bad flag would end the process with 1. */

@@ -33,7 +33,7 @@ export const NODES: Source = {
 };
 
 /** Pools: absent until the operator's definitions are installed, which early in an install they are not. */
-const POOLS: Source = {
+export const POOLS: Source = {
   kind: 'MachineConfigPool',
   resource: 'machineconfigpools',
   collections: [`${MCO_API}/v1/machineconfigpools`],
