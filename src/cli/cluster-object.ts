@@ -23,7 +23,7 @@ export async function readObject(api: ClusterApi, path: string, wanted: Wanted):
 }
 
 /** Says which permission is missing, or which address does not answer. */
-function clusterError(error: unknown, { verb, resource, namespace }: Wanted, { address }: ClusterApi): CliError {
+export function clusterError(error: unknown, { verb, resource, namespace }: Wanted, { address }: ClusterApi): CliError {
   const where = namespace === undefined ? '' : ` in the namespace ${namespace}`;
   const cause = { cause: error };
   if (error instanceof ApiError && error.status === 403) {

@@ -8,6 +8,7 @@ import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
 import { renderCommand } from './render.ts';
 import { serveCommand } from './serve.ts';
+import { verifyCommand } from './verify.ts';
 import { whoUsesCommand } from './who-uses.ts';
 
 /** The name users type, and the first word of every line the program writes to stderr. */
@@ -28,6 +29,7 @@ export function programName(file: string): string {
 const COMMANDS: readonly (() => Command)[] = [
   serveCommand,
   renderCommand,
+  verifyCommand,
   checkCommand,
   whoUsesCommand,
   devCommand,

@@ -29,6 +29,12 @@ const WEBHOOK_CONFIGURATION = 'machineconfig-guard';
 /** The webhook's own name. The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
+/** The policies that judge without the guard (manifests/overlays/policy-floor). */
+export const ADMISSION_POLICY_NAMES: readonly string[] = [
+  'nodes.machineconfig-guard.io',
+  'pools.machineconfig-guard.io',
+];
+
 /**
  * The registration of the guard: the deletion of rendered MachineConfigs and nothing else, so that nothing else in the
  * cluster can wait for it.

@@ -8,9 +8,9 @@ import { auditedVerdicts } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 
-const GUARD = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster';
 /** Within which a change of the mode works. */
 const EFFECT_MS = 2_000;
 
@@ -26,7 +26,7 @@ afterAll(() => installed.stop());
 
 /** Sets what is to hold and gives every replica the time that is promised. */
 async function set(spec: object): Promise<void> {
-  await installed.cluster.admin.patch(GUARD, { spec });
+  await installed.cluster.admin.patch(PATHS.guard, { spec });
   await pause(EFFECT_MS);
 }
 
@@ -37,7 +37,9 @@ async function usedConfig(annotations: Record<string, string> = {}): Promise<str
 }
 
 test('the guard makes the object where there is none, with an empty spec', async () => {
-  const object = await until('the MachineConfigGuard', () => installed.cluster.admin.find(GUARD), { timeoutMs: 5_000 });
+  const object = await until('the MachineConfigGuard', () => installed.cluster.admin.find(PATHS.guard), {
+    timeoutMs: 5_000,
+  });
 
   expect(object.spec).toEqual({ mode: 'Enforce', holdSuperseded: '0s' });
 });
@@ -114,11 +116,11 @@ test('deleted, Enforce holds, and the object comes back', async () => {
   await set({ mode: 'Disabled' });
   const config = await usedConfig();
 
-  await installed.cluster.admin.delete(GUARD);
+  await installed.cluster.admin.delete(PATHS.guard);
   await pause(EFFECT_MS);
 
   expect((await installed.cluster.delete(config)).status).toBe(403);
-  await until('the MachineConfigGuard', () => installed.cluster.admin.find(GUARD), { timeoutMs: 15_000 });
+  await until('the MachineConfigGuard', () => installed.cluster.admin.find(PATHS.guard), { timeoutMs: 15_000 });
 });
 
 test('applying the manifests again does not change the mode', async () => {
@@ -126,7 +128,7 @@ test('applying the manifests again does not change the mode', async () => {
 
   await installed.applyOverlay('service-ca');
 
-  expect((await installed.cluster.admin.find(GUARD))?.spec).toMatchObject({ mode: 'Audit' });
+  expect((await installed.cluster.admin.find(PATHS.guard))?.spec).toMatchObject({ mode: 'Audit' });
   await set({ mode: 'Enforce' });
 });
 

@@ -62,9 +62,10 @@ export class InstalledCluster {
     await kubectlOk(this.controlPlane, ['delete', '--wait=false', '--kustomize', directory]);
   }
 
-  /** Waits until the Deployment runs and the API server asks it. */
+  /** Waits until the Deployment runs, has made its MachineConfigGuard, and the API server asks it. */
   async awaitGuard(): Promise<void> {
     await this.kubelet.settled();
+    await until('the MachineConfigGuard', () => this.cluster.admin.find(PATHS.guard), { timeoutMs: 20_000 });
     const config = await this.cluster.config();
     await this.cluster.node({ name: unique('awaited'), currentConfig: config });
     let last: KubeResponse | undefined;

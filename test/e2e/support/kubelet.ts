@@ -49,6 +49,7 @@ export class Kubelet {
   #paused = false;
   #count = 0;
   #hasCredentials = false;
+  #writing: Promise<void> = Promise.resolve();
 
   private constructor(controlPlane: ControlPlane) {
     this.#controlPlane = controlPlane;
@@ -209,13 +210,16 @@ export class Kubelet {
     expectStatus(response, [200, 404], `DELETE ${pod.name}`);
   }
 
-  /** One object for all of them, each in a subset of its own because their ports differ. */
-  async #writeEndpoints(): Promise<void> {
-    const { admin } = this.#controlPlane.apiServer;
-    const subsets = [...this.#published.values()].map(({ subset }) => subset);
-    const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
-    const response = await admin.request('PUT', `${ENDPOINTS}/${NAME}`, endpoints);
-    if (response.status === 404) await admin.request('POST', ENDPOINTS, endpoints);
+  /** One object for all of them, each in a subset of its own because their ports differ. One write after the other. */
+  #writeEndpoints(): Promise<void> {
+    this.#writing = this.#writing.then(async () => {
+      const { admin } = this.#controlPlane.apiServer;
+      const subsets = [...this.#published.values()].map(({ subset }) => subset);
+      const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
+      const response = await admin.request('PUT', `${ENDPOINTS}/${NAME}`, endpoints).catch(() => undefined);
+      if (response?.status === 404) await admin.request('POST', ENDPOINTS, endpoints).catch(() => undefined);
+    });
+    return this.#writing;
   }
 
   async #deployment(): Promise<DeploymentSpec | undefined> {
