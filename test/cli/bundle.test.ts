@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, readdirSync, statSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { Metafile } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { bundle } from '../../build.ts';
+import { bundle } from '../../build/bundle.ts';
 
 const run = promisify(execFile);
 
@@ -42,10 +42,12 @@ async function guard(...args: string[]): Promise<{ exitCode: number; stdout: str
 
 test('it is one executable file, with the licences of what it contains beside it', () => {
   expect(statSync(program).mode & 0o777).toBe(0o755);
-  expect(readdirSync(path.join(root, 'built'))).toEqual([
-    'machineconfig-guard.cjs',
-    'machineconfig-guard.cjs.LEGAL.txt',
-  ]);
+  expect(readdirSync(path.join(root, 'built')).sort()).toEqual(['THIRD-PARTY-LICENSES.txt', 'machineconfig-guard.cjs']);
+  const licences = readFileSync(path.join(root, 'built', 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+  const inside = Object.keys(metafile.inputs).map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
+  for (const name of new Set(inside.filter((one) => one !== undefined)))
+    expect(licences).toMatch(new RegExp(`^${name} \\d`, 'm'));
+  expect(licences).toContain('Permission is hereby granted, free of charge');
 });
 
 test('it knows its version', async () => {

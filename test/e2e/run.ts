@@ -33,7 +33,7 @@ async function main(): Promise<boolean> {
   // All of them first: a build that is not possible should be said before ten minutes of tests, not after.
   for (const release of releases) await findBinaries(release, log);
   log('Building the guard …');
-  if ((await run(['node_modules/tsx/dist/cli.mjs', 'build.ts'])) !== 0)
+  if ((await run(['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts'])) !== 0)
     throw new NoControlPlane('The guard does not build.');
 
   const reports = await mkdtemp(join(tmpdir(), 'mcg-e2e-'));

@@ -1,10 +1,11 @@
 import { realpathSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile, type Plugin } from 'esbuild';
+import { thirdPartyLicences } from './licences.ts';
 
-const ROOT = path.dirname(fileURLToPath(import.meta.url));
+const ROOT = path.join(import.meta.dirname, '..');
 
 /** package.json points `bin` here. */
 const OUTPUT = path.join(ROOT, 'dist', 'machineconfig-guard.cjs');
@@ -33,8 +34,8 @@ const manifestsInside: Plugin = {
 };
 
 /**
- * Bundles the program into one executable file that runs without node_modules, with the licence comments of what it contains in
- * `<outfile>.LEGAL.txt` beside it. Answers esbuild's account of what went in. Throws on any error and on any warning: in a
+ * Bundles the program into one executable file that runs without node_modules, with the licences of what it contains in
+ * `THIRD-PARTY-LICENSES.txt` beside it. Answers esbuild's account of what went in. Throws on any error and on any warning: in a
  * bundle a warning (an empty `import.meta`, an unresolved require) is a failure that waits for its user.
  */
 export async function bundle(outfile: string): Promise<Metafile> {
@@ -55,7 +56,8 @@ export async function bundle(outfile: string): Promise<Metafile> {
     // loss.
     minifyWhitespace: true,
     minifySyntax: true,
-    legalComments: 'linked',
+    // The licences are in a file of their own, whole.
+    legalComments: 'none',
     plugins: [manifestsInside],
     metafile: true,
     logLevel: 'warning',
@@ -65,6 +67,8 @@ export async function bundle(outfile: string): Promise<Metafile> {
     throw new Error(`the bundle has ${result.warnings.length} warning(s), see above: ${outfile} was not kept`);
   }
   await chmod(outfile, 0o755);
+  const licences = await thirdPartyLicences(ROOT, result.metafile);
+  await writeFile(path.join(path.dirname(outfile), 'THIRD-PARTY-LICENSES.txt'), licences);
   return result.metafile;
 }
 
