@@ -10,7 +10,7 @@ import { RELEASE_VARIABLE } from './support/run-binaries.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What the older releases are tested with besides: who may be deleted, and that no stale answer slips through. */
-const ON_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/'];
+const ON_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/without-a-pod'];
 
 interface Counts {
   readonly passed: number;

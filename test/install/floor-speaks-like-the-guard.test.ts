@@ -8,6 +8,7 @@ interface Policy {
   readonly metadata: { readonly name: string };
   readonly spec: {
     readonly failurePolicy: string;
+    readonly variables: readonly { readonly name: string; readonly expression: string }[];
     readonly validations: readonly { readonly messageExpression: string }[];
     readonly auditAnnotations: readonly { readonly key: string }[];
     readonly matchConstraints: { readonly resourceRules: readonly object[] };
@@ -22,7 +23,8 @@ test.each(['nodes', 'pools'])('the policy of %s: the code and its page, the anno
   const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
   const message = policy.spec.validations[0]?.messageExpression ?? '';
   expect(message).toContain(docsLink('MCG_IN_USE'));
-  expect(JSON.stringify(policy.spec)).toContain(`oldObject.metadata.annotations['${ALLOW_DELETION}']`);
+  const text = policy.spec.variables.find((variable) => variable.name === 'text');
+  expect(text?.expression).toBe(`oldObject.metadata.?annotations[?'${ALLOW_DELETION}'].orValue('').trim()`);
   expect(policy.spec.auditAnnotations.map(({ key }) => key)).toEqual(['denied', 'overridden']);
   expect(policy.spec.failurePolicy).toBe('Fail');
 });
@@ -39,7 +41,7 @@ test('each binding is named like its policy, refuses, and is about all of them',
       metadata: { name: `${name}.machineconfig-guard.io` },
       spec: {
         policyName: `${name}.machineconfig-guard.io`,
-        validationActions: ['Deny', 'Audit'],
+        validationActions: ['Deny'],
         paramRef: { selector: {}, parameterNotFoundAction: 'Allow' },
       },
     });

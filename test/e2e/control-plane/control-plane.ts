@@ -106,6 +106,7 @@ export class ControlPlane {
     const apiServer = new ApiServer({
       kubeconfig,
       auditLog,
+      log: join(this.directory, `${name}.log`),
       connection: { url, ca: this.caCertificate, ...admin },
       start: () =>
         this.#child(name, 'kube-apiserver', [
@@ -261,6 +262,7 @@ interface ApiServerParts {
   readonly connection: KubeClientOptions;
   readonly kubeconfig: string;
   readonly auditLog: string;
+  readonly log: string;
   readonly start: () => Child;
 }
 
@@ -271,6 +273,8 @@ export class ApiServer {
   readonly kubeconfig: string;
   /** File with one JSON event a line. */
   readonly auditLog: string;
+  /** File with everything that it said itself. */
+  readonly log: string;
   /** How an administrator connects to it. */
   readonly connection: KubeClientOptions;
   readonly admin: KubeClient;
@@ -281,6 +285,7 @@ export class ApiServer {
     this.url = parts.connection.url;
     this.kubeconfig = parts.kubeconfig;
     this.auditLog = parts.auditLog;
+    this.log = parts.log;
     this.connection = parts.connection;
     this.admin = new KubeClient(parts.connection);
     this.#start = parts.start;
