@@ -144,7 +144,11 @@ function explanation(group: readonly CheckProblem[]): string {
         ? 'The Machine Config Operator can still render it.'
         : "No pool's spec names it, so waiting does not bring it back.";
       const hint = first.suggestion === null ? '' : ` Nearest existing name: ${first.suggestion}.`;
-      return `${oneLine(first.config ?? '', NAME_MAX)} does not exist; ${who} ${many ? 'name' : 'names'} it. ${future}${hint}`;
+      const known =
+        first.explanation === null
+          ? ''
+          : ` The guard says: ${oneLine(first.explanation, REASON_MAX).replace(/\.$/, '')}.`;
+      return `${oneLine(first.config ?? '', NAME_MAX)} does not exist; ${who} ${many ? 'name' : 'names'} it. ${future}${hint}${known}`;
     }
     default:
       return first.code satisfies never;

@@ -63,6 +63,8 @@ export interface CheckProblem {
   readonly canHeal: boolean;
   /** The existing config with the nearest name. */
   readonly suggestion: string | null;
+  /** What the guard of this cluster knows of the missing config: whether it ever existed, and when it was deleted. */
+  readonly explanation: string | null;
   readonly message: string;
 }
 
@@ -92,11 +94,16 @@ export interface Checked {
   readonly at: Date;
   readonly consistency: Consistency;
   readonly requests: PendingRequests;
+  /** What the guard of this cluster knows of configs that do not exist, by name. */
+  readonly explanations: ReadonlyMap<string, string>;
   readonly repairs: readonly Repair[];
 }
 
 /** The report of one look at a cluster. */
-export function checkReport({ server, at, consistency, requests, repairs }: Checked, waitedMs: number): CheckReport {
+export function checkReport(
+  { server, at, consistency, requests, explanations, repairs }: Checked,
+  waitedMs: number,
+): CheckReport {
   const { ok, canHeal, nodes, pools, problems } = consistency;
   return {
     server,
@@ -123,7 +130,7 @@ export function checkReport({ server, at, consistency, requests, repairs }: Chec
       machineCount,
       updatedMachineCount,
     })),
-    problems: problems.map(reported),
+    problems: problems.map((problem) => reported(problem, explanations)),
     pendingCertificateRequests: reportedRequests(requests),
     repairs: repairs.map(({ what, command }) => ({ what, command: command.flat().join(' ') })),
   };
@@ -134,7 +141,7 @@ function subjectOf({ kind, name }: Pick<Problem, 'kind' | 'name'>): string | und
   return kind === undefined || name === undefined ? undefined : `${kind === 'Node' ? 'node' : 'pool'} ${name}`;
 }
 
-function reported(problem: Problem): CheckProblem {
+function reported(problem: Problem, explanations: ReadonlyMap<string, string>): CheckProblem {
   const { code, kind, name, field, config, canHeal, suggestion, what } = problem;
   const subject = subjectOf(problem);
   return {
@@ -145,6 +152,7 @@ function reported(problem: Problem): CheckProblem {
     config: config ?? null,
     canHeal,
     suggestion: suggestion ?? null,
+    explanation: (config === undefined ? undefined : explanations.get(config)) ?? null,
     message: subject === undefined ? what : `${subject}: ${what}`,
   };
 }

@@ -116,17 +116,19 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
 
 /** Reads everything and judges it. What waiting would not heal is looked at once more: it ends the wait. */
 async function look(api: ClusterApi, flags: CheckFlags, withinMs: number): Promise<Checked> {
-  const [{ readSnapshot }, { readPendingRequests }, { within }, { consistency }, { repairs }] = await Promise.all([
-    import('../cluster/inventory.ts'),
-    import('../cluster/inventory-requests.ts'),
-    import('../cluster/wait.ts'),
-    import('../policy/consistency.ts'),
-    import('../policy/repair.ts'),
-  ]);
+  const [{ readSnapshot }, { readPendingRequests }, { readExplanations }, { within }, { consistency }, { repairs }] =
+    await Promise.all([
+      import('../cluster/inventory.ts'),
+      import('../cluster/inventory-requests.ts'),
+      import('../cluster/inventory-explanations.ts'),
+      import('../cluster/wait.ts'),
+      import('../policy/consistency.ts'),
+      import('../policy/repair.ts'),
+    ]);
   const selector = selectorOf(flags);
   const expectation = { someNodes: selector !== undefined, minNodes: flags.minNodes };
   return await within(withinMs, new AbortController().signal, async (signal) => {
-    const reading = readPendingRequests(api, signal);
+    const reading = Promise.all([readPendingRequests(api, signal), readExplanations(api, signal)]);
     const read = async () => {
       const snapshot = await readSnapshot(api, selector, signal);
       return { snapshot, judged: consistency(snapshot, expectation) };
@@ -134,13 +136,14 @@ async function look(api: ClusterApi, flags: CheckFlags, withinMs: number): Promi
     let { snapshot, judged } = await read();
     // A node may have moved on between two lists, and its old config may be gone with good reason.
     if (!judged.ok && !judged.canHeal) ({ snapshot, judged } = await read());
-    const requests = await reading;
+    const [requests, explanations] = await reading;
     const pending = requests.readable ? requests.requests.map(({ name }) => name) : [];
     return {
       server: api.address,
       at: new Date(),
       consistency: judged,
       requests,
+      explanations,
       repairs: repairs(judged, snapshot.configs, pending),
     };
   });

@@ -26,7 +26,7 @@ export function table(page: Page, columns: readonly Column[], rows: readonly (re
   const line = (cells: readonly Cell[]): string => {
     const texts = cells.map(({ text, style }, index) => {
       const width = widths[index] ?? 0;
-      const shown = cut(text, width);
+      const shown = shortened(text, width);
       const padding = ' '.repeat(Math.max(0, width - lengthOf(shown)));
       const colored = painted(page, style, shown);
       return columns[index]?.right === true ? padding + colored : colored + padding;
@@ -46,6 +46,15 @@ export function naturalWidth(columns: readonly Column[], rows: readonly (readonl
 export function cut(text: string, width: number): string {
   const characters = Array.from(text);
   return characters.length <= width ? text : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
+}
+
+/** Names that are alike differ at their beginning (`worker-0.example.com`) or at their end (`worker-us-east-1a-4kd8z`): both stay. */
+function shortened(text: string, width: number): string {
+  const characters = Array.from(text);
+  if (characters.length <= width) return text;
+  const head = Math.ceil((width - 1) / 2);
+  const tail = characters.slice(characters.length - Math.max(0, width - 1 - head));
+  return `${characters.slice(0, head).join('')}…${tail.join('')}`;
 }
 
 function fitted(columns: readonly Column[], rows: readonly (readonly Cell[])[], pageWidth: number): number[] {

@@ -49,7 +49,10 @@ export function unusedPage(page: Page, { unused, totalBytes, unreportedNodes, re
     mentioned ? 'Notes: places that mention a config without keeping it; who-uses NAME shows them.' : '',
     unreportedNodes === 0 ? '' : unreported(unreportedNodes, 'and may need one of them.'),
   ];
-  return `${table(page, columns, rows)}\n${prose(page, summary.filter((sentence) => sentence !== '').join(' '))}\n`;
+  return `${table(page, columns, rows)}\n${summary
+    .filter((sentence) => sentence !== '')
+    .map((sentence) => `${prose(page, sentence)}\n`)
+    .join('')}`;
 }
 
 /** One name a line, for xargs. */

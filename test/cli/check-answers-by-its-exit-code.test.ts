@@ -199,7 +199,7 @@ test('pending certificate requests are shown and decide nothing; nor does it mat
   expect(seen.stdout).toMatch(/^csr-8vnps {2}\d+s +kubelet-serving {2}control0$/m);
 
   sandbox.faults.intercept(({ path }: SeenRequest) =>
-    path.includes('certificates.k8s.io') ? { status: 403 } : 'pass',
+    /certificates\.k8s\.io|machineconfig-guard\.io/.test(path) ? { status: 403 } : 'pass',
   );
   const unseen = await run('check');
   expect(unseen.exitCode).toBe(0);

@@ -9,6 +9,16 @@ const TYPO = NEW.replace('rendered', 'render');
 test('of a cluster that is not fine', async () => {
   const { run, sandbox, address } = await healthyCluster();
   annotate(sandbox, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
+  sandbox.create('machineconfigguards', {
+    metadata: { name: 'cluster' },
+    status: {
+      danglingReferences: [
+        { kind: 'Node', name: 'worker-0', config: TYPO, explanation: 'never seen in this cluster' },
+        { kind: 'Node', name: 'worker-0', config: NEW },
+        null,
+      ],
+    },
+  });
   sandbox.create('certificatesigningrequests', {
     metadata: { name: 'csr-a' },
     spec: { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' },
@@ -53,6 +63,7 @@ test('of a cluster that is not fine', async () => {
         config: TYPO,
         canHeal: false,
         suggestion: NEW,
+        explanation: 'never seen in this cluster',
         message: `node worker-0: desiredConfig ${TYPO} does not exist`,
       },
     ],
@@ -81,7 +92,7 @@ test('what is not known is null, and lists are there although they are empty', a
     ],
     pools: [{ name: 'empty', specConfig: null, statusConfig: null, machineCount: 0 }, { name: 'worker' }],
     problems: [
-      { code: 'TooFewNodes', kind: null, name: null, field: null, config: null, suggestion: null },
+      { code: 'TooFewNodes', kind: null, name: null, field: null, config: null, suggestion: null, explanation: null },
       { code: 'NotReported', kind: 'Node', name: 'new', field: null },
       { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },
       { code: 'StatusEmpty', field: 'status' },

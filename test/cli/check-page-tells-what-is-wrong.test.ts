@@ -108,6 +108,15 @@ test('what may heal, what does not, and a name that was misspelt', () => {
   expect(text).toContain(`node m and pool master name it. The Machine Config Operator can still render it.`);
 });
 
+test('what the guard of this cluster knows of a missing config', () => {
+  const { report } = checked([inspectedNode('n', { current: MISSING, desired: MISSING })], [POOL], {
+    explanations: { [MISSING]: 'never seen in this cluster' },
+  });
+  expect(words(checkPage(NARROW, report, []))).toContain(
+    'waiting does not bring it back. The guard says: never seen in this cluster.',
+  );
+});
+
 describe('the verdict', () => {
   const waiting = checked([inspectedNode('n', {})], [POOL]).report;
   test.each([

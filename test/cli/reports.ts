@@ -14,7 +14,11 @@ const NO_REQUESTS: PendingRequests = { readable: true, requests: [] };
 export function checked(
   nodes: InspectedNode[],
   pools: InspectedPool[],
-  { configs = [MASTER, WORKER], requests = NO_REQUESTS }: { configs?: string[]; requests?: PendingRequests } = {},
+  {
+    configs = [MASTER, WORKER],
+    requests = NO_REQUESTS,
+    explanations = {},
+  }: { configs?: string[]; requests?: PendingRequests; explanations?: Readonly<Record<string, string>> } = {},
 ): Checked & { readonly report: CheckReport } {
   const read = snapshot(nodes, pools, configs);
   const judged = consistency(read, EVERYTHING);
@@ -24,6 +28,7 @@ export function checked(
     at: new Date('2026-11-20T12:00:00Z'),
     consistency: judged,
     requests,
+    explanations: new Map(Object.entries(explanations)),
     repairs: repairs(judged, read.configs, pending),
   };
   return { ...one, report: checkReport(one, 0) };

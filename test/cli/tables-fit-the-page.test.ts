@@ -17,14 +17,11 @@ test('as wide as its contents, numbers right, nothing behind the last word of a 
 
 test('where it is too wide, columns that may be cut are, the widest first, no further than they may', () => {
   const columns = [{ head: 'A', min: 4 }, { head: 'B', min: 4 }, { head: 'C' }];
-  const row = cells('a'.repeat(30), 'b'.repeat(12), 'c'.repeat(10));
-  expect(table({ ...PAGE, width: 40 }, columns, [row])).toBe(
-    `A              B             C\n${'a'.repeat(13)}…  ${'b'.repeat(12)}  ${'c'.repeat(10)}\n`.replace(
-      /^A.*$/m,
-      `A${' '.repeat(15)}B${' '.repeat(13)}C`,
-    ),
+  const row = cells(`${'a'.repeat(15)}${'z'.repeat(15)}`, 'b'.repeat(12), 'c'.repeat(10));
+  expect(table({ ...PAGE, width: 40 }, columns, [row]).split('\n')[1]).toBe(
+    `aaaaaaa…zzzzzz  ${'b'.repeat(12)}  ${'c'.repeat(10)}`,
   );
-  expect(table({ ...PAGE, width: 10 }, columns, [row])).toBe(`A     B     C\naaa…  bbb…  ${'c'.repeat(10)}\n`);
+  expect(table({ ...PAGE, width: 10 }, columns, [row])).toBe(`A     B     C\naa…z  bb…b  ${'c'.repeat(10)}\n`);
 });
 
 test('colours change nothing about where a cell stands', () => {
