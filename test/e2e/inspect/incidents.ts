@@ -5,7 +5,7 @@ import { machineConfig, node, pool } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
-export const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 
 /** The names of the agent-based install that ended at 93 % (OpenShift 4.18.32). */
 export const INCIDENT_B = {
