@@ -4,9 +4,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/e2e/**'],
-    // Several tests start real TLS servers; the default 5 s is too near on a busy two-core machine.
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // Several tests start real TLS servers; the default 5 s is too near on two cores that others keep busy.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Most of the time tests wait, for timeouts and for processes to start: more of them at once than there are cores.
     maxWorkers: 4,
   },

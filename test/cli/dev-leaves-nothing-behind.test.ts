@@ -33,7 +33,7 @@ const registrations = (): number => sandbox.list('validatingwebhookconfiguration
 
 test('a session: registers with failurePolicy Ignore, denies, prints one line a decision, and is gone after Ctrl-C', async () => {
   const run = dev();
-  await expect.poll(run.output, { timeout: 15_000 }).toContain('Ctrl-C ends it');
+  await expect.poll(run.output, { timeout: 40_000 }).toContain('Ctrl-C ends it');
   expect(sandbox.list('validatingwebhookconfigurations')[0]).toMatchObject({
     metadata: { name: expect.stringMatching(/^machineconfig-guard-dev-[0-9a-f]{10}$/) as unknown },
     webhooks: [{ failurePolicy: 'Ignore', timeoutSeconds: 5 }],
@@ -56,13 +56,13 @@ test('a session: registers with failurePolicy Ignore, denies, prints one line a 
 
 test('what a crash left behind is removed at the next start', async () => {
   const crashed = dev();
-  await expect.poll(crashed.output, { timeout: 15_000 }).toContain('Ctrl-C ends it');
+  await expect.poll(crashed.output, { timeout: 40_000 }).toContain('Ctrl-C ends it');
   crashed.child.kill('SIGKILL');
   await crashed.ended;
   expect(registrations()).toBe(1);
 
   const run = dev();
-  await expect.poll(run.output, { timeout: 15_000 }).toContain('Ctrl-C ends it');
+  await expect.poll(run.output, { timeout: 40_000 }).toContain('Ctrl-C ends it');
   expect(run.output()).toMatch(/removed machineconfig-guard-dev-\w+, which an earlier run had left behind/);
   expect(registrations()).toBe(1);
   run.child.kill('SIGTERM');
@@ -87,7 +87,7 @@ test('a cluster that is not there, or permits nothing: one sentence, exit code 3
 
 test('the webhook that cannot be removed at the end is named, with the command that removes it', async () => {
   const run = dev();
-  await expect.poll(run.output, { timeout: 15_000 }).toContain('Ctrl-C ends it');
+  await expect.poll(run.output, { timeout: 40_000 }).toContain('Ctrl-C ends it');
   await sandbox.faults.goDown();
   run.child.kill('SIGINT');
   expect(await run.ended).toBe(3);
