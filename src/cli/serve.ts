@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Logger } from 'pino';
@@ -19,6 +20,7 @@ interface ServeFlags extends ClusterFlags {
   readonly healthPort: number;
   readonly metricsPort: number;
   readonly shutdownDelayDuration: number;
+  readonly namespace?: string;
   readonly logLevel: string;
 }
 
@@ -86,6 +88,14 @@ export function serveCommand(): Command {
         .argParser(duration),
     )
     .addOption(
+      new Option(
+        '--namespace <name>',
+        'namespace of the Lease by which replicas agree on who writes the status (default: that of the pod)',
+      )
+        .env('MCG_NAMESPACE')
+        .argParser(namespaceName),
+    )
+    .addOption(
       new Option('--log-level <level>', 'least important lines to log')
         .choices(LOG_LEVELS)
         .default('info')
@@ -131,6 +141,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     certificate,
     log,
     policy: () => settings.policy,
+    report: { namespace: flags.namespace ?? (await ownNamespace()) },
     bindAddress: flags.bindAddress,
     securePort: flags.securePort,
     healthPort: flags.healthPort,
@@ -211,4 +222,18 @@ function secretName(value: string): SecretName {
     throw new InvalidArgumentError('It must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.');
   }
   return { namespace, name };
+}
+
+/** RFC 1123 label. */
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+
+function namespaceName(value: string): string {
+  if (!NAMESPACE.test(value)) throw new InvalidArgumentError('It must be a namespace, such as machineconfig-guard.');
+  return value;
+}
+
+/** The namespace that a pod is told along with its service account; outside of one, that of the manifests. */
+async function ownNamespace(): Promise<string> {
+  const text = await readFile('/var/run/secrets/kubernetes.io/serviceaccount/namespace', 'utf8').catch(() => '');
+  return NAMESPACE.test(text.trim()) ? text.trim() : 'machineconfig-guard';
 }

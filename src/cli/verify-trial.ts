@@ -48,7 +48,7 @@ export async function candidates(api: ClusterApi): Promise<Candidates> {
   const signal = AbortSignal.timeout(READ_MS);
   const referrers: Referrer[] = [];
   for (const source of SOURCES) {
-    const keep = (object: ApiObject): void => void referrers.push(source.referrer(object));
+    const keep = (object: ApiObject): void => void referrers.push(source.read(object));
     await listSource(api, source, keep, signal).catch((error: unknown) => {
       throw clusterError(error, { verb: 'list', resource: source.resource }, api);
     });

@@ -3,11 +3,18 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { type ClusterApi, reasonOf } from './api.ts';
 
-/** Something that happened to a MachineConfig, for `oc get events`. */
-export interface ConfigEvent {
-  readonly config: { readonly name: string; readonly uid: string };
+/** Something that happened to a cluster-scoped object, for `oc get events`. */
+export interface ClusterEvent {
+  readonly regarding: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly uid: string;
+  };
   /** What happened, in CamelCase. */
-  readonly reason: 'DeletionDenied' | 'DeletionOverridden';
+  readonly reason: 'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference';
+  /** What the guard did when it happened. */
+  readonly action: 'Delete' | 'Check';
   /** For a person; cut at 1 kB, which is the API's limit. */
   readonly note: string;
 }
@@ -61,8 +68,8 @@ export class EventRecorder {
   }
 
   /** Records the event in the background. */
-  record(event: ConfigEvent): void {
-    const key = `${event.reason}/${event.config.uid}/${event.config.name}`;
+  record(event: ClusterEvent): void {
+    const key = `${event.reason}/${event.regarding.kind}/${event.regarding.uid}/${event.regarding.name}`;
     const now = this.#now();
     const series = this.#series.get(key);
     if (series === undefined || now - series.lastAt > SERIES_MS) {
@@ -88,7 +95,7 @@ export class EventRecorder {
     await Promise.all([...this.#series.values()].map(async ({ writing }) => await writing));
   }
 
-  #begin(key: string, event: ConfigEvent, now: number): void {
+  #begin(key: string, { regarding, reason, action, note }: ClusterEvent, now: number): void {
     const name = `machineconfig-guard.${randomUUID()}`;
     const body = {
       apiVersion: 'events.k8s.io/v1',
@@ -96,17 +103,12 @@ export class EventRecorder {
       metadata: { name, namespace: NAMESPACE },
       eventTime: microTime(now),
       type: 'Warning',
-      reason: event.reason,
-      action: 'Delete',
-      note: cut(event.note),
+      reason,
+      action,
+      note: cut(note),
       reportingController: 'machineconfig-guard.io/guard',
       reportingInstance: this.#instance.slice(0, 128),
-      regarding: {
-        apiVersion: 'machineconfiguration.openshift.io/v1',
-        kind: 'MachineConfig',
-        name: event.config.name,
-        uid: event.config.uid,
-      },
+      regarding,
     };
     const writing = this.#write('POST', COLLECTION, body);
     this.#series.delete(key);

@@ -20,7 +20,7 @@ export async function freshReferrer(
     try {
       const path = `${collection}/${encodeURIComponent(name)}`;
       const object = await api.json({ path, accept: acceptObject(source?.metadataOnly ?? false), signal });
-      return source?.referrer(object as ApiObject);
+      return source?.read(object as ApiObject);
     } catch (error) {
       if (!(error instanceof ApiError) || !isNotServed(error)) throw error;
     }

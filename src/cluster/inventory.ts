@@ -92,7 +92,7 @@ export async function readReferrers(api: ClusterApi, signal: AbortSignal): Promi
     signal,
     [NODES, POOLS, BUILDS].map(
       (source) => (signal: AbortSignal) =>
-        readAll(api, source, (object) => referrers.push(source.referrer(object)), signal),
+        readAll(api, source, (object) => referrers.push(source.read(object)), signal),
     ),
   );
   return referrers;
@@ -170,14 +170,14 @@ function inspectedNode(node: ApiObject): InspectedNode {
     return typeof value === 'string' ? value : '';
   };
   const labels = node.metadata?.labels ?? {};
-  return { referrer: NODES.referrer(node), labels, state: text('state'), reason: text('reason') };
+  return { referrer: NODES.read(node), labels, state: text('state'), reason: text('reason') };
 }
 
 function inspectedPool(pool: ApiObject): InspectedPool {
   const spec = (pool.spec ?? {}) as { nodeSelector?: unknown; paused?: unknown };
   const status = (pool.status ?? {}) as { machineCount?: unknown; updatedMachineCount?: unknown };
   return {
-    referrer: POOLS.referrer(pool),
+    referrer: POOLS.read(pool),
     nodeSelector: spec.nodeSelector,
     paused: spec.paused === true,
     machineCount: count(status.machineCount),

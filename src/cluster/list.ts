@@ -20,7 +20,7 @@ export interface Listed {
  */
 export async function listSource(
   api: ClusterApi,
-  source: Source,
+  source: Pick<Source, 'collections' | 'metadataOnly' | 'optional' | 'resource'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
 ): Promise<Listed | undefined> {

@@ -136,7 +136,7 @@ class Reading {
     const lists = SOURCES.map((source) =>
       this.#untilRead(source.resource, async () => {
         const found: Referrer[] = [];
-        await listSource(this.#api, source, (object) => found.push(source.referrer(object)), signal);
+        await listSource(this.#api, source, (object) => found.push(source.read(object)), signal);
         for (const referrer of found) this.#referrers.push(referrer);
       }),
     );

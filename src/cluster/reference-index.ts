@@ -21,7 +21,7 @@ export class ReferenceIndex {
 
   /** Every referrer as last heard. */
   *referrers(): Generator<Referrer> {
-    for (const reflector of this.#reflectors) yield* reflector.referrers();
+    for (const reflector of this.#reflectors) yield* reflector.objects();
   }
 
   /** Follows the cluster until the signal aborts. Never rejects. */

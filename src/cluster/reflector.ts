@@ -31,12 +31,14 @@ const REFLECTOR_TIMING: ReflectorTiming = {
 };
 
 /** What a reflector needs. */
-export interface ReflectorOptions {
+export interface ReflectorOptions<Kept extends { readonly name: string } = Referrer> {
   readonly api: ClusterApi;
-  readonly source: Source;
+  readonly source: Source<Kept>;
   readonly log: Logger;
   readonly timing?: ReflectorTiming;
   readonly random?: () => number;
+  /** Called with each object that is heard to be gone. */
+  readonly onGone?: (kept: Kept) => void;
 }
 
 /** A whole pool or build in one watch event; nodes come as metadata and are far smaller. */
@@ -54,30 +56,32 @@ class Expired extends Error {
 }
 
 /**
- * Keeps the references of one kind up to date by list and watch. What it knows may be late: it is good for finding a
+ * Keeps the objects of one kind (what matters of them) up to date by list and watch. What it knows may be late: it is good for finding a
  * referrer quickly, and never proof that there is none.
  *
  * It survives what the client library's informer does not: refused and reset connections, 429 and 5xx, expired versions,
  * error events, silence, a kind that appears or goes, a store that was restored from an older backup, a replaced token.
  */
-export class Reflector {
-  readonly source: Source;
+export class Reflector<Kept extends { readonly name: string } = Referrer> {
+  readonly source: Source<Kept>;
   readonly #api: ClusterApi;
   readonly #log: Logger;
   readonly #timing: ReflectorTiming;
   readonly #random: () => number;
+  readonly #onGone: (kept: Kept) => void;
   readonly #backoff: Backoff;
-  #objects = new Map<string, Referrer>();
+  #objects = new Map<string, Kept>();
   #listed = false;
   #position: Listed | undefined;
   #complaint = '';
 
-  constructor({ api, source, log, timing = REFLECTOR_TIMING, random = Math.random }: ReflectorOptions) {
+  constructor({ api, source, log, timing = REFLECTOR_TIMING, random = Math.random, onGone }: ReflectorOptions<Kept>) {
     this.source = source;
     this.#api = api;
     this.#log = log.child({ resource: source.resource });
     this.#timing = timing;
     this.#random = random;
+    this.#onGone = onGone ?? (() => {});
     this.#backoff = new Backoff(...timing.backoffMs, random);
   }
 
@@ -87,7 +91,7 @@ export class Reflector {
   }
 
   /** The objects as last heard. */
-  referrers(): Iterable<Referrer> {
+  objects(): Iterable<Kept> {
     return this.#objects.values();
   }
 
@@ -135,17 +139,19 @@ export class Reflector {
   }
 
   async #list(signal: AbortSignal): Promise<Listed | undefined> {
-    const objects = new Map<string, Referrer>();
+    const objects = new Map<string, Kept>();
     const keep = (object: ApiObject): void => {
-      const referrer = this.source.referrer(object);
-      objects.set(referrer.name, referrer);
+      const kept = this.source.read(object);
+      objects.set(kept.name, kept);
     };
     const listed = await within(
       this.#timing.requestMs,
       signal,
       async (limited) => await listSource(this.#api, this.source, keep, limited),
     );
+    const before = this.#objects;
     this.#objects = objects;
+    for (const [name, kept] of before) if (!objects.has(name)) this.#onGone(kept);
     return listed;
   }
 
@@ -207,10 +213,13 @@ export class Reflector {
       throw new Expired('a watch event has no object');
     }
     if (type === 'ADDED' || type === 'MODIFIED') {
-      const referrer = this.source.referrer(object);
-      this.#objects.set(referrer.name, referrer);
+      const kept = this.source.read(object);
+      this.#objects.set(kept.name, kept);
     } else if (type === 'DELETED') {
-      this.#objects.delete(String(object.metadata?.name));
+      const name = String(object.metadata?.name);
+      const gone = this.#objects.get(name);
+      this.#objects.delete(name);
+      if (gone !== undefined) this.#onGone(gone);
     } else if (type !== 'BOOKMARK') {
       throw new Expired(`a watch event has the unknown type ${String(type)}`);
     }

@@ -7,9 +7,9 @@ import {
   type ReferrerKind,
 } from '../policy/referrer.ts';
 
-/** A kind of object that references are read from, and how the API serves it. */
-export interface Source {
-  readonly kind: ReferrerKind;
+/** A kind of object, what is kept of it, and how the API serves it. By default one that references are read from. */
+export interface Source<Kept extends { readonly name: string } = Referrer> {
+  readonly kind: ReferrerKind | 'MachineConfig';
   /** The resource's name, for people and for the audit log. */
   readonly resource: string;
   /** Collections that may hold the objects, the preferred API version first. A 404 leads on to the next. */
@@ -17,7 +17,7 @@ export interface Source {
   /** May a cluster do without this kind? Then 404 everywhere means "no such references". */
   readonly optional: boolean;
   readonly metadataOnly: boolean;
-  readonly referrer: (object: ApiObject) => Referrer;
+  readonly read: (object: ApiObject) => Kept;
 }
 
 const MCO_API = '/apis/machineconfiguration.openshift.io';
@@ -29,7 +29,7 @@ export const NODES: Source = {
   collections: ['/api/v1/nodes'],
   optional: false,
   metadataOnly: true,
-  referrer: nodeReferrer,
+  read: nodeReferrer,
 };
 
 /** Pools: absent until the operator's definitions are installed, which early in an install they are not. */
@@ -39,7 +39,7 @@ export const POOLS: Source = {
   collections: [`${MCO_API}/v1/machineconfigpools`],
   optional: true,
   metadataOnly: false,
-  referrer: poolReferrer,
+  read: poolReferrer,
 };
 
 /** Image builds: v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17, none before. */
@@ -49,7 +49,7 @@ export const BUILDS: Source = {
   collections: [`${MCO_API}/v1/machineosbuilds`, `${MCO_API}/v1alpha1/machineosbuilds`],
   optional: true,
   metadataOnly: false,
-  referrer: buildReferrer,
+  read: buildReferrer,
 };
 
 /** Everything that can name a rendered config. */

@@ -2,6 +2,7 @@ import type { SecureVersion } from 'node:tls';
 import type { Logger } from 'pino';
 import type { ClusterApi } from '../cluster/api.ts';
 import { EventRecorder } from '../cluster/event-recorder.ts';
+import type { LeaseTiming } from '../cluster/lease.ts';
 import { LiveReader } from '../cluster/live-reader.ts';
 import { ReferenceIndex } from '../cluster/reference-index.ts';
 import { Reflector, type ReflectorTiming } from '../cluster/reflector.ts';
@@ -17,6 +18,7 @@ import { Judge } from './judge.ts';
 import { metricsApp } from './metrics-app.ts';
 import { Metrics } from './metrics.ts';
 import { ScrapeAccess } from './scrape-access.ts';
+import { SelfReport } from './self-report.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
 import { TlsServer } from './tls-server.ts';
 
@@ -36,6 +38,8 @@ export interface GuardOptions {
   /** How long to go on serving after becoming unready, so that endpoints can be updated; milliseconds. */
   readonly shutdownDelayMs: number;
   readonly policy?: () => Policy;
+  /** Keep the status of the MachineConfigGuard, one replica at a time by a Lease in this namespace. */
+  readonly report?: { readonly namespace: string; readonly leaseTiming?: LeaseTiming };
   readonly onDecision?: (decision: Decision) => void;
   readonly reflectorTiming?: ReflectorTiming;
 }
@@ -53,6 +57,7 @@ export class Guard {
   readonly #health: HealthServer;
   readonly #metrics: Metrics;
   readonly #metricsServer: TlsServer;
+  readonly #report: SelfReport | undefined;
   readonly #stopping = new AbortController();
   #securePort: number | undefined;
   #healthPort: number | undefined;
@@ -78,7 +83,24 @@ export class Guard {
       },
     });
     this.#webhook = new TlsServer({ app, certificate, minVersion, log });
+    const { report } = options;
+    this.#report =
+      report === undefined
+        ? undefined
+        : new SelfReport({
+            api,
+            log,
+            index: this.#index,
+            events: this.#events,
+            certificate,
+            mode: () => policy().mode,
+            reflectorTiming,
+            ...report,
+          });
     this.#metrics = new Metrics({
+      mode: () => policy().mode,
+      dangling: () => this.#report?.dangling,
+      protectedConfigs: () => this.#report?.protectedConfigs,
       resources: SOURCES.map(({ resource }) => resource),
       unsynced: () => this.#index.unsynced,
       liveReads: () => live.reads,
@@ -120,7 +142,11 @@ export class Guard {
     log.info(this.ports, 'listening');
     const { signal } = this.#stopping;
     const { certificate } = this.#options;
-    this.#following = Promise.all([this.#index.run(signal), new ExpiryLog({ certificate, log }).run(signal)]);
+    this.#following = Promise.all([
+      this.#index.run(signal),
+      new ExpiryLog({ certificate, log }).run(signal),
+      this.#report?.run(signal),
+    ]);
   }
 
   /** The ports in use, as they are logged. */
@@ -164,12 +190,19 @@ export class Guard {
     this.#metrics.count(decision);
     onDecision?.(decision);
     if (review.config === undefined || review.dryRun) return;
-    const config = { name: review.config.name, uid: review.config.uid };
+    const { name, uid } = review.config;
+    const regarding = { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid };
     if (verdict.outcome === 'denied') {
-      this.#events.record({ config, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });
+      this.#events.record({
+        regarding,
+        reason: 'DeletionDenied',
+        action: 'Delete',
+        note: `${user}: ${verdict.message}`,
+      });
+      this.#report?.denied(decision);
     } else if (verdict.outcome === 'overridden') {
       const note = `${user}: ${verdict.message}: ${verdict.overrideReason ?? ''}`;
-      this.#events.record({ config, reason: 'DeletionOverridden', note });
+      this.#events.record({ regarding, reason: 'DeletionOverridden', action: 'Delete', note });
     }
   }
 }

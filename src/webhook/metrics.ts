@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
+import { type Mode, MODES } from '../policy/policy.ts';
 import type { Decision } from './decision.ts';
 import type { Expiry } from './serving-certificate.ts';
 
@@ -9,6 +10,10 @@ export interface MetricsSources {
   readonly unsynced: () => readonly string[];
   readonly resources: readonly string[];
   readonly liveReads: () => number;
+  readonly mode: () => Mode;
+  /** Undefined where nobody looks for them. */
+  readonly dangling: () => number | undefined;
+  readonly protectedConfigs: () => number | undefined;
   readonly expiries: () => readonly Expiry[];
 }
 
@@ -21,7 +26,7 @@ export class Metrics {
   readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
   readonly #duration: Histogram<'path'>;
 
-  constructor({ unsynced, resources, liveReads, expiries }: MetricsSources) {
+  constructor({ unsynced, resources, liveReads, expiries, mode, dangling, protectedConfigs }: MetricsSources) {
     const registers = [this.#registry];
     this.#decisions = new Counter({
       name: 'mcguard_decisions_total',
@@ -55,6 +60,21 @@ export class Metrics {
         for (const { certificate, notAfter } of expiries()) expiry.set({ certificate }, notAfter.getTime() / 1000);
       },
     });
+    const modes = new Gauge({
+      name: 'mcguard_mode',
+      help: '1 for the mode at work, 0 for the others.',
+      labelNames: ['mode'],
+      registers,
+      collect: () => {
+        for (const one of MODES) modes.set({ mode: one }, one === mode() ? 1 : 0);
+      },
+    });
+    this.#gauge(
+      'mcguard_dangling_references',
+      'References that name a MachineConfig which does not exist.',
+      () => dangling() ?? 0,
+    );
+    this.#gauge('mcguard_protected_configs', 'Rendered MachineConfigs that are in use.', () => protectedConfigs() ?? 0);
     const synced = new Gauge({
       name: 'mcguard_index_synced',
       help: '1 if the kind has been read completely since the start.',

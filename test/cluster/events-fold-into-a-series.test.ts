@@ -4,7 +4,12 @@ import { ApiUnreachable } from '../../src/cluster/api.ts';
 import { EventRecorder } from '../../src/cluster/event-recorder.ts';
 import { memoryLog } from '../support/log.ts';
 
-const CONFIG = { name: 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796', uid: 'c-uid' };
+const CONFIG = {
+  apiVersion: 'machineconfiguration.openshift.io/v1',
+  kind: 'MachineConfig',
+  name: 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796',
+  uid: 'c-uid',
+};
 
 function recorder(answer: (request: ApiRequest) => unknown = () => ({})) {
   const requests: ApiRequest[] = [];
@@ -20,7 +25,7 @@ function recorder(answer: (request: ApiRequest) => unknown = () => ({})) {
   return { events, requests, clock, lines: memory.lines };
 }
 
-const denied = { config: CONFIG, reason: 'DeletionDenied', note: 'MCG_IN_USE: …' } as const;
+const denied = { regarding: CONFIG, reason: 'DeletionDenied', action: 'Delete', note: 'MCG_IN_USE: …' } as const;
 
 test('the first denial is one Event about the config, in the namespace default', async () => {
   const { events, requests } = recorder();
@@ -37,7 +42,7 @@ test('the first denial is one Event about the config, in the namespace default',
       reason: 'DeletionDenied',
       action: 'Delete',
       eventTime: '2026-11-20T12:00:00.000000Z',
-      regarding: { kind: 'MachineConfig', ...CONFIG },
+      regarding: CONFIG,
     },
   });
 });
@@ -73,7 +78,7 @@ test('a storm is written at most every five seconds, however many denials there 
 test('another config, another reason and a pause of six minutes begin new Events', async () => {
   const { events, requests, clock } = recorder();
   events.record(denied);
-  events.record({ ...denied, config: { ...CONFIG, uid: 'made again' } });
+  events.record({ ...denied, regarding: { ...CONFIG, uid: 'made again' } });
   events.record({ ...denied, reason: 'DeletionOverridden' });
   clock.now += 6 * 60_000 + 1;
   events.record(denied);

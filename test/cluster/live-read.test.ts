@@ -171,7 +171,7 @@ describe('what cannot be read is never "none"', () => {
     ],
   ])('%s, again and again', async (_title, answer, reason) => {
     const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (void answer(response), true)));
-    const { unreadable } = await new LiveReader({ api }).read(soon(500));
+    const { unreadable } = await new LiveReader({ api }).read(soon(2_000));
     expect(unreadable).toEqual([
       { what: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
     ]);

@@ -60,7 +60,7 @@ async function follow(
     ...fake,
     reflector,
     lines,
-    known: () => [...reflector.referrers()].map(({ name, uses }) => `${name} ${uses[0]?.config ?? '-'}`).sort(),
+    known: () => [...reflector.objects()].map(({ name, uses }) => `${name} ${uses[0]?.config ?? '-'}`).sort(),
     watches: () => fake.asked.filter(({ watch }) => watch).map(({ query }) => query.get('resourceVersion') ?? ''),
     lists: () => fake.asked.filter(({ watch, query }) => !watch && !query.has('limit')).length,
   };
@@ -329,3 +329,37 @@ function retainedBytes(): number {
   (runInNewContext('gc') as () => void)();
   return process.memoryUsage().heapUsed;
 }
+
+test('what goes is told: in a watch, and between two lists', async () => {
+  const gone: string[] = [];
+  const { watching, open } = openWatches();
+  let lists = 0;
+  const fake = await fakeApi((asked, response) => {
+    if (asked.watch) open(response);
+    else
+      send(
+        response,
+        list(
+          asked.query.has('limit') || (lists += 1) === 1
+            ? [node('a', 'x'), node('b', 'x'), node('c', 'x')]
+            : [node('c', 'x')],
+        ),
+      );
+  });
+  const reflector = new Reflector({
+    api: fake.api,
+    source: NODE_SOURCE,
+    log: memoryLog().log,
+    timing: TIMING,
+    onGone: ({ name }) => gone.push(name),
+  });
+  const stop = new AbortController();
+  const running = reflector.run(stop.signal);
+  await expect.poll(() => watching.length).toBe(1);
+  watching[0]?.write(event('DELETED', node('a', 'x', '11')));
+  await expect.poll(() => gone).toEqual(['a']);
+  watching[0]?.end(event('ERROR', { code: 410 }));
+  await expect.poll(() => gone).toEqual(['a', 'b']);
+  stop.abort();
+  await running;
+});

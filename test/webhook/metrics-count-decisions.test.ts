@@ -13,6 +13,9 @@ test('decisions by verdict, code and dry run; durations by path; the state of th
     resources: ['nodes', 'machineconfigpools'],
     unsynced: () => unsynced,
     liveReads: () => reads,
+    mode: () => 'Audit',
+    dangling: () => 2,
+    protectedConfigs: () => 5,
     expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), renewedHere: false }],
   });
   for (const dryRun of [false, false, true]) {
@@ -28,6 +31,10 @@ test('decisions by verdict, code and dry run; durations by path; the state of th
   expect(text).toContain('mcguard_index_synced{resource="nodes"} 0\n');
   expect(text).toContain('mcguard_index_synced{resource="machineconfigpools"} 1\n');
   expect(text).toContain('mcguard_live_reads_total 3\n');
+  expect(text).toContain('mcguard_mode{mode="Audit"} 1\n');
+  expect(text).toContain('mcguard_mode{mode="Enforce"} 0\n');
+  expect(text).toContain('mcguard_dangling_references 2\n');
+  expect(text).toContain('mcguard_protected_configs 5\n');
   expect(text).toContain('mcguard_certificate_expiry_timestamp_seconds{certificate="authority"} 1800000000\n');
   expect(text).toMatch(/mcguard_build_info\{version="\d+\.\d+\.\d+"\} 1\n/);
 

@@ -55,7 +55,9 @@ test(`${ROTATIONS} exchanges of the authority by its three steps under steady de
   for (let rotation = 0; rotation < ROTATIONS; rotation += 1) {
     const [trustBoth, issueFromNew, trustNew] = await render();
     await apply(trustBoth, TRUST_MS);
-    await apply(issueFromNew, ISSUED_MS);
+    await apply(issueFromNew, 0);
+    // As the advice is to wait for 30 seconds, this is only to save them: as soon as both have exchanged it.
+    await expect.poll(exchanges, { timeout: 30_000 }).toEqual([rotation + 1, rotation + 1]);
     await apply(trustNew, 0);
     await load.more(20);
   }
@@ -65,7 +67,7 @@ test(`${ROTATIONS} exchanges of the authority by its three steps under steady de
   expect(load.asked.length).toBeGreaterThan(20 * ROTATIONS);
   expect(await exchanges()).toEqual([ROTATIONS, ROTATIONS]);
   expect(installed.kubelet.history).toHaveLength(2);
-}, 240_000);
+}, 600_000);
 
 test('without the overlap calls do fail: the load would have noticed', async () => {
   const [, issueFromNew, trustNew] = await render();
@@ -93,8 +95,9 @@ test('the original manifests applied again in the middle of a rotation: right ag
 
   await kubectlOk(installed.controlPlane, ['apply', '--filename', rendered]);
 
+  // Twice what is promised: the machine that runs the tests may be busy.
   await until('the guard to be trusted again', async () => deniedInUse(await installed.dryRun(config)), {
-    timeoutMs: ISSUED_MS,
+    timeoutMs: 2 * ISSUED_MS,
   });
   // And it stays so.
   await pause(ISSUED_MS);

@@ -1,0 +1,75 @@
+import type { Logger } from 'pino';
+import { type ConfigName, configName } from '../policy/config-name.ts';
+import { type ApiObject, UnreadableObject } from '../policy/referrer.ts';
+import type { ClusterApi } from './api.ts';
+import { Reflector, type ReflectorTiming } from './reflector.ts';
+import type { Source } from './source.ts';
+
+/** What is kept of a MachineConfig. */
+interface KnownConfig {
+  readonly name: ConfigName;
+}
+
+/** Deletions that are remembered; the oldest goes first. */
+const REMEMBERED = 1_000;
+
+/** All MachineConfigs, source ones too: an annotation may name any. Their names are all that is kept of them. */
+export const CONFIGS: Source<KnownConfig> = {
+  kind: 'MachineConfig',
+  resource: 'machineconfigs',
+  collections: ['/apis/machineconfiguration.openshift.io/v1/machineconfigs'],
+  optional: true,
+  metadataOnly: true,
+  read: ({ metadata }: ApiObject): KnownConfig => {
+    if (typeof metadata?.name !== 'string' || metadata.name === '')
+      throw new UnreadableObject('a MachineConfig has no name');
+    return { name: configName(metadata.name) };
+  },
+};
+
+/** What {@link KnownConfigs} needs. */
+export interface KnownConfigsOptions {
+  readonly api: ClusterApi;
+  readonly log: Logger;
+  readonly timing?: ReflectorTiming | undefined;
+  readonly now?: () => Date;
+}
+
+/** Which configs there are, as last heard, and when others were heard to be gone. */
+export class KnownConfigs {
+  readonly #reflector: Reflector<KnownConfig>;
+  readonly #deletedAt = new Map<ConfigName, Date>();
+
+  constructor({ api, log, timing, now = () => new Date() }: KnownConfigsOptions) {
+    const onGone = ({ name }: KnownConfig): void => {
+      this.#deletedAt.delete(name);
+      this.#deletedAt.set(name, now());
+      for (const oldest of this.#deletedAt.keys()) {
+        if (this.#deletedAt.size <= REMEMBERED) break;
+        this.#deletedAt.delete(oldest);
+      }
+    };
+    const options = { api, source: CONFIGS, log, onGone };
+    this.#reflector = new Reflector(timing === undefined ? options : { ...options, timing });
+  }
+
+  /** Have they been read completely once since the start? */
+  get synced(): boolean {
+    return this.#reflector.synced;
+  }
+
+  /** The names of those that there are. */
+  names(): ReadonlySet<ConfigName> {
+    return new Set([...this.#reflector.objects()].map(({ name }) => name));
+  }
+
+  /** When a config that is not there any more was heard to be gone; undefined where it was never heard of. */
+  deletedAt(name: ConfigName): Date | undefined {
+    return this.#deletedAt.get(name);
+  }
+
+  /** Follows the cluster until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#reflector.run(signal);
+  }
+}

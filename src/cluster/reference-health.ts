@@ -1,0 +1,145 @@
+import type { Logger } from 'pino';
+import type { ConfigName } from '../policy/config-name.ts';
+import { countProtected, danglingReferences, explainMissing, type DanglingReference } from '../policy/dangling.ts';
+import { nearestName } from '../policy/nearest-name.ts';
+import { ApiError, type ClusterApi } from './api.ts';
+import { CONFIGS, type KnownConfigs } from './known-configs.ts';
+import type { ReferenceIndex } from './reference-index.ts';
+import { acceptObject } from './source.ts';
+import { pause, within } from './wait.ts';
+
+/** A dangling reference, since when, and what is known about it. */
+export interface Finding extends DanglingReference {
+  readonly since: Date;
+  /** A sentence without its full stop. */
+  readonly explanation: string;
+  /** The existing config that was probably meant. */
+  readonly suggestion: ConfigName | undefined;
+}
+
+/** What {@link ReferenceHealth} needs. */
+export interface ReferenceHealthOptions {
+  readonly api: Pick<ClusterApi, 'json'>;
+  readonly index: ReferenceIndex;
+  readonly configs: Pick<KnownConfigs, 'deletedAt' | 'names' | 'synced'>;
+  readonly log: Logger;
+  /** Called once for each reference that is found dangling. */
+  readonly onFound?: (finding: Finding) => void;
+  readonly now?: () => Date;
+  /** How often to look, in milliseconds. */
+  readonly everyMs?: number;
+}
+
+/** Found within five seconds of the change. */
+const EVERY_MS = 1_000;
+const READ_MS = 5_000;
+
+/**
+ * Finds references that lead nowhere: names that never existed in this cluster, typing errors, configs that were deleted while the
+ * guard was off. What the index and the names of the configs say may be late, each by its own delay, so a missing config is looked
+ * at once more before anybody is told.
+ */
+export class ReferenceHealth {
+  readonly #options: ReferenceHealthOptions;
+  #findings = new Map<string, Finding>();
+  #protected = 0;
+
+  constructor(options: ReferenceHealthOptions) {
+    this.#options = options;
+  }
+
+  /** Everything that dangles, the longest first. */
+  get findings(): readonly Finding[] {
+    return [...this.#findings.values()];
+  }
+
+  /** How many existing rendered configs are in use. */
+  get protectedConfigs(): number {
+    return this.#protected;
+  }
+
+  /** Looks again and again until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.look(signal);
+      await pause(this.#options.everyMs ?? EVERY_MS, signal).catch(() => {});
+    }
+  }
+
+  /** Looks once. */
+  async look(signal: AbortSignal): Promise<void> {
+    const { index, configs, log, onFound, now = () => new Date() } = this.#options;
+    if (!index.synced || !configs.synced) return;
+    const names = configs.names();
+    this.#protected = countProtected(index.referrers(), names);
+    const findings = new Map<string, Finding>();
+    const gone = new Map<ConfigName, boolean>();
+    for (const reference of danglingReferences(index.referrers(), names)) {
+      const key = keyOf(reference);
+      const known = this.#findings.get(key);
+      if (known === undefined && !(await this.#isGone(reference.config, gone, signal))) continue;
+      const deletedAt = reference.config === undefined ? undefined : configs.deletedAt(reference.config);
+      const finding = {
+        ...reference,
+        since: known?.since ?? now(),
+        explanation: explainMissing(reference.config, deletedAt),
+        suggestion: reference.config === undefined ? undefined : nearestName(reference.config, names),
+      };
+      findings.set(key, finding);
+      if (known !== undefined) continue;
+      log.warn(
+        { reference: shown(finding), explanation: finding.explanation, suggestion: finding.suggestion },
+        `dangling reference: ${sentenceOf(finding)}`,
+      );
+      onFound?.(finding);
+    }
+    for (const [key, finding] of this.#findings) {
+      if (!findings.has(key))
+        log.info(
+          { reference: shown(finding) },
+          `no longer dangling: ${finding.kind} ${finding.name} (${finding.field})`,
+        );
+    }
+    this.#findings = findings;
+  }
+
+  /** A fresh look at one config. What cannot be read now is looked at again the next time. */
+  async #isGone(
+    config: ConfigName | undefined,
+    known: Map<ConfigName, boolean>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (config === undefined) return true;
+    const before = known.get(config);
+    if (before !== undefined) return before;
+    const path = `${CONFIGS.collections[0] ?? ''}/${encodeURIComponent(config)}`;
+    let gone = false;
+    try {
+      await within(
+        READ_MS,
+        signal,
+        async (limited) => await this.#options.api.json({ path, accept: acceptObject(true), signal: limited }),
+      );
+    } catch (error) {
+      // A bare 404 says nothing: a proxy that has lost its way answers the same.
+      gone = error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
+    }
+    known.set(config, gone);
+    return gone;
+  }
+}
+
+/** What is wrong, who with, and what was probably meant, in a sentence without its full stop. */
+export function sentenceOf({ kind, name, field, config, explanation, suggestion }: Finding): string {
+  const meant = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
+  if (config === undefined) return `${kind} ${name}: ${explanation}`;
+  return `${kind} ${name} (${field}) names ${config}, which does not exist (${explanation})${meant}`;
+}
+
+function keyOf({ kind, name, field, config }: DanglingReference): string {
+  return [kind, name, field, config].join('\0');
+}
+
+function shown({ kind, name, field, config }: DanglingReference): object {
+  return { kind, name, field, config };
+}
