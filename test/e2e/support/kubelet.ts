@@ -48,7 +48,6 @@ export class Kubelet {
   #stopping = false;
   #paused = false;
   #count = 0;
-  #hasCredentials = false;
   #writing: Promise<void> = Promise.resolve();
 
   private constructor(controlPlane: ControlPlane) {
@@ -133,14 +132,9 @@ export class Kubelet {
 
   #create({ template }: DeploymentSpec): void {
     const name = `${NAME}-${(this.#count += 1)}`;
-    const { directory, leash } = this.#controlPlane;
-    const pod = new Pod({
-      name,
-      template,
-      directory: join(directory, 'pods', name),
-      kubeconfig: join(directory, 'pods', 'kubeconfig'),
-      leash,
-    });
+    const { leash } = this.#controlPlane;
+    const directory = join(this.#controlPlane.directory, 'pods', name);
+    const pod = new Pod({ name, template, directory, kubeconfig: join(directory, 'kubeconfig'), leash });
     this.#pods.push(pod);
     this.history.push(pod);
   }
@@ -159,8 +153,7 @@ export class Kubelet {
 
   /** Volumes up to date, the container running. A volume whose Secret is missing keeps the pod waiting, as in a cluster. */
   async #keepRunning(pod: Pod): Promise<void> {
-    if (!this.#hasCredentials) await this.#writeKubeconfig();
-    this.#hasCredentials = true;
+    if (!pod.started) await this.#writeKubeconfig(pod);
     for (const { name, secret } of pod.template.spec.volumes ?? []) {
       const path = `/api/v1/namespaces/${NAMESPACE}/secrets/${secret.secretName}`;
       const found: SecretObject | undefined = await this.#controlPlane.apiServer.admin.find(path);
@@ -228,8 +221,8 @@ export class Kubelet {
     return deployment?.spec as DeploymentSpec | undefined;
   }
 
-  /** Credentials such as a pod gets for its service account. */
-  async #writeKubeconfig(): Promise<void> {
+  /** Credentials such as a pod gets for its service account: each its own, because one that was made again has other tokens. */
+  async #writeKubeconfig(pod: Pod): Promise<void> {
     const { admin, url } = this.#controlPlane.apiServer;
     const path = `${PATHS.namespaces}/${NAMESPACE}/serviceaccounts/${NAME}/token`;
     const request = {
@@ -238,11 +231,9 @@ export class Kubelet {
       spec: { expirationSeconds: 7_200 },
     };
     const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
-    const directory = join(this.#controlPlane.directory, 'pods');
-    await mkdir(directory, { recursive: true });
-    const file = join(directory, 'kubeconfig');
+    await mkdir(pod.directory, { recursive: true });
     const text = kubeconfig(url, this.#controlPlane.caCertificate, { token: status?.token ?? '' });
-    await writeFile(file, text, { mode: 0o600 });
+    await writeFile(pod.kubeconfig, text, { mode: 0o600 });
   }
 }
 

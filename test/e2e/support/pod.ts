@@ -45,7 +45,11 @@ export class Pod {
   readonly template: PodTemplate;
   /** File with everything that it said. */
   readonly log: string;
-  readonly #options: PodOptions;
+  /** Its own folder. */
+  readonly directory: string;
+  /** File with its credentials. */
+  readonly kubeconfig: string;
+  readonly #leash: Leash;
   #child: Child | undefined;
   #ports: Ports | undefined;
   /** Which generation of each volume is the present one. */
@@ -53,10 +57,12 @@ export class Pod {
   terminating = false;
 
   constructor(options: PodOptions) {
-    this.#options = options;
     this.name = options.name;
     this.template = options.template;
+    this.directory = options.directory;
+    this.kubeconfig = options.kubeconfig;
     this.log = join(options.directory, 'guard.log');
+    this.#leash = options.leash;
   }
 
   get running(): boolean {
@@ -75,18 +81,17 @@ export class Pod {
   /** Starts (or starts again) the container. The volumes have to be there. */
   async start(): Promise<void> {
     if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
-    const { directory, kubeconfig, leash, template } = this.#options;
-    await mkdir(directory, { recursive: true });
+    await mkdir(this.directory, { recursive: true });
     // What an earlier container of this pod said about its ports does not hold any more.
     await writeFile(this.log, '');
     this.#ports = undefined;
-    const args = template.spec.containers[0]?.args ?? [];
-    const own = ['--secure-port=0', '--health-port=0', '--metrics-port=0', `--kubeconfig=${kubeconfig}`];
+    const args = this.template.spec.containers[0]?.args ?? [];
+    const own = ['--secure-port=0', '--health-port=0', '--metrics-port=0', `--kubeconfig=${this.kubeconfig}`];
     this.#child = new Child({
       command: process.execPath,
       args: [PROGRAM, ...args.map((arg) => this.#mounted(arg)), ...own],
       logFile: this.log,
-      leash,
+      leash: this.#leash,
       env: { PATH: process.env['PATH'] },
     });
   }
@@ -118,7 +123,7 @@ export class Pod {
   /** Writes the files of a Secret volume as a kubelet does: a new folder, then one symbolic link is exchanged. */
   async writeVolume(name: string, generation: string, files: Readonly<Record<string, Buffer>>): Promise<void> {
     if (this.#volumes.get(name) === generation) return;
-    const volume = join(this.#options.directory, name);
+    const volume = join(this.directory, name);
     const folder = `..${generation}`;
     await mkdir(join(volume, folder), { recursive: true });
     await Promise.all(Object.entries(files).map(([file, content]) => writeFile(join(volume, folder, file), content)));
@@ -136,7 +141,7 @@ export class Pod {
   #mounted(arg: string): string {
     const mounts = this.template.spec.containers[0]?.volumeMounts ?? [];
     return mounts.reduce(
-      (text, { name, mountPath }) => text.replace(`=${mountPath}/`, `=${join(this.#options.directory, name)}/`),
+      (text, { name, mountPath }) => text.replace(`=${mountPath}/`, `=${join(this.directory, name)}/`),
       arg,
     );
   }
