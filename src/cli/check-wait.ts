@@ -28,6 +28,8 @@ const LAST_LOOK_MS = 5_000;
 const POLL_MS = 2_000;
 /** Between two looks there is at least so many times the time that one took: waiting must not load a large cluster. */
 const REST = 4;
+/** But no longer than this: a look that hung for its half minute says nothing about load. */
+const REST_MAX_MS = 10_000;
 
 /**
  * Looks again and again until the answer is settled or the time is over.
@@ -59,6 +61,7 @@ export async function untilSettled<Answer>(options: WaitOptions<Answer>): Promis
       if ('error' in outcome) throw outcome.error;
       return { answer: outcome.answer, waitedMs: now() };
     }
-    await pause(Math.min(leftMs, Math.max(pollMs, REST * (now() - lookedAt))), new AbortController().signal);
+    const restMs = Math.min(REST * (now() - lookedAt), REST_MAX_MS);
+    await pause(Math.min(leftMs, Math.max(pollMs, restMs)), new AbortController().signal);
   }
 }

@@ -105,8 +105,11 @@ export interface Consistency {
  */
 export function consistency({ nodes, pools, configs }: Snapshot, { someNodes, minNodes }: Expectation): Consistency {
   const live = pools.filter(({ referrer }) => referrer.terminating !== true);
+  // Thousands of nodes can name the same missing config.
+  const nearest = new Map<ConfigName, ConfigName | undefined>();
   const missing = (config: ConfigName, field: string): Omit<Problem, 'kind' | 'name'> => {
-    const suggestion = nearestName(config, configs);
+    if (!nearest.has(config)) nearest.set(config, nearestName(config, configs));
+    const suggestion = nearest.get(config);
     return {
       code: 'ConfigMissing',
       field,

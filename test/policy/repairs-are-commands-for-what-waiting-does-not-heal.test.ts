@@ -46,6 +46,14 @@ test('only the annotation that is wrong; a misspelt one becomes what was meant',
   ).toEqual([`oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`]);
 });
 
+test('a pool that is on its way is left alone, whatever is wrong with another', () => {
+  const nodes = [inspectedNode('control1', STUCK), inspectedNode('worker0', { current: WORKER, desired: WORKER })];
+  const pools = [inspectedPool('master', { spec: MASTER, status: MASTER }), inspectedPool('worker', { spec: WORKER })];
+  expect(commands(nodes, pools, [MASTER, WORKER])).toEqual([
+    expect.stringMatching(/^oc annotate node control1 --overwrite /),
+  ]);
+});
+
 describe('none', () => {
   test.each([
     ['where all is fine', [inspectedNode('n', { current: WORKER, desired: WORKER })], WORKER],
