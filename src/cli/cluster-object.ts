@@ -13,9 +13,10 @@ export interface Wanted {
 }
 
 /** An object (or a list); undefined where there is none. Throws a CliError in one sentence for every other answer. */
-export async function readObject(api: ClusterApi, path: string, wanted: Wanted): Promise<unknown> {
+export async function readObject(api: ClusterApi, path: string, wanted: Wanted, accept?: string): Promise<unknown> {
   try {
-    return await api.json({ path, signal: AbortSignal.timeout(READ_MS) });
+    const form = accept === undefined ? {} : { accept };
+    return await api.json({ path, ...form, signal: AbortSignal.timeout(READ_MS) });
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return undefined;
     throw clusterError(error, wanted, api);
@@ -37,6 +38,13 @@ export function clusterError(error: unknown, { verb, resource, namespace }: Want
   if (error instanceof ApiError && error.status === 401) {
     return new CliError(
       `the API server at ${address} does not accept the credentials of this kubeconfig; log in again (oc login).`,
+      EXIT.cluster,
+      cause,
+    );
+  }
+  if (error instanceof ApiError && error.status === 404 && verb === 'list') {
+    return new CliError(
+      `the API server at ${address} does not serve ${resource}: it is not OpenShift, or the Machine Config Operator is not installed yet.`,
       EXIT.cluster,
       cause,
     );

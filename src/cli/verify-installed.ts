@@ -1,6 +1,6 @@
 import type { ClusterApi } from '../cluster/api.ts';
-import type { Installed } from '../install/verification.ts';
-import { ADMISSION_POLICY_NAMES, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
+import type { Bound, Installed, Registered } from '../install/verification.ts';
+import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
 import { readSettings } from '../policy/settings.ts';
 import { readObject } from './cluster-object.ts';
 
@@ -9,12 +9,18 @@ const REGISTRATIONS = '/apis/admissionregistration.k8s.io/v1';
 const INJECTED = /inject-(?:cabundle|ca-from)$/;
 
 interface Registration {
-  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata?: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
   readonly webhooks?: readonly {
     readonly name?: string;
     readonly failurePolicy?: string;
-    readonly clientConfig?: { readonly caBundle?: string };
+    readonly clientConfig?: ClientConfig;
   }[];
+}
+
+interface ClientConfig {
+  readonly caBundle?: string;
+  readonly url?: string;
+  readonly service?: { readonly name?: string; readonly namespace?: string; readonly port?: number };
 }
 
 interface Binding {
@@ -28,33 +34,45 @@ export async function readInstalled(api: ClusterApi): Promise<Installed> {
     resource: 'machineconfigguards.machineconfig-guard.io',
   });
   return {
-    webhook: await readWebhook(api),
+    webhooks: await readWebhooks(api),
     floor: await readFloor(api),
     mode: guard === undefined ? undefined : readSettings(guard).policy.mode,
   };
 }
 
-async function readWebhook(api: ClusterApi): Promise<Installed['webhook']> {
-  const path = `${REGISTRATIONS}/validatingwebhookconfigurations/machineconfig-guard`;
+/** By the webhook's own name: whoever installs it may call its configuration as he likes, and `dev` does. */
+async function readWebhooks(api: ClusterApi): Promise<readonly Registered[]> {
   const resource = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
-  const registration = (await readObject(api, path, { verb: 'get', resource })) as Registration | undefined;
-  const webhook = registration?.webhooks?.find(({ name }) => name === WEBHOOK_NAME);
-  if (webhook === undefined) return undefined;
-  return {
-    failurePolicy: webhook.failurePolicy ?? 'Fail',
-    caBundle: (webhook.clientConfig?.caBundle ?? '') !== '',
-    injected: Object.keys(registration?.metadata?.annotations ?? {}).some((key) => INJECTED.test(key)),
-  };
+  const path = `${REGISTRATIONS}/validatingwebhookconfigurations`;
+  const list = (await readObject(api, path, { verb: 'list', resource })) as
+    { readonly items?: readonly Registration[] | null } | undefined;
+  return (list?.items ?? []).flatMap(({ metadata, webhooks = [] }) =>
+    webhooks
+      .filter(({ name }) => name === WEBHOOK_NAME)
+      .map(({ failurePolicy = 'Fail', clientConfig = {} }) => ({
+        configuration: metadata?.name ?? '',
+        failurePolicy,
+        caBundle: (clientConfig.caBundle ?? '') !== '',
+        injected: Object.keys(metadata?.annotations ?? {}).some((key) => INJECTED.test(key)),
+        target: targetOf(clientConfig),
+      })),
+  );
 }
 
-/** The policies whose binding refuses. None on a cluster that is too old for them. */
-async function readFloor(api: ClusterApi): Promise<readonly string[]> {
+/** The floor's policies that are bound. None on a cluster that is too old for them. */
+async function readFloor(api: ClusterApi): Promise<readonly Bound[]> {
   const resource = 'validatingadmissionpolicybindings.admissionregistration.k8s.io';
-  const refusing: string[] = [];
-  for (const name of ADMISSION_POLICY_NAMES) {
-    const path = `${REGISTRATIONS}/validatingadmissionpolicybindings/${name}`;
+  const bound: Bound[] = [];
+  for (const policy of Object.values(ADMISSION_POLICIES)) {
+    const path = `${REGISTRATIONS}/validatingadmissionpolicybindings/${policy}`;
     const binding = (await readObject(api, path, { verb: 'get', resource })) as Binding | undefined;
-    if (binding?.spec?.validationActions?.includes('Deny') === true) refusing.push(name);
+    if (binding !== undefined) bound.push({ policy, actions: binding.spec?.validationActions ?? [] });
   }
-  return refusing;
+  return bound;
+}
+
+function targetOf({ url, service }: ClientConfig): string {
+  return service === undefined
+    ? (url ?? '')
+    : `Service ${service.namespace ?? ''}/${service.name ?? ''}:${service.port ?? 443}`;
 }

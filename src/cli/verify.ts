@@ -1,8 +1,10 @@
 import { Command, Option } from 'commander';
 import type { ClusterApi } from '../cluster/api.ts';
-import type { Installed, Judgement, TrialAnswer } from '../install/verification.ts';
+import type { Bound, Installed, Judgement, Registered, TrialAnswer } from '../install/verification.ts';
+import { oneLine } from '../policy/line.ts';
 import { clusterApi, type ClusterFlags, withClusterFlags } from './cluster-options.ts';
 import { CliError, EXIT } from './exit.ts';
+import type { Candidates } from './verify-trial.ts';
 
 interface VerifyFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
@@ -10,13 +12,16 @@ interface VerifyFlags extends ClusterFlags {
 
 /** What `verify --output json` prints. */
 interface VerifyReport {
+  readonly server: string;
   readonly protected: boolean;
   readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
   readonly advice: string;
-  readonly webhook: NonNullable<Installed['webhook']> | null;
-  readonly floor: readonly string[];
+  readonly webhooks: readonly Registered[];
+  readonly floor: readonly Bound[];
+  /** Null where there is no MachineConfigGuard. */
   readonly mode: string | null;
+  /** The config in use, and who uses it; null where there is none to try it with. */
   readonly tried: {
     readonly config: string;
     readonly kind: string;
@@ -28,8 +33,13 @@ interface VerifyReport {
   readonly unused: { readonly config: string; readonly wouldBeDeleted: boolean; readonly message: string } | null;
 }
 
+/** Writes one thing that was found out, as soon as it is. */
+type Note = (what: string, said: string) => void;
+
 /** A candidate may go while we look at it. */
 const ATTEMPTS = 3;
+/** A refusal may name many; the whole of it is in the JSON. */
+const QUOTED_MAX = 1_000;
 
 /** `verify`: is a config in use really protected? Asks the API server by a dry run; can never delete anything. */
 export function verifyCommand(): Command {
@@ -37,24 +47,33 @@ export function verifyCommand(): Command {
     .description(
       'See whether the deletion of a config in use is refused, and by whom. A dry run: nothing is ever deleted.',
     )
-    .addOption(new Option('--output <format>', 'what to print').choices(['text', 'json']).default('text'))
+    .addOption(new Option('-o, --output <format>', 'what to print').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
-Chooses a rendered MachineConfig that a node (or a pool) uses and asks the API server to delete it with dryRun=All.
-Needs the rights to get what is installed, to list nodes, pools and configs, and to delete machineconfigs.
+Chooses a rendered MachineConfig that a node (else a pool, else a build) uses and asks the API server to delete it with
+dryRun=All. Before that it makes sure that dry runs are honoured, and afterwards that the config is still there.
+Needs the rights to read what is installed, to list nodes, pools, builds and configs, and to delete machineconfigs.
 
-Exit codes: 0 protected (the guard or the policies refuse), 1 not protected, 3 the cluster cannot be reached or does not permit it.
+Exit codes:
+  0  protected: the guard or the policies refuse
+  1  not protected, and what to do about it; also where nothing is in use that it could be tried with
+  2  wrong usage
+  3  the API server cannot be reached, does not permit it, or does not honour dry runs
 
 Example:
   machineconfig-guard verify --kubeconfig ~/.kube/config`,
     )
     .action(async (flags: VerifyFlags) => {
-      const api = await clusterApi(flags, 'machineconfig-guard-verify');
+      const json = flags.output === 'json';
+      const output = command.configureOutput();
+      const api = await clusterApi(flags, 'machineconfig-guard/verify');
       try {
-        const report = await verify(api);
-        const text = flags.output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : asText(report);
-        command.configureOutput().writeOut?.(text);
+        const report = await verify(api, (what, said) => {
+          // A webhook that does not answer takes its whole timeout: what is known is shown meanwhile.
+          if (!json) output.writeOut?.(`${what.padEnd(9)} ${oneLine(said, QUOTED_MAX)}\n`);
+        });
+        output.writeOut?.(json ? `${JSON.stringify(report, null, 2)}\n` : conclusionOf(report));
         if (!report.protected) throw new CliError('', EXIT.no);
       } finally {
         api.close();
@@ -63,97 +82,82 @@ Example:
   return withClusterFlags(command);
 }
 
-async function verify(api: ClusterApi): Promise<VerifyReport> {
-  const [{ judge }, { readInstalled }, { candidates, tryDeletion }] = await Promise.all([
+async function verify(api: ClusterApi, note: Note): Promise<VerifyReport> {
+  const [{ judge }, { readInstalled }, { candidates, proveDryRun, tryDeletion }] = await Promise.all([
     import('../install/verification.ts'),
     import('./verify-installed.ts'),
     import('./verify-trial.ts'),
   ]);
   const installed = await readInstalled(api);
-  for (let attempt = 1; ; attempt += 1) {
-    const { used, unused } = await candidates(api);
-    const other = unused === undefined ? undefined : await tryDeletion(api, unused);
-    const second =
-      unused === undefined || other === undefined || other.status === 404
-        ? null
-        : { config: unused.config, wouldBeDeleted: other.status < 400, message: other.message };
-    if (used === undefined) return reportOf(installed, NOTHING_TO_TRY, null, null, second);
-    const answer = await tryDeletion(api, used);
-    if (answer.status === 404 && attempt < ATTEMPTS) continue;
-    const { kind, name, field } = used.reference;
-    return reportOf(installed, judge(answer, installed), { config: used.config, kind, name, field }, answer, second);
+  noteInstalled(installed, note);
+  const report = { server: api.address, ...installed, mode: installed.mode ?? null };
+  let unused: VerifyReport['unused'] = null;
+  let found: Candidates | undefined;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    found = await candidates(api);
+    if (attempt === 0 && (found.unused ?? found.used) !== undefined) await proveDryRun(api);
+    // First the one that nobody would miss.
+    if (unused === null && found.unused !== undefined) {
+      const answer = await tryDeletion(api, found.unused);
+      if (answer !== undefined) {
+        const { config } = found.unused;
+        unused = { config, wouldBeDeleted: answer.status < 400, message: answer.message };
+        note('unused', `${config} ${unused.wouldBeDeleted ? 'could be deleted' : `is refused: ${answer.message}`}`);
+      }
+    }
+    if (found.used === undefined) break;
+    const { config, reference } = found.used;
+    const { kind, name, field } = reference;
+    note('tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`);
+    const answer = await tryDeletion(api, found.used);
+    if (answer === undefined) continue;
+    note('answer', answer.status < 400 ? 'it would be deleted' : `${answer.status} ${answer.message}`);
+    return {
+      ...report,
+      ...judgedAs(judge(answer, installed, kind)),
+      tried: { config, kind, name, field },
+      answer,
+      unused,
+    };
   }
+  return { ...report, ...judgedAs(nothingToTry(found)), tried: null, answer: null, unused };
 }
 
-const NOTHING_TO_TRY: Judgement = {
-  protected: false,
-  by: undefined,
-  explanation:
-    'there is nothing to try it with: no rendered MachineConfig exists that a node or a pool uses (and that has no allow-deletion annotation)',
-  advice: 'come back once the Machine Config Operator has rendered one',
-};
+function judgedAs({ by, ...rest }: Judgement) {
+  return { ...rest, by: by ?? null };
+}
 
-function reportOf(
-  { webhook, floor, mode }: Installed,
-  { protected: isProtected, by, explanation, advice }: Judgement,
-  tried: VerifyReport['tried'],
-  answer: TrialAnswer | null,
-  unused: VerifyReport['unused'],
-): VerifyReport {
+function noteInstalled({ webhooks, floor, mode }: Installed, note: Note): void {
+  if (webhooks.length === 0) note('webhook', 'none');
+  for (const { configuration, failurePolicy, target, caBundle, injected } of webhooks) {
+    const bundle = caBundle ? 'a caBundle' : injected ? 'no caBundle yet: it is to be injected' : 'no caBundle';
+    note('webhook', `${configuration}, failurePolicy ${failurePolicy}, ${bundle}, ${target}`);
+  }
+  const bound = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
+  note('policies', bound.length === 0 ? 'none' : bound.join(', '));
+  note('mode', mode ?? 'Enforce (there is no MachineConfigGuard)');
+}
+
+/** Not the same as unprotected, but nothing that a script could go on with either. */
+function nothingToTry(found: Candidates | undefined): Judgement {
+  const why =
+    found?.used !== undefined
+      ? 'the configs that it was tried with went away meanwhile'
+      : found === undefined || found.configs === 0
+        ? 'there are no rendered MachineConfigs'
+        : found.overridden > 0
+          ? 'every rendered MachineConfig in use has the annotation that allows its deletion, or none is in use'
+          : 'no rendered MachineConfig is in use by a node or a pool';
   return {
-    protected: isProtected,
-    by: by ?? null,
-    explanation,
-    advice,
-    webhook: webhook ?? null,
-    floor,
-    mode: mode ?? null,
-    tried,
-    answer,
-    unused,
+    protected: false,
+    by: undefined,
+    explanation: `there is nothing to try it with: ${why}`,
+    advice:
+      found?.used === undefined ? 'come back once the Machine Config Operator has rolled one out' : 'run it once more',
   };
 }
 
-function asText(report: VerifyReport): string {
-  const { webhook, floor, mode, tried, answer, unused, explanation, advice } = report;
-  const rows: readonly (readonly [string, string])[] = [
-    [
-      'webhook',
-      webhook === null ? 'none' : `machineconfig-guard, failurePolicy ${webhook.failurePolicy}, ${bundleOf(webhook)}`,
-    ],
-    ['policies', floor.length === 0 ? 'none that refuse' : floor.join(', ')],
-    ['mode', mode ?? 'Enforce (there is no MachineConfigGuard)'],
-    ...(tried === null
-      ? []
-      : [
-          [
-            'tried',
-            `dry-run deletion of ${tried.config}, in use by ${tried.kind} ${tried.name} (${tried.field})`,
-          ] as const,
-        ]),
-    ...(answer === null
-      ? []
-      : [['answer', answer.status < 400 ? 'it would be deleted' : `${answer.status} ${answer.message}`] as const]),
-    ...(unused === null
-      ? []
-      : [
-          [
-            'unused',
-            `${unused.config} ${unused.wouldBeDeleted ? 'could be deleted' : `would be refused: ${unused.message}`}`,
-          ] as const,
-        ]),
-  ];
-  const verdict = `${report.protected ? 'Protected' : 'NOT PROTECTED'}: ${explanation}.`;
-  return [
-    ...rows.map(([what, said]) => `${what.padEnd(9)} ${said}`),
-    '',
-    verdict,
-    ...(advice === '' ? [] : [`Do: ${advice}`]),
-    '',
-  ].join('\n');
-}
-
-function bundleOf({ caBundle, injected }: NonNullable<VerifyReport['webhook']>): string {
-  if (caBundle) return 'a caBundle';
-  return injected ? 'no caBundle yet: it is to be injected' : 'no caBundle';
+function conclusionOf({ protected: isProtected, explanation, advice }: VerifyReport): string {
+  const verdict = `${isProtected ? 'Protected' : 'NOT PROTECTED'}: ${explanation}.`;
+  return ['', verdict, ...(advice === '' ? [] : [`Do: ${advice}`]), ''].join('\n');
 }

@@ -1,5 +1,7 @@
-import { ADMISSION_POLICY_NAMES, WEBHOOK_NAME } from './webhook-configuration.ts';
+import { listed } from '../policy/line.ts';
 import type { Mode } from '../policy/policy.ts';
+import type { ReferrerKind } from '../policy/referrer.ts';
+import { ADMISSION_POLICIES, WEBHOOK_NAME } from './webhook-configuration.ts';
 
 /** What the API server answered to the dry-run deletion of a config that is in use. */
 export interface TrialAnswer {
@@ -8,13 +10,29 @@ export interface TrialAnswer {
   readonly message: string;
 }
 
+/** A registration of the guard's webhook. */
+export interface Registered {
+  /** Name of the ValidatingWebhookConfiguration. */
+  readonly configuration: string;
+  readonly failurePolicy: string;
+  readonly caBundle: boolean;
+  /** Is somebody asked, by an annotation, to fill in the caBundle? */
+  readonly injected: boolean;
+  /** Where the API server calls: `Service NAMESPACE/NAME:PORT`, or a URL. */
+  readonly target: string;
+}
+
+/** One of the floor's policies that is bound. */
+export interface Bound {
+  readonly policy: string;
+  /** `validationActions` of the binding: only `Deny` refuses. */
+  readonly actions: readonly string[];
+}
+
 /** What is installed, as far as it explains an answer. */
 export interface Installed {
-  /** Undefined where there is no webhook configuration. */
-  readonly webhook:
-    { readonly failurePolicy: string; readonly caBundle: boolean; readonly injected: boolean } | undefined;
-  /** Those of the floor's policies whose binding refuses. */
-  readonly floor: readonly string[];
+  readonly webhooks: readonly Registered[];
+  readonly floor: readonly Bound[];
   /** Undefined where there is no MachineConfigGuard. */
   readonly mode: Mode | undefined;
 }
@@ -30,41 +48,75 @@ export interface Judgement {
   readonly advice: string;
 }
 
+/** The registration that `dev` makes for a session. */
+const SESSION = /^machineconfig-guard-dev-/;
+
+/** The sentences of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and admission/plugin/policy/validating). */
 const DENIED = /admission webhook "(?<webhook>[^"]+)" denied the request: (?<code>MCG_[A-Z_]+)?/;
-const BY_POLICY = /ValidatingAdmissionPolicy '(?<policy>[^']+)'/;
+const BY_POLICY =
+  /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<why>[\s\S]*)/;
 const NOT_ASKED = /failed calling webhook "(?<webhook>[^"]+)"/;
 
-/** Whether a config in use is protected, who protects it, and if not why: from the API server's answer and what is installed. */
-export function judge({ status, message }: TrialAnswer, installed: Installed): Judgement {
-  if (status < 400) return letGo(installed);
-  const { webhook, code } = DENIED.exec(message)?.groups ?? {};
-  if (webhook === WEBHOOK_NAME && code === 'MCG_IN_USE') {
+const INSTALL = 'oc apply -k manifests/overlays/service-ca';
+
+/**
+ * Whether a config in use is protected, who protects it, and if not why: from the API server's answer, what is installed, and what
+ * kind of object uses the config.
+ */
+export function judge({ status, message }: TrialAnswer, installed: Installed, usedBy: ReferrerKind): Judgement {
+  if (status < 400) return letGo(installed, usedBy);
+  const denied = DENIED.exec(message)?.groups;
+  if (denied?.['webhook'] === WEBHOOK_NAME) return deniedByGuard(denied['code'], installed);
+  const { policy, why = '' } = BY_POLICY.exec(message)?.groups ?? {};
+  if (policy !== undefined && Object.values(ADMISSION_POLICIES).includes(policy)) return deniedByPolicy(policy, why);
+  const unasked = NOT_ASKED.exec(message)?.groups?.['webhook'];
+  if (unasked === WEBHOOK_NAME) return notAsked(message);
+  const other = denied?.['webhook'] ?? unasked;
+  const who =
+    other !== undefined ? `the webhook ${other}` : policy !== undefined ? `the policy ${policy}` : 'somebody else';
+  return no(
+    `the deletion was refused, but by ${who}: whether the guard would have refused it too does not show`,
+    'see the answer; try again once that no longer refuses it',
+  );
+}
+
+/** Is this the answer of somebody who had to agree to the deletion, rather than of the API server itself? */
+export function isAboutAdmission({ message }: TrialAnswer): boolean {
+  return [/admission webhook "/, BY_POLICY, NOT_ASKED].some((sentence) => sentence.test(message));
+}
+
+function deniedByGuard(code: string | undefined, { webhooks }: Installed): Judgement {
+  if (code === 'MCG_IN_USE') {
+    const lasting = webhooks.some(({ configuration }) => !SESSION.test(configuration));
+    const yes = { protected: true, by: 'guard' } as const;
+    const explanation = 'the guard refuses the deletion of a config in use';
+    if (lasting || webhooks.length === 0) return { ...yes, explanation, advice: '' };
     return {
-      protected: true,
-      by: 'guard',
-      explanation: 'the guard refuses the deletion of a config in use',
-      advice: '',
+      ...yes,
+      explanation: `${explanation}, but only until a session of "machineconfig-guard dev" ends`,
+      advice: INSTALL,
     };
   }
-  if (webhook === WEBHOOK_NAME) {
-    return no(
-      `the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`,
-      code === 'MCG_UNVERIFIED'
-        ? "look at the guard's log, its rights and its way to the API server"
-        : 'see the answer',
-    );
+  return no(
+    `the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`,
+    code === 'MCG_UNVERIFIED'
+      ? "nothing is deleted meanwhile; look at the guard's log, its rights and its way to the API server"
+      : 'see the answer',
+  );
+}
+
+/** A policy that cannot decide refuses as well, in words of the API server instead of its own. */
+function deniedByPolicy(policy: string, why: string): Judgement {
+  if (why.startsWith('MCG_IN_USE')) {
+    const explanation = `the policy ${policy} refuses the deletion of a config in use`;
+    return { protected: true, by: 'floor', explanation, advice: '' };
   }
-  const policy = BY_POLICY.exec(message)?.groups?.['policy'];
-  if (policy !== undefined && ADMISSION_POLICY_NAMES.includes(policy) && message.includes('MCG_IN_USE')) {
-    return {
-      protected: true,
-      by: 'floor',
-      explanation: `the policy ${policy} refuses the deletion of a config in use`,
-      advice: '',
-    };
-  }
-  if (NOT_ASKED.exec(message)?.groups?.['webhook'] === WEBHOOK_NAME) return notAsked(message);
-  return no('the deletion was refused, but by somebody else', 'see the answer; what else would refuse is not known');
+  return no(
+    `deletions are refused, but not by a decision: the policy ${policy} cannot decide`,
+    why.startsWith('failed to configure')
+      ? 'see the answer; after a restart of the API server or a change of definitions it passes by itself within a minute'
+      : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`,
+  );
 }
 
 /** Refused because nobody could be asked: nothing is deleted, and nothing is decided either. */
@@ -86,35 +138,59 @@ function notAsked(message: string): Judgement {
   return no(`deletions are refused, but not by the guard's decision: ${why}`, advice);
 }
 
-function letGo({ webhook, floor, mode }: Installed): Judgement {
-  const bare = floor.length === 0 ? '' : `; the policies ${floor.join(' and ')} let it pass too`;
-  if (webhook === undefined && floor.length === 0) {
-    return no(
-      'it would be deleted: neither the webhook nor the policies are installed',
-      'oc apply -k manifests/overlays/service-ca',
-    );
+/** It would have been deleted: of everything that can be the reason, the one to deal with first. */
+function letGo(installed: Installed, usedBy: ReferrerKind): Judgement {
+  const { webhooks, mode } = installed;
+  const floor = floorLetGo(installed.floor, usedBy);
+  if (webhooks.length === 0) {
+    return floor === undefined
+      ? no('it would be deleted: neither the webhook nor the policies are installed', INSTALL)
+      : no(`it would be deleted: ${floor.why}`, floor.advice);
   }
-  if (webhook === undefined)
-    return no(
-      `it would be deleted although policies are there: ${floor.join(', ')}`,
-      'see their status: oc get validatingadmissionpolicy -o yaml',
-    );
+  const because = (why: string, advice: string): Judgement =>
+    no(`it would be deleted: ${[why, ...(floor === undefined ? [] : [floor.why])].join('; ')}`, advice);
   if (mode !== undefined && mode !== 'Enforce') {
-    return no(
-      `it would be deleted: the mode is ${mode}${bare}`,
-      `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`,
+    return because(`the mode is ${mode}`, `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`);
+  }
+  if (webhooks.some(({ failurePolicy }) => failurePolicy !== 'Ignore')) {
+    return because(
+      'the API server did not ask the guard, although it is registered and enforces',
+      'a registration takes a moment to work; try again, then look at the log of the guard and of the API server',
     );
   }
-  if (webhook.failurePolicy === 'Ignore') {
-    return no(
-      `it would be deleted: the API server could not ask the guard, and its failurePolicy is Ignore${bare}`,
+  if (webhooks.some(({ caBundle }) => caBundle)) {
+    return because(
+      'the API server could not ask the guard, and its failurePolicy is Ignore',
       'oc -n machineconfig-guard get pods',
     );
   }
-  return no(
-    'it would be deleted although the guard enforces',
-    'a registration takes a moment to work; try again, then look at the log of the guard and of the API server',
+  return because(
+    'the webhook has no caBundle, so the API server does not trust the guard, and its failurePolicy is Ignore',
+    webhooks.some(({ injected }) => injected)
+      ? 'wait for the caBundle to be injected; if it stays empty, look at what injects it (service-ca, cert-manager)'
+      : 'apply the manifests of one rendering again',
   );
+}
+
+/** Why the floor let it pass; undefined where there is none. Each of its policies knows one kind of object, and none knows builds. */
+function floorLetGo(floor: readonly Bound[], usedBy: ReferrerKind): { why: string; advice: string } | undefined {
+  if (floor.length === 0) return undefined;
+  const policy = ADMISSION_POLICIES[usedBy];
+  if (policy === undefined) return { why: 'the policies know nothing of builds', advice: INSTALL };
+  const actions = floor.find((bound) => bound.policy === policy)?.actions;
+  if (actions === undefined) {
+    return { why: `the policy ${policy} has no binding`, advice: 'oc apply -k manifests/overlays/policy-floor' };
+  }
+  if (actions.includes('Deny')) {
+    return {
+      why: `the policy ${policy} did not refuse, although its binding says Deny`,
+      advice: `a binding takes a moment to work; try again, then see: oc get validatingadmissionpolicy ${policy} -o yaml`,
+    };
+  }
+  return {
+    why: `the binding of the policy ${policy} says ${listed(actions)} instead of Deny`,
+    advice: `oc patch validatingadmissionpolicybinding ${policy} --type merge -p '{"spec":{"validationActions":["Deny"]}}'`,
+  };
 }
 
 function no(explanation: string, advice: string): Judgement {

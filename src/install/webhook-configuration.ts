@@ -1,3 +1,5 @@
+import type { ReferrerKind } from '../policy/referrer.ts';
+
 /** Where the API server finds the webhook: an address (development, tests) or a Service (in the cluster). */
 export type ClientConfig =
   | { readonly url: string; readonly caBundle: string }
@@ -29,11 +31,11 @@ const WEBHOOK_CONFIGURATION = 'machineconfig-guard';
 /** The webhook's own name. The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
-/** The policies that judge without the guard (manifests/overlays/policy-floor). */
-export const ADMISSION_POLICY_NAMES: readonly string[] = [
-  'nodes.machineconfig-guard.io',
-  'pools.machineconfig-guard.io',
-];
+/** The policies that judge without the guard (manifests/overlays/policy-floor), by the kind of object that each of them knows. */
+export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {
+  Node: 'nodes.machineconfig-guard.io',
+  MachineConfigPool: 'pools.machineconfig-guard.io',
+};
 
 /**
  * The registration of the guard: the deletion of rendered MachineConfigs and nothing else, so that nothing else in the

@@ -222,8 +222,10 @@ export class ApiServer implements Connections {
     const body = await jsonBody(request);
     if (verb === 'delete') {
       const one = named();
+      // Options are judged before the object is looked for (k8s.io/apiserver, endpoints/handlers/delete.go).
+      const options = deleteOptions(query, body);
       const { uid } = registry.get(one).metadata;
-      const left = await registry.delete(one, deleteOptions(query, body), caller);
+      const left = await registry.delete(one, options, caller);
       if (left !== undefined) return show(left);
       const { group, resource } = target.kind;
       return { code: 200, body: success({ name: one.name, ...(group === '' ? {} : { group }), kind: resource, uid }) };

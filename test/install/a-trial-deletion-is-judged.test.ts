@@ -1,61 +1,143 @@
 import { expect, test } from 'vitest';
-import { type Installed, judge } from '../../src/install/verification.ts';
 
-const GUARDED: Installed = {
-  webhook: { failurePolicy: 'Fail', caBundle: true, injected: false },
-  floor: [],
-  mode: 'Enforce',
+import {
+  type Bound,
+  type Installed,
+  isAboutAdmission,
+  judge,
+  type Registered,
+} from '../../src/install/verification.ts';
+import type { ReferrerKind } from '../../src/policy/referrer.ts';
+
+const REGISTERED: Registered = {
+  configuration: 'machineconfig-guard',
+  failurePolicy: 'Fail',
+  caBundle: true,
+  injected: false,
+  target: 'Service machineconfig-guard/machineconfig-guard:443',
 };
-const FLOOR = ['nodes.machineconfig-guard.io', 'pools.machineconfig-guard.io'];
+const GUARDED: Installed = { webhooks: [REGISTERED], floor: [], mode: 'Enforce' };
+const SESSION = { ...REGISTERED, configuration: 'machineconfig-guard-dev-0123456789', failurePolicy: 'Ignore' };
+const [NODES, POOLS] = ['nodes.machineconfig-guard.io', 'pools.machineconfig-guard.io'];
+const FLOOR: Bound[] = [
+  { policy: NODES, actions: ['Deny'] },
+  { policy: POOLS, actions: ['Deny'] },
+];
+const WARNING = FLOOR.map(({ policy }) => ({ policy, actions: ['Warn', 'Audit'] }));
+const OPEN: Partial<Installed> = { webhooks: [{ ...REGISTERED, failurePolicy: 'Ignore' }] };
+const bundleless = (injected: boolean): Partial<Installed> => ({
+  webhooks: [{ ...REGISTERED, failurePolicy: 'Ignore', caBundle: false, injected }],
+});
+
 const HOOK = 'admission webhook "guard.machineconfig-guard.io" denied the request: ';
 const FAILED =
   'Internal error occurred: failed calling webhook "guard.machineconfig-guard.io": failed to call webhook: Post "https://machineconfig-guard.machineconfig-guard.svc:443/validate?timeout=5s": ';
-const POLICY =
-  "machineconfigs \"x\" is forbidden: ValidatingAdmissionPolicy 'nodes.machineconfig-guard.io' with binding 'nodes.machineconfig-guard.io' denied request: MCG_IN_USE: x is in use by node a.";
+const policySays = (policy: string, text: string): string =>
+  `machineconfigs.machineconfiguration.openshift.io "x" is forbidden: ValidatingAdmissionPolicy '${policy}' with binding '${policy}' denied request: ${text}`;
 
-test('refused by the guard', () => {
-  expect(judge({ status: 403, message: `${HOOK}MCG_IN_USE: x is in use` }, GUARDED)).toMatchObject({
+test.each<[string, string, Partial<Installed>, 'guard' | 'floor', RegExp, RegExp]>([
+  ['by the guard', `${HOOK}MCG_IN_USE: x is in use`, {}, 'guard', /^the guard refuses.*in use$/, /^$/],
+  ['by a guard and a session', `${HOOK}MCG_IN_USE: x`, { webhooks: [SESSION, REGISTERED] }, 'guard', /in use$/, /^$/],
+  ['by a session alone', `${HOOK}MCG_IN_USE: x`, { webhooks: [SESSION] }, 'guard', /only until a session/, /apply -k/],
+  ['by the policy of nodes', policySays(NODES, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy nodes\./, /^$/],
+  ['by that of pools', policySays(POOLS, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy pools\./, /^$/],
+  ['by the floor, whatever the mode', policySays(NODES, 'MCG_IN_USE: x'), { mode: 'Warn' }, 'floor', /policy/, /^$/],
+])('refused %s: protected', (_name, message, installed, by, explanation, advice) => {
+  expect(judge({ status: 403, message }, { ...GUARDED, ...installed }, 'Node')).toEqual({
     protected: true,
-    by: 'guard',
+    by,
+    explanation: expect.stringMatching(explanation) as string,
+    advice: expect.stringMatching(advice) as string,
   });
 });
 
-test('refused by the floor', () => {
-  expect(judge({ status: 403, message: POLICY }, { ...GUARDED, floor: FLOOR })).toMatchObject({
-    protected: true,
-    by: 'floor',
-  });
-});
-
-test.each<[string, number, string, Partial<Installed>, RegExp, RegExp]>([
-  ['nothing installed', 200, '', { webhook: undefined }, /neither the webhook nor the policies/, /oc apply -k/],
-  ['policies that let it pass', 200, '', { webhook: undefined, floor: FLOOR }, /although policies are there/, /status/],
-  ['mode Warn', 200, '', { mode: 'Warn' }, /the mode is Warn/, /"Enforce"/],
-  ['mode Audit', 200, '', { mode: 'Audit' }, /the mode is Audit/, /"Enforce"/],
-  ['mode Disabled', 200, '', { mode: 'Disabled' }, /the mode is Disabled/, /"Enforce"/],
+test.each<[string, Partial<Installed>, RegExp, RegExp]>([
+  ['nothing is installed', { webhooks: [] }, /neither the webhook nor the policies/, /^oc apply -k/],
+  ['mode Warn', { mode: 'Warn' }, /^it would be deleted: the mode is Warn$/, /"Enforce"/],
+  ['mode Audit', { mode: 'Audit' }, /the mode is Audit$/, /"Enforce"/],
+  ['mode Disabled', { mode: 'Disabled' }, /the mode is Disabled$/, /"Enforce"/],
   [
-    'failed open',
-    200,
-    '',
-    { webhook: { failurePolicy: 'Ignore', caBundle: true, injected: false } },
-    /failurePolicy is Ignore/,
+    'mode Warn above a floor',
+    { mode: 'Warn', floor: FLOOR },
+    /is Warn; the policy nodes\S+ did not refuse/,
+    /"Enforce"/,
+  ],
+  ['the guard fails open', OPEN, /could not ask the guard, and its failurePolicy is Ignore$/, /get pods/],
+  [
+    'it fails open above a warning floor',
+    { ...OPEN, floor: WARNING },
+    /Ignore; .* says Warn and Audit instead/,
     /get pods/,
   ],
-  ['too early', 200, '', {}, /although the guard enforces/, /try again/],
+  ['it fails open, never yet trusted', bundleless(true), /no caBundle/, /wait for the caBundle/],
+  ['it fails open, never to be trusted', bundleless(false), /no caBundle/, /manifests/],
+  ['too early', {}, /did not ask the guard, although/, /try again/],
+  ['too early, without a MachineConfigGuard', { mode: undefined }, /did not ask the guard, although/, /try again/],
+])('it would be deleted, %s: not protected, why, and what to do', (_name, installed, why, advice) => {
+  expect(judge({ status: 200, message: '' }, { ...GUARDED, ...installed }, 'Node')).toEqual({
+    protected: false,
+    by: undefined,
+    explanation: expect.stringMatching(why) as string,
+    advice: expect.stringMatching(advice) as string,
+  });
+});
+
+test.each<[string, ReferrerKind, readonly Bound[], RegExp, RegExp]>([
+  [
+    'is bound and does not work',
+    'Node',
+    FLOOR,
+    /the policy nodes\S+ did not refuse/,
+    /get validatingadmissionpolicy nodes\./,
+  ],
+  [
+    'only warns',
+    'Node',
+    [...WARNING.slice(0, 1), ...FLOOR.slice(1)],
+    /policy nodes\S+ says Warn and Audit instead of Deny$/,
+    /patch \S+ nodes\..*"Deny"/,
+  ],
+  [
+    'only warns',
+    'MachineConfigPool',
+    [...FLOOR.slice(0, 1), ...WARNING.slice(1)],
+    /policy pools\S+ says Warn and Audit/,
+    /patch \S+ pools\./,
+  ],
+  [
+    'is not bound',
+    'MachineConfigPool',
+    FLOOR.slice(0, 1),
+    /the policy pools\S+ has no binding$/,
+    /overlays\/policy-floor/,
+  ],
+  ['is none', 'MachineOSBuild', FLOOR, /the policies know nothing of builds$/, /overlays\/service-ca/],
+])(
+  'no webhook, and the policy that should refuse %s (%s): why, and what to do',
+  (_name, usedBy, floor, why, advice) => {
+    expect(judge({ status: 200, message: '' }, { webhooks: [], floor, mode: undefined }, usedBy)).toEqual({
+      protected: false,
+      by: undefined,
+      explanation: expect.stringMatching(why) as string,
+      advice: expect.stringMatching(advice) as string,
+    });
+  },
+);
+
+test.each<[string, number, string, RegExp, RegExp]>([
   [
     'could not verify',
     503,
     `${HOOK}MCG_UNVERIFIED: could not verify`,
-    {},
     /MCG_UNVERIFIED where MCG_IN_USE was due/,
     /log/,
   ],
-  ['another code', 403, `${HOOK}MCG_HELD: held`, {}, /MCG_HELD where/, /./],
+  ['another code', 403, `${HOOK}MCG_HELD: held`, /MCG_HELD where/, /./],
+  ['no code', 403, `${HOOK}because`, /without a code/, /./],
   [
     'no endpoints',
     500,
     `${FAILED}no endpoints available for service "machineconfig-guard"`,
-    {},
     /no pod of the guard is ready/,
     /get pods/,
   ],
@@ -63,7 +145,6 @@ test.each<[string, number, string, Partial<Installed>, RegExp, RegExp]>([
     'no service',
     500,
     `${FAILED}service "machineconfig-guard" not found`,
-    {},
     /its Service is gone/,
     /oc delete validatingwebhookconfiguration/,
   ],
@@ -71,31 +152,55 @@ test.each<[string, number, string, Partial<Installed>, RegExp, RegExp]>([
     'not trusted',
     500,
     `${FAILED}tls: failed to verify certificate: x509: certificate signed by unknown authority`,
-    {},
     /does not trust/,
     /manifests/,
   ],
-  ['timed out', 500, `${FAILED}context deadline exceeded`, {}, /cannot reach the guard/, /endpointslices/],
+  ['timed out', 500, `${FAILED}context deadline exceeded`, /cannot reach the guard/, /endpointslices/],
   [
-    'refused by another webhook',
+    'the floor has no pools yet',
+    422,
+    policySays(POOLS, 'failed to configure policy: failed to find resource referenced by paramKind'),
+    /the policy pools\.\S+ cannot decide/,
+    /passes by itself/,
+  ],
+  [
+    'the floor fails',
+    422,
+    policySays(NODES, "expression 'x' resulted in error: no such key"),
+    /the policy nodes\.\S+ cannot decide/,
+    /get validatingadmissionpolicy nodes\./,
+  ],
+  [
+    'another webhook',
     403,
     'admission webhook "x.example.com" denied the request: MCG_IN_USE',
-    {},
-    /by somebody else/,
+    /by the webhook x\.example\.com:/,
     /./,
   ],
+  ['another policy', 403, policySays('x.example.com', 'MCG_IN_USE'), /by the policy x\.example\.com:/, /./],
   [
-    'refused by another policy',
-    403,
-    "ValidatingAdmissionPolicy 'x' with binding 'x' denied request: MCG_IN_USE",
-    {},
-    /by somebody else/,
+    'another webhook that fails',
+    500,
+    'failed calling webhook "x.example.com": no',
+    /by the webhook x\.example\.com:/,
     /./,
   ],
-  ['another webhook failed', 500, 'failed calling webhook "x.example.com"', {}, /by somebody else/, /./],
-])('%s: not protected, why, and what to do', (_name, status, message, installed, why, advice) => {
-  const judgement = judge({ status, message }, { ...GUARDED, ...installed });
-  expect(judgement).toMatchObject({ protected: false, by: undefined });
-  expect(judgement.explanation).toMatch(why);
-  expect(judgement.advice).toMatch(advice);
+  ['somebody unknown', 403, 'no', /by somebody else:/, /./],
+])('refused, %s: not protected, why, and what to do', (_name, status, message, why, advice) => {
+  expect(judge({ status, message }, { ...GUARDED, floor: FLOOR }, 'Node')).toEqual({
+    protected: false,
+    by: undefined,
+    explanation: expect.stringMatching(why) as string,
+    advice: expect.stringMatching(advice) as string,
+  });
+});
+
+test.each([
+  [`${HOOK}MCG_IN_USE: x is in use`, true],
+  [`${FAILED}EOF`, true],
+  [policySays(NODES, 'MCG_IN_USE: x'), true],
+  ['machineconfigs.machineconfiguration.openshift.io "x" not found', false],
+  ['etcdserver: request timed out', false],
+])('%s: is that somebody who had to agree? %s', (message, expected) => {
+  expect(isAboutAdmission({ status: 500, message })).toBe(expected);
 });

@@ -26,9 +26,10 @@ test('other writes have one too', async () => {
   expect(sandbox.resourceVersion).toBe(before);
 });
 
-test('there is no other kind of dry run', async () => {
+test('there is no other kind of dry run, whether there is such an object or not', async () => {
   const sandbox = await runningSandbox();
-  expect((await sandbox.request('DELETE', `${NODES}/a?dryRun=Some`)).status).toBe(404);
+  expect((await sandbox.request('DELETE', `${NODES}/a?dryRun=Some`)).status).toBe(422);
+  expect((await sandbox.request('DELETE', `${NODES}/a?dryRun=All`)).status).toBe(404);
   sandbox.create('nodes', { metadata: { name: 'a' } });
   expect((await sandbox.request('DELETE', `${NODES}/a?dryRun=Some`)).status).toBe(422);
   expect(sandbox.get('nodes', 'a')).toBeDefined();

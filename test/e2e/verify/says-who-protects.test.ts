@@ -93,11 +93,20 @@ test('the keys of --output json', async () => {
   const { stdout } = await verify(undefined, '--output', 'json');
 
   expect(JSON.parse(stdout)).toEqual({
+    server: new URL(installed.controlPlane.apiServer.url).host,
     protected: true,
     by: 'guard',
     explanation: expect.any(String),
     advice: '',
-    webhook: { failurePolicy: 'Fail', caBundle: true, injected: true },
+    webhooks: [
+      {
+        configuration: 'machineconfig-guard',
+        failurePolicy: 'Fail',
+        caBundle: true,
+        injected: true,
+        target: 'Service machineconfig-guard/machineconfig-guard:443',
+      },
+    ],
     floor: [],
     mode: 'Enforce',
     tried: {
