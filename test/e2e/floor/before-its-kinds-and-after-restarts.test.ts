@@ -8,7 +8,8 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 
 /** As docs/policy-floor.md and the policy itself quote it. */
-const GAP = 'failed to configure policy: failed to find resource referenced by paramKind';
+const GAP =
+  "ValidatingAdmissionPolicy 'pools.machineconfig-guard.io' denied request: failed to configure policy: failed to find resource referenced by paramKind: 'machineconfiguration.openshift.io/v1, Kind=MachineConfigPool'";
 /** The API server looks for new kinds every 30 seconds. */
 const GAP_MS = 40_000;
 

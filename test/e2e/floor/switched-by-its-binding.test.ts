@@ -45,10 +45,10 @@ test('[Warn]: it passes, with a warning and a trace; the other policy still refu
   await expect.poll(answer(await usedBy('pool')), SOON).toBe(403);
 });
 
-test('[Deny] again: refused again', async () => {
+test('applied again: refused again', async () => {
   const config = await usedBy('node');
 
-  await installed.cluster.admin.patch(NODES, { spec: { validationActions: ['Deny'] } });
+  await installed.applyOverlay('policy-floor');
 
   await expect.poll(answer(config), SOON).toBe(403);
 });
