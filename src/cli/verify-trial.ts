@@ -127,7 +127,7 @@ export async function candidates(api: ClusterApi): Promise<Candidates> {
     if (annotations?.[ALLOW_DELETION] === undefined) configs.push({ config: configName(name), uid });
     else overridden += 1;
   };
-  await listCollection(api, CONFIGS, true, keepConfig, signal).catch((error: unknown) => {
+  await listCollection(api, CONFIGS, { metadataOnly: true }, keepConfig, signal).catch((error: unknown) => {
     throw clusterError(error, { verb: 'list', resource: CONFIGS_RESOURCE }, api);
   });
   const uses = configs.map((candidate) => ({ ...candidate, users: whoUses(candidate.config, referrers).hard }));

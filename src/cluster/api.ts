@@ -1,6 +1,8 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { Agent, type AgentOptions, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { ClusterConnection, Credentials } from './connection.ts';
+import { MAGIC } from './protobuf.ts';
+import { readStatus } from './protobuf-status.ts';
 
 /** One call of the Kubernetes API. */
 export interface ApiRequest {
@@ -87,9 +89,9 @@ export class ClusterApi {
   /** The whole body of a response as JSON. Same errors as {@link request}. */
   async json(request: ApiRequest): Promise<unknown> {
     const { body } = await this.request(request);
-    const text = await readText(body, request.signal);
+    const bytes = await readBytes(body, request.signal);
     try {
-      return JSON.parse(text);
+      return JSON.parse(bytes.toString('utf8'));
     } catch {
       throw new ApiUnreachable(`the answer of ${this.address} is not JSON`);
     }
@@ -172,11 +174,11 @@ export class ClusterApi {
 class StaleConnection extends ApiUnreachable {}
 
 /**
- * The rest of a body as text.
+ * The rest of a body, up to a limit.
  *
  * @throws ApiUnreachable where it ends early
  */
-async function readText(body: IncomingMessage, signal: AbortSignal, max = Number.POSITIVE_INFINITY): Promise<string> {
+async function readBytes(body: IncomingMessage, signal: AbortSignal, max = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
@@ -189,7 +191,7 @@ async function readText(body: IncomingMessage, signal: AbortSignal, max = Number
     if (signal.aborted) throw signal.reason;
     throw new ApiUnreachable(`the answer broke off: ${reasonOf(error)}`);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** An error in one line without secrets: the message of our own errors, the code of Node's, else only the class. */
@@ -208,13 +210,17 @@ function unreachable(server: URL, error: Error): string {
 }
 
 async function apiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
-  const text = await readText(response, signal, ERROR_BODY_MAX);
+  const bytes = await readBytes(response, signal, ERROR_BODY_MAX);
   const seconds = Number(response.headers['retry-after']);
   const retryAfterMs = response.headers['retry-after'] !== undefined && seconds >= 0 ? seconds * 1000 : undefined;
   let reason = '';
   let message = `HTTP ${status}`;
   try {
-    const body = JSON.parse(text) as { reason?: unknown; message?: unknown } | null;
+    const isProtobuf = bytes.subarray(0, MAGIC.length).equals(MAGIC);
+    const body = (isProtobuf ? readStatus(bytes) : JSON.parse(bytes.toString('utf8'))) as {
+      reason?: unknown;
+      message?: unknown;
+    } | null;
     if (typeof body?.reason === 'string') reason = body.reason;
     if (typeof body?.message === 'string') message = body.message;
   } catch {

@@ -34,7 +34,7 @@ export async function readPendingRequests(api: ClusterApi, signal: AbortSignal):
   };
   try {
     await within(READ_MS, signal, async (limited) => {
-      await listCollection(api, COLLECTION, false, keep, limited);
+      await listCollection(api, COLLECTION, { metadataOnly: false }, keep, limited);
     });
   } catch (error) {
     return { readable: false, reason: whyNot(error) };

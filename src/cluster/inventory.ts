@@ -125,8 +125,10 @@ async function readAll(
   query = '',
 ): Promise<void> {
   try {
+    // Nodes not as a source: their labels are needed, too.
     if (kind === BUILDS) await listSource(api, BUILDS, onObject, signal);
-    else await listCollection(api, `${collectionOf(kind)}${query}`, kind.metadataOnly, onObject, signal);
+    else
+      await listCollection(api, `${collectionOf(kind)}${query}`, { metadataOnly: kind.metadataOnly }, onObject, signal);
   } catch (error) {
     throw failure('list', kind, error, signal);
   }

@@ -3,14 +3,23 @@ export interface ListEnvelope {
   readonly resourceVersion: string;
 }
 
+/** Takes the bytes of a list as they arrive and hands on its items one by one. */
+export interface ListReader {
+  /** Takes the next bytes, of any number. Throws a BrokenList, or whatever the item handler throws. */
+  readonly write: (chunk: Buffer) => void;
+  /** There are no more bytes. Throws a BrokenList where they were not a whole list. */
+  readonly end: () => ListEnvelope;
+}
+
 /** The bytes are not one complete list. What was read of it proves nothing. */
 export class BrokenList extends Error {
   override readonly name = 'BrokenList';
 }
 
 /** etcd refuses objects over 1.5 MiB; their JSON, managed fields included, stays well below this. */
-const ITEM_MAX = 8 * 1024 * 1024;
-const ENVELOPE_MAX = 1024 * 1024;
+export const ITEM_MAX = 8 * 1024 * 1024;
+/** Everything around the items. */
+export const ENVELOPE_MAX = 1024 * 1024;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -32,7 +41,7 @@ const ITEMS = 2;
  * It finds the limits of the items only; the items and what is around them go through JSON.parse. A list that is cut
  * short, continued elsewhere, or no list, is an error at {@link end}.
  */
-export class ListStream {
+export class ListStream implements ListReader {
   readonly #onItem: (item: unknown) => void;
   /** The bytes outside the items, which form a small list of their own. */
   readonly #envelope: Buffer[] = [];

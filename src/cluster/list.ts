@@ -1,8 +1,12 @@
 import type { ApiObject } from '../policy/referrer.ts';
 import { ApiError, type ApiResponse, ApiUnreachable, type ClusterApi, reasonOf } from './api.ts';
 import { isServed } from './discovery.ts';
-import { BrokenList, ListStream } from './list-stream.ts';
-import { acceptList, type Source } from './source.ts';
+import { BrokenList, type ListReader, ListStream } from './list-stream.ts';
+import { MetadataListStream } from './protobuf-list.ts';
+import { acceptStreamedList, PROTOBUF, type Source } from './source.ts';
+
+/** How much of each object is needed. */
+export type ListForm = Pick<Source, 'metadataOnly' | 'annotations'>;
 
 /** Which of a source's collections answered, and as of when. */
 export interface Listed {
@@ -20,13 +24,13 @@ export interface Listed {
  */
 export async function listSource(
   api: ClusterApi,
-  source: Pick<Source, 'collections' | 'metadataOnly' | 'optional' | 'resource'>,
+  source: Pick<Source, 'collections' | 'optional' | 'resource'> & ListForm,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
 ): Promise<Listed | undefined> {
   for (const [index, collection] of source.collections.entries()) {
     try {
-      const resourceVersion = await listCollection(api, collection, source.metadataOnly, onObject, signal);
+      const resourceVersion = await listCollection(api, collection, source, onObject, signal);
       return { collection, resourceVersion };
     } catch (error) {
       const last = index === source.collections.length - 1;
@@ -43,14 +47,17 @@ export async function listSource(
 export async function listCollection(
   api: ClusterApi,
   collection: string,
-  metadataOnly: boolean,
+  { metadataOnly, annotations }: ListForm,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
 ): Promise<string> {
-  const response = await api.request({ path: collection, accept: acceptList(metadataOnly), signal });
-  const stream = new ListStream((item) => {
-    onObject(item as ApiObject);
-  });
+  const response = await api.request({ path: collection, accept: acceptStreamedList(metadataOnly), signal });
+  const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF) === true;
+  const stream = isProtobuf
+    ? new MetadataListStream(onObject, annotations)
+    : new ListStream((item) => {
+        onObject(item as ApiObject);
+      });
   await pour(response, stream, signal);
   return stream.end().resourceVersion;
 }
@@ -69,7 +76,7 @@ export function mayPass(error: unknown): boolean {
   );
 }
 
-async function pour({ body }: ApiResponse, stream: ListStream, signal: AbortSignal): Promise<void> {
+async function pour({ body }: ApiResponse, stream: ListReader, signal: AbortSignal): Promise<void> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) stream.write(chunk);
   } catch (error) {

@@ -192,7 +192,7 @@ class Reading {
         const createdAt = new Date(String(metadata?.creationTimestamp));
         if (isRendered(name) && !Number.isNaN(createdAt.getTime())) found.push({ name, createdAt });
       };
-      await listCollection(this.#api, RENDERED_CONFIGS, true, keep, signal);
+      await listCollection(this.#api, RENDERED_CONFIGS, { metadataOnly: true }, keep, signal);
       this.#renderedConfigs = found;
     });
   }

@@ -52,6 +52,14 @@ const DRAIN_VALUE = /^(?:drain|uncordon)-(?<config>.+)$/;
 /** A MachineOSBuild with one of these conditions true reads its config no more. */
 const BUILD_ENDED = new Set(['Succeeded', 'Failed', 'Interrupted']);
 
+/** All annotations of a node that {@link nodeReferrer} reads. */
+export const NODE_ANNOTATIONS: readonly string[] = [
+  CURRENT_CONFIG,
+  DESIRED_CONFIG,
+  FIRST_PIVOT_CONFIG,
+  ...DRAIN_ANNOTATIONS.map((annotation) => `${MCO}/${annotation}`),
+];
+
 /**
  * Which configs does this node name? `currentConfig` and `desiredConfig` are hard: the machine-config-daemon gets both
  * objects at every start and sync and degrades the node where one is missing (machine-config-operator,

@@ -1,0 +1,236 @@
+import type { ApiObject } from '../policy/referrer.ts';
+import { BrokenList, ENVELOPE_MAX, ITEM_MAX, type ListEnvelope, type ListReader } from './list-stream.ts';
+import { BrokenMessage, Fields, MAGIC, varint } from './protobuf.ts';
+
+/** Fields of runtime.Unknown, the envelope of every answer (k8s.io/apimachinery, pkg/runtime/generated.proto). */
+const ENVELOPE = { typeMeta: 1, raw: 2, contentEncoding: 3 } as const;
+const TYPE_META = { apiVersion: 1, kind: 2 } as const;
+/** Fields in k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto. */
+const LIST = { metadata: 1, items: 2 } as const;
+const LIST_META = { resourceVersion: 2, continue: 3 } as const;
+const OBJECT = { metadata: 1 } as const;
+const OBJECT_META = {
+  name: 1,
+  uid: 5,
+  creationTimestamp: 8,
+  deletionTimestamp: 9,
+  labels: 11,
+  annotations: 12,
+} as const;
+const ENTRY = { key: 1, value: 2 } as const;
+const TIME = { seconds: 1 } as const;
+
+const LENGTH_DELIMITED = 2;
+/** A tag and a length, each of at most this many bytes. */
+const HEADER_MAX = 20;
+
+/** The name of an annotation, and its bytes. */
+interface Key {
+  readonly key: string;
+  readonly bytes: Buffer;
+}
+
+/** What is read next: the first bytes, the fields of the envelope, or those of the list inside it. */
+type Place = 'magic' | 'envelope' | 'list';
+
+/**
+ * Takes a PartialObjectMetadataList in protobuf apart while it arrives, as ListStream does it with JSON. Every length is written down
+ * before what it measures: nothing has to be searched, what is not needed is stepped over, and a list that is cut short is
+ * known to be.
+ */
+export class MetadataListStream implements ListReader {
+  readonly #onItem: (item: ApiObject) => void;
+  readonly #annotations: readonly Key[] | undefined;
+  #place: Place = 'magic';
+  /** What has arrived and is not read yet. It is joined when there is enough of it. */
+  #chunks: Buffer[] = [];
+  #length = 0;
+  /** So many bytes have to be there before reading makes sense. */
+  #needed = MAGIC.length;
+  /** Bytes of the list that are still to come. */
+  #left = 0;
+  #hasList = false;
+  #type = '';
+  #resourceVersion = '';
+  #continue = '';
+
+  /**
+   * With names of annotations, only those are kept, the object's name, and whether it is being deleted: to turn bytes that nobody reads
+   * into texts would be most of the work.
+   */
+  constructor(onItem: (item: ApiObject) => void, annotations?: readonly string[]) {
+    this.#onItem = onItem;
+    this.#annotations = annotations?.map((key) => ({ key, bytes: Buffer.from(key) }));
+  }
+
+  /**
+   * Takes the next bytes, of any number.
+   *
+   * @throws BrokenList, or whatever the item handler throws
+   */
+  write(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < this.#needed) return;
+    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length);
+    const at = asBrokenList(() => this.#read(bytes));
+    const rest = bytes.subarray(at);
+    this.#chunks = rest.length === 0 ? [] : [rest];
+    this.#length = rest.length;
+  }
+
+  /**
+   * The list is complete as far as the sender is concerned.
+   *
+   * @throws BrokenList where it is not a whole metadata-only list
+   */
+  end(): ListEnvelope {
+    if (this.#place !== 'envelope' || !this.#hasList || this.#length > 0)
+      throw new BrokenList('the list is incomplete');
+    if (this.#type !== 'meta.k8s.io/v1 PartialObjectMetadataList') throw new BrokenList('the answer is not a list');
+    if (this.#continue !== '') throw new BrokenList('the list is only a page of a longer one');
+    if (this.#resourceVersion === '') throw new BrokenList('the list has no resourceVersion');
+    return { resourceVersion: this.#resourceVersion };
+  }
+
+  /** Reads as far as whole fields are there, and answers how far that is. */
+  #read(bytes: Buffer): number {
+    let at = 0;
+    this.#needed = 1;
+    while (at < bytes.length) {
+      if (this.#place === 'magic') {
+        if (!bytes.subarray(0, MAGIC.length).equals(MAGIC))
+          throw new BrokenList('the answer is not protobuf of Kubernetes');
+        this.#place = 'envelope';
+        at = MAGIC.length;
+        continue;
+      }
+      const header = fieldHeader(bytes, at);
+      if (header === undefined) {
+        this.#needed = bytes.length - at + 1;
+        return at;
+      }
+      const { field, from, length } = header;
+      const to = from + length;
+      if (this.#place === 'envelope' && field === ENVELOPE.raw) {
+        this.#beginList(length);
+        at = from;
+        continue;
+      }
+      if (length > (field === LIST.items ? ITEM_MAX : ENVELOPE_MAX))
+        throw new BrokenList('a part of the list is too large');
+      if (to > bytes.length) {
+        this.#needed = to - at;
+        return at;
+      }
+      const content = new Fields(bytes, from, to);
+      if (this.#place === 'envelope') this.#readEnvelope(field, content, length);
+      else this.#readList(field, content, to - at);
+      at = to;
+    }
+    return at;
+  }
+
+  #beginList(length: number): void {
+    if (this.#hasList) throw new BrokenList('the answer holds more than one list');
+    this.#hasList = true;
+    this.#left = length;
+    if (length > 0) this.#place = 'list';
+  }
+
+  #readEnvelope(field: number, content: Fields, length: number): void {
+    if (field === ENVELOPE.contentEncoding && length > 0) throw new BrokenList('the list is encoded once more');
+    if (field !== ENVELOPE.typeMeta) return;
+    let [apiVersion, kind] = ['', ''];
+    while (content.next()) {
+      if (content.field === TYPE_META.apiVersion) apiVersion = content.text();
+      else if (content.field === TYPE_META.kind) kind = content.text();
+    }
+    this.#type = `${apiVersion} ${kind}`;
+  }
+
+  #readList(field: number, content: Fields, length: number): void {
+    this.#left -= length;
+    if (this.#left < 0) throw new BrokenList('a part of the list is longer than the list');
+    if (this.#left === 0) this.#place = 'envelope';
+    if (field === LIST.items) this.#onItem(readObject(content, this.#annotations));
+    else if (field === LIST.metadata) this.#readListMeta(content);
+  }
+
+  #readListMeta(content: Fields): void {
+    while (content.next()) {
+      if (content.field === LIST_META.resourceVersion) this.#resourceVersion = content.text();
+      else if (content.field === LIST_META.continue) this.#continue = content.text();
+    }
+  }
+}
+
+/** Tag and length of the field at a place; undefined where they have not arrived whole. Both messages have no other fields. */
+function fieldHeader(
+  bytes: Buffer,
+  at: number,
+): { readonly field: number; readonly from: number; readonly length: number } | undefined {
+  const limit = Math.min(bytes.length, at + HEADER_MAX);
+  const tag = varint(bytes, at, limit);
+  if (tag.end === undefined) return undefined;
+  const length = varint(bytes, tag.end, limit);
+  if (length.end === undefined) return undefined;
+  if (tag.value % 8 !== LENGTH_DELIMITED) throw new BrokenList('the answer is not a list');
+  return { field: Math.floor(tag.value / 8), from: length.end, length: length.value };
+}
+
+function readObject(object: Fields, wanted: readonly Key[] | undefined): ApiObject {
+  // Without a prototype: keys come from outside.
+  const metadata = empty<unknown>();
+  const [labels, annotations] = [empty<string>(), empty<string>()];
+  while (object.next()) {
+    if (object.field !== OBJECT.metadata) continue;
+    const fields = object.inside();
+    while (fields.next()) {
+      if (fields.field === OBJECT_META.annotations) readEntry(fields.inside(), annotations, wanted);
+      else if (fields.field === OBJECT_META.name) metadata['name'] = fields.text();
+      else if (fields.field === OBJECT_META.deletionTimestamp) metadata['deletionTimestamp'] = time(fields);
+      else if (wanted !== undefined) continue;
+      else if (fields.field === OBJECT_META.uid) metadata['uid'] = fields.text();
+      else if (fields.field === OBJECT_META.labels) readEntry(fields.inside(), labels);
+      else if (fields.field === OBJECT_META.creationTimestamp) metadata['creationTimestamp'] = time(fields);
+    }
+  }
+  return { metadata: { ...metadata, labels, annotations } };
+}
+
+function readEntry(entry: Fields, into: Record<string, string>, wanted?: readonly Key[]): void {
+  let [key, value] = ['', ''];
+  while (entry.next()) {
+    if (entry.field === ENTRY.key) {
+      const known = wanted?.find(({ bytes }) => entry.is(bytes));
+      if (wanted !== undefined && known === undefined) return;
+      key = known?.key ?? entry.text();
+    } else if (entry.field === ENTRY.value) {
+      value = entry.text();
+    }
+  }
+  into[key] = value;
+}
+
+/** As JSON has it; whole seconds, for the API keeps no more. An empty one means none. */
+function time(field: Fields): string | undefined {
+  const parts = field.inside();
+  let seconds: number | undefined;
+  while (parts.next()) if (parts.field === TIME.seconds) seconds = parts.value;
+  return seconds === undefined ? undefined : new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
+}
+
+function empty<Value>(): Record<string, Value> {
+  return Object.create(null) as Record<string, Value>;
+}
+
+/** What the walk over the fields finds wrong is wrong with the list. */
+function asBrokenList<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof BrokenMessage) throw new BrokenList(error.message, { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { ApiError, ClusterApi } from '../../../src/cluster/api.ts';
+import { connectionFromText } from '../../../src/cluster/connection.ts';
+import { listCollection, listSource } from '../../../src/cluster/list.ts';
+import { acceptStreamedList, NODES, PROTOBUF } from '../../../src/cluster/source.ts';
+import { type ApiObject, nodeReferrer } from '../../../src/policy/referrer.ts';
+import { kubeconfig } from '../control-plane/control-plane.ts';
+import { sharedCluster } from '../support/cluster.ts';
+import { PATHS } from '../support/paths.ts';
+
+const cluster = sharedCluster();
+const KEPT = ['name', 'uid', 'creationTimestamp', 'deletionTimestamp', 'labels', 'annotations'] as const;
+const COUNT = 300;
+let api: ClusterApi;
+
+beforeAll(async () => {
+  const { url, ca, token = '' } = cluster.connection.guard;
+  api = new ClusterApi(connectionFromText(kubeconfig(url, ca, { token })));
+  const config = await cluster.config();
+  const nodes = Array.from({ length: COUNT }, () => cluster.node({ currentConfig: config, desiredConfig: config }));
+  await Promise.all(nodes);
+});
+
+afterAll(() => {
+  api.close();
+});
+
+/** What both forms have in common, by name. */
+function kept(objects: readonly ApiObject[]): unknown {
+  const entries = objects.map(({ metadata }) => {
+    const fields = metadata as Readonly<Record<string, unknown>>;
+    const values = KEPT.map((field) => [field, fields[field]] as const);
+    // JSON leaves out a map without entries.
+    const filled = values.filter(([, value]) => value !== undefined && JSON.stringify(value) !== '{}');
+    return [String(fields['name']), Object.fromEntries(filled)] as const;
+  });
+  return Object.fromEntries(entries.sort(([a], [b]) => a.localeCompare(b)));
+}
+
+test.each([PATHS.nodes, PATHS.configs])('%s', async (collection) => {
+  const streamed: ApiObject[] = [];
+  const signal = AbortSignal.timeout(10_000);
+  const response = await api.request({ path: collection, accept: acceptStreamedList(true), signal });
+  response.body.resume();
+  expect(response.headers['content-type']).toContain(PROTOBUF);
+
+  await listCollection(api, collection, { metadataOnly: true }, (object) => streamed.push(object), signal);
+
+  const asJson = await cluster.admin.list(collection);
+  expect(streamed.length).toBeGreaterThan(0);
+  expect(kept(streamed)).toEqual(kept(asJson));
+});
+
+test('nodes refer to the same configs', async () => {
+  const streamed: unknown[] = [];
+  const keep = (object: ApiObject) => streamed.push(nodeReferrer(object));
+  await listSource(api, NODES, keep, AbortSignal.timeout(10_000));
+
+  const asJson = (await cluster.admin.list(PATHS.nodes)).map((object) => nodeReferrer(object));
+  expect(streamed.length).toBeGreaterThanOrEqual(COUNT);
+  expect(streamed).toEqual(asJson);
+});
+
+test('a refusal can be read as well', async () => {
+  const failure = await listCollection(
+    api,
+    '/api/v1/pods',
+    { metadataOnly: true },
+    () => {},
+    AbortSignal.timeout(10_000),
+  ).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(ApiError);
+  expect(failure).toMatchObject({ status: 403, reason: 'Forbidden' });
+  expect((failure as ApiError).message).toContain('pods is forbidden: User "system:serviceaccount:');
+});
