@@ -19,6 +19,13 @@ export class ReferenceIndex {
     return this.#reflectors.filter((reflector) => !reflector.synced).map((reflector) => reflector.source.resource);
   }
 
+  /** How long ago each kind was last heard of, in milliseconds: the age of what the index knows. Kinds not read yet are left out. */
+  get ages(): readonly { readonly resource: string; readonly ms: number }[] {
+    return this.#reflectors.flatMap(({ source, silentMs }) =>
+      silentMs === undefined ? [] : [{ resource: source.resource, ms: silentMs }],
+    );
+  }
+
   /** Every referrer as last heard. */
   *referrers(): Generator<Referrer> {
     for (const reflector of this.#reflectors) yield* reflector.objects();

@@ -74,6 +74,7 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
   #listed = false;
   #position: Listed | undefined;
   #complaint = '';
+  #heardAt = Number.NaN;
 
   constructor({ api, source, log, timing = REFLECTOR_TIMING, random = Math.random, onGone }: ReflectorOptions<Kept>) {
     this.source = source;
@@ -88,6 +89,11 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
   /** Has there been one complete answer since the start: all objects, or that the cluster does not serve the kind? */
   get synced(): boolean {
     return this.#listed;
+  }
+
+  /** Milliseconds since the API server last said anything about this kind, a bookmark included; undefined before the first list. */
+  get silentMs(): number | undefined {
+    return this.#listed ? performance.now() - this.#heardAt : undefined;
   }
 
   /** The objects as last heard. */
@@ -118,6 +124,7 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
     if (this.#position === undefined) {
       this.#position = await this.#list(signal);
       this.#listed = true;
+      this.#heardAt = performance.now();
       this.#recovered();
       if (this.#position === undefined) {
         await this.#rest(this.#timing.absentMs, signal);
@@ -181,6 +188,7 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
       const lines = new Lines(EVENT_MAX);
       for await (const chunk of body as AsyncIterable<Buffer>) {
         silence.refresh();
+        this.#heardAt = performance.now();
         for (const line of lines.push(chunk)) this.#apply(line);
       }
     } catch (error) {

@@ -103,6 +103,8 @@ export class Guard {
       protectedConfigs: () => this.#report?.protectedConfigs,
       resources: SOURCES.map(({ resource }) => resource),
       unsynced: () => this.#index.unsynced,
+      ages: () => this.#index.ages,
+      referrers: () => this.#index.referrers(),
       liveReads: () => live.reads,
       expiries: () => certificate.expiries(),
     });

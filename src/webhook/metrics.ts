@@ -1,6 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
+import type { Code } from '../policy/codes.ts';
 import { type Mode, MODES } from '../policy/policy.ts';
+import type { Referrer, ReferrerKind } from '../policy/referrer.ts';
 import type { Decision } from './decision.ts';
 import type { Expiry } from './serving-certificate.ts';
 
@@ -9,6 +11,10 @@ export interface MetricsSources {
   /** Kinds that have not been read completely yet, of all that are read. */
   readonly unsynced: () => readonly string[];
   readonly resources: readonly string[];
+  /** How long ago each kind was last heard of, in milliseconds. */
+  readonly ages: () => readonly { readonly resource: string; readonly ms: number }[];
+  /** Everything that names a config, as the index knows it. */
+  readonly referrers: () => Iterable<Referrer>;
   readonly liveReads: () => number;
   readonly mode: () => Mode;
   /** Undefined where nobody looks for them. */
@@ -16,6 +22,10 @@ export interface MetricsSources {
   readonly protectedConfigs: () => number | undefined;
   readonly expiries: () => readonly Expiry[];
 }
+
+const KINDS: readonly ReferrerKind[] = ['Node', 'MachineConfigPool', 'MachineOSBuild'];
+/** A series that is not there until its first refusal would hide just that one from `increase()`. */
+const REFUSALS: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
 
 /** From a denial out of the index on an idle machine to the longest that the API server waits. */
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -26,7 +36,8 @@ export class Metrics {
   readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
   readonly #duration: Histogram<'path'>;
 
-  constructor({ unsynced, resources, liveReads, expiries, mode, dangling, protectedConfigs }: MetricsSources) {
+  constructor(sources: MetricsSources) {
+    const { unsynced, resources, ages, referrers, liveReads, expiries, mode, dangling, protectedConfigs } = sources;
     const registers = [this.#registry];
     this.#decisions = new Counter({
       name: 'mcguard_decisions_total',
@@ -34,6 +45,9 @@ export class Metrics {
       labelNames: ['verdict', 'code', 'dry_run'],
       registers,
     });
+    for (const code of REFUSALS) {
+      for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict: 'denied', code, dry_run }, 0);
+    }
     this.#duration = new Histogram({
       name: 'mcguard_decision_duration_seconds',
       help: 'Time from the arrival of a review to its answer, by where the knowledge came from.',
@@ -83,6 +97,29 @@ export class Metrics {
       collect: () => {
         const missing = unsynced();
         for (const resource of resources) synced.set({ resource }, missing.includes(resource) ? 0 : 1);
+      },
+    });
+    const age = new Gauge({
+      name: 'mcguard_index_age_seconds',
+      help: 'Time since the API server last said anything about the kind.',
+      labelNames: ['resource'],
+      registers,
+      collect: () => {
+        for (const { resource, ms } of ages()) age.set({ resource }, ms / 1000);
+      },
+    });
+    const references = new Gauge({
+      name: 'mcguard_references',
+      help: 'Places that name a MachineConfig and protect it, by the kind of object.',
+      labelNames: ['kind'],
+      registers,
+      collect: () => {
+        const counts = new Map(KINDS.map((kind) => [kind, 0]));
+        for (const { kind, uses } of referrers()) {
+          const hard = uses.filter(({ strength }) => strength === 'hard').length;
+          counts.set(kind, (counts.get(kind) ?? 0) + hard);
+        }
+        for (const [kind, count] of counts) references.set({ kind }, count);
       },
     });
     const buildInfo = new Gauge({

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { decide } from '../../src/policy/decide.ts';
 import { DEFAULT_POLICY } from '../../src/policy/policy.ts';
+import { nodeReferrer } from '../../src/policy/referrer.ts';
 import { parseReview } from '../../src/policy/review.ts';
 import { decisionOf } from '../../src/webhook/decision.ts';
 import { Metrics } from '../../src/webhook/metrics.ts';
@@ -12,6 +13,19 @@ test('decisions by verdict, code and dry run; durations by path; the state of th
   const metrics = new Metrics({
     resources: ['nodes', 'machineconfigpools'],
     unsynced: () => unsynced,
+    ages: () => [{ resource: 'nodes', ms: 1_500 }],
+    referrers: () => [
+      nodeReferrer({
+        metadata: {
+          name: 'w0',
+          annotations: {
+            'machineconfiguration.openshift.io/currentConfig': 'rendered-worker-1',
+            'machineconfiguration.openshift.io/desiredConfig': 'rendered-worker-2',
+            'machineconfiguration.openshift.io/desiredDrain': 'drain-rendered-worker-3',
+          },
+        },
+      }),
+    ],
     liveReads: () => reads,
     mode: () => 'Audit',
     dangling: () => 2,
@@ -30,6 +44,11 @@ test('decisions by verdict, code and dry run; durations by path; the state of th
   expect(text).toContain('mcguard_decision_duration_seconds_bucket{le="0.025",path="live"} 3\n');
   expect(text).toContain('mcguard_index_synced{resource="nodes"} 0\n');
   expect(text).toContain('mcguard_index_synced{resource="machineconfigpools"} 1\n');
+  expect(text).toContain('mcguard_index_age_seconds{resource="nodes"} 1.5\n');
+  expect(text).toContain('mcguard_references{kind="Node"} 2\n');
+  expect(text).toContain('mcguard_references{kind="MachineConfigPool"} 0\n');
+  // There from the start, so that the first one is an increase.
+  expect(text).toContain('mcguard_decisions_total{verdict="denied",code="MCG_UNVERIFIED",dry_run="false"} 0\n');
   expect(text).toContain('mcguard_live_reads_total 3\n');
   expect(text).toContain('mcguard_mode{mode="Audit"} 1\n');
   expect(text).toContain('mcguard_mode{mode="Enforce"} 0\n');

@@ -9,7 +9,6 @@ import { deploymentIn, overlay, OVERLAYS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const NAMESPACE = `${PATHS.namespaces}/machineconfig-guard`;
 
 let controlPlane: ControlPlane;
@@ -18,11 +17,13 @@ beforeAll(async () => {
   controlPlane = await ControlPlane.start(await runBinaries());
   const { admin } = controlPlane.apiServer;
   for (const project of ['cert-manager', 'prometheus-operator'] as const) {
-    for (const crd of await foreignCrds(project)) await admin.create(CRDS, crd);
+    for (const crd of await foreignCrds(project)) await admin.create(PATHS.crds, crd);
   }
+  // The console looks for dashboards there.
+  await kubectlOk(controlPlane, ['create', 'namespace', 'openshift-config-managed']);
   await until(
     'the CRDs',
-    async () => (await kubectl(controlPlane, ['get', 'servicemonitors,issuers'])).exitCode === 0,
+    async () => (await kubectl(controlPlane, ['get', 'servicemonitors,prometheusrules,issuers'])).exitCode === 0,
     {
       timeoutMs: 20_000,
     },
@@ -49,6 +50,7 @@ async function resourceVersions(name: string): Promise<readonly (string | undefi
 test('there are the overlays that the documentation names', () => {
   expect(OVERLAYS).toEqual([
     'cert-manager',
+    'dashboard',
     'fail-open-with-floor',
     'host-network',
     'monitoring',
@@ -80,7 +82,7 @@ describe.each(OVERLAYS)('%s', (name) => {
   test('pod security lets its pod in, without a warning', async () => {
     const response = await dryRunPod(name);
 
-    if (name === 'policy-floor') expect(response).toBeUndefined();
+    if (name === 'policy-floor' || name === 'dashboard') expect(response).toBeUndefined();
     else expect(response).toMatchObject({ status: 201, warnings: [] });
   });
 

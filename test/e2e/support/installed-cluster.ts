@@ -9,7 +9,8 @@ import { ControlPlane } from '../control-plane/control-plane.ts';
 import { statusOf, type KubeObject, type KubeResponse } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { Cluster, unique } from './cluster.ts';
-import { kubectlOk } from './kubectl.ts';
+import { foreignCrds } from './go-module.ts';
+import { kubectl, kubectlOk } from './kubectl.ts';
 import { Kubelet } from './kubelet.ts';
 import { PATHS } from './paths.ts';
 import { ServiceCa } from './service-ca.ts';
@@ -41,9 +42,22 @@ export class InstalledCluster {
     this.kubelet = Kubelet.start(controlPlane);
   }
 
-  /** A cluster without the guard. `openshift: false` leaves it without OpenShift's CRDs, too. */
-  static async start(binaries: Binaries, options: { openshift?: boolean } = {}): Promise<InstalledCluster> {
-    const controlPlane = await ControlPlane.start(binaries, options);
+  /** A cluster without the guard. `openshift: false` leaves it without OpenShift's CRDs, too; `prometheusOperator` adds that one's. */
+  static async start(
+    binaries: Binaries,
+    { openshift = true, prometheusOperator = false }: { openshift?: boolean; prometheusOperator?: boolean } = {},
+  ): Promise<InstalledCluster> {
+    const controlPlane = await ControlPlane.start(binaries, { openshift });
+    if (prometheusOperator) {
+      const crds = await foreignCrds('prometheus-operator');
+      for (const crd of crds) await controlPlane.apiServer.admin.create(PATHS.crds, crd);
+      for (const { spec } of crds as readonly { spec?: { names?: { plural?: string } } }[]) {
+        const kinds = ['get', spec?.names?.plural ?? ''];
+        await until('its kinds', async () => (await kubectl(controlPlane, kinds)).exitCode === 0, {
+          timeoutMs: 20_000,
+        });
+      }
+    }
     await until('the namespace default', () => controlPlane.apiServer.admin.find(`${PATHS.namespaces}/default`), {
       timeoutMs: 10_000,
     });

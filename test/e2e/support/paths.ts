@@ -9,6 +9,7 @@ export const PATHS = {
   /** Events about cluster-scoped objects live in the namespace `default`. */
   events: '/apis/events.k8s.io/v1/namespaces/default/events',
   namespaces: '/api/v1/namespaces',
+  crds: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
   /** The one MachineConfigGuard. */
   guard: '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster',
   webhookConfigurations: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',

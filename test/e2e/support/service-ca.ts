@@ -69,6 +69,7 @@ export class ServiceCa {
     if ((await admin.find(`${NAMESPACE}/secrets/${name}`)) === undefined) {
       await admin.create(`${NAMESPACE}/secrets`, await servingSecret(name, authority));
     }
+    await this.#injectIntoConfigMap(authority);
     const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
     const configuration = (await admin.find(path)) as Webhooks | undefined;
     if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
@@ -79,6 +80,15 @@ export class ServiceCa {
       clientConfig: { ...webhook.clientConfig, caBundle },
     }));
     await admin.patch(path, { webhooks });
+  }
+
+  /** For whoever reads the metrics. */
+  async #injectIntoConfigMap({ certificatePem }: Authority): Promise<void> {
+    const { admin } = this.#controlPlane.apiServer;
+    const path = `${NAMESPACE}/configmaps/machineconfig-guard-service-ca`;
+    const configMap: (KubeObject & { data?: object }) | undefined = await admin.find(path);
+    if (configMap?.metadata.annotations?.[INJECT] !== 'true' || configMap.data !== undefined) return;
+    await admin.patch(path, { data: { 'service-ca.crt': certificatePem } });
   }
 }
 
