@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Code } from '../policy/codes.ts';
 import { type Mode, MODES } from '../policy/policy.ts';
@@ -32,11 +32,13 @@ const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 
 /** The guard's metrics. Labels have few values, and none of them comes from a request. */
 export class Metrics {
-  readonly #registry = new Registry();
+  readonly #registry = new Registry<OpenMetricsContentType>();
   readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
   readonly #duration: Histogram<'path'>;
 
   constructor(sources: MetricsSources) {
+    // For everybody: prom-client renames counters for good when it writes OpenMetrics, so that no other format is right afterwards.
+    this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     const { unsynced, resources, ages, referrers, liveReads, expiries, mode, dangling, protectedConfigs } = sources;
     const registers = [this.#registry];
     this.#decisions = new Counter({
@@ -130,11 +132,9 @@ export class Metrics {
     });
     buildInfo.set({ version: packageJson.version }, 1);
     this.#gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
-    this.#gauge(
-      'process_start_time_seconds',
-      'Start of the process, in seconds since 1970.',
-      () => Date.now() / 1000 - process.uptime(),
-    );
+    // Once: it would differ by microseconds with each scrape.
+    const startedAt = Date.now() / 1000 - process.uptime();
+    this.#gauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
   }
 
   /** Counts an answered review. */
@@ -143,7 +143,7 @@ export class Metrics {
     this.#duration.observe({ path }, ms / 1000);
   }
 
-  /** The text of a scrape, and its content type. */
+  /** The text of a scrape, and its content type: OpenMetrics 1.0. */
   async scrape(): Promise<{ text: string; contentType: string }> {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }

@@ -39,7 +39,9 @@ test('docs/metrics.md has every metric with its type and its labels, and no othe
   });
   const { text } = await metrics.scrape();
   const exported = [...text.matchAll(/^# TYPE (?<name>\S+) (?<type>\S+)$/gm)].map(({ groups }) => {
-    const { name = '', type = '' } = groups ?? {};
+    const { name: base = '', type = '' } = groups ?? {};
+    // OpenMetrics leaves the ending of a counter's samples out of its name.
+    const name = type === 'counter' ? `${base}_total` : base;
     const samples = [...text.matchAll(new RegExp(`^${name}(?:_bucket)?\\{(?<labels>[^}]*)\\}`, 'gm'))];
     const labels = samples.flatMap(({ groups: found }) =>
       (found?.['labels'] ?? '').split(',').map((pair) => pair.split('=')[0] ?? ''),

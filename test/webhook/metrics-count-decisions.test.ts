@@ -7,6 +7,10 @@ import { decisionOf } from '../../src/webhook/decision.ts';
 import { Metrics } from '../../src/webhook/metrics.ts';
 import { reviewBody } from '../support/review.ts';
 
+function withoutMemory(scraped: string): string {
+  return scraped.replace(/^process_resident_memory_bytes \d+$/m, '');
+}
+
 test('decisions by verdict, code and dry run; durations by path; the state of the index', async () => {
   let unsynced = ['nodes'];
   let reads = 3;
@@ -62,4 +66,11 @@ test('decisions by verdict, code and dry run; durations by path; the state of th
   const later = (await metrics.scrape()).text;
   expect(later).toContain('mcguard_index_synced{resource="nodes"} 1\n');
   expect(later).toContain('mcguard_live_reads_total 4\n');
+
+  const { text: third, contentType } = await metrics.scrape();
+  expect(contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
+  expect(third).toContain('# TYPE mcguard_decisions counter\n');
+  expect(third).toMatch(/# EOF\n$/);
+  // One scrape does not change the next.
+  expect(withoutMemory(third)).toBe(withoutMemory(later));
 });
