@@ -1,10 +1,13 @@
 import { configName, isRendered } from '../policy/config-name.ts';
-import type { References, RenderedConfig, Unreadable } from '../policy/references.ts';
+import type { References, RenderedConfig } from '../policy/references.ts';
 import type { ApiObject, Referrer } from '../policy/referrer.ts';
 import { ApiError, type ClusterApi, reasonOf } from './api.ts';
 import { listCollection, listSource, mayPass } from './list.ts';
-import { SOURCES } from './source.ts';
-import { Backoff, orAborted, pause } from './wait.ts';
+import { POOLS, type Source, SOURCES } from './source.ts';
+import { Backoff, orAborted, pause, within } from './wait.ts';
+
+/** What pools hand their configs to. */
+const OTHERS = SOURCES.filter((source) => source !== POOLS);
 
 /** What a live reader needs. */
 export interface LiveReaderOptions {
@@ -20,6 +23,12 @@ export interface LiveReaderOptions {
 const IMPATIENCE_MS = 1_000;
 /** Bounds the memory and the load of reads that hang. */
 const READS_AT_ONCE = 3;
+
+/**
+ * How long pools may keep the others waiting. They are few and their list takes milliseconds; where it hangs, a node that uses the
+ * config should be found all the same.
+ */
+const HEAD_START_MS = 250;
 
 const RENDERED_CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
 
@@ -104,15 +113,20 @@ export class LiveReader {
   }
 }
 
-/** One read of everything: a list a kind, in parallel, each tried again until it succeeds, is refused, or nobody waits. */
+/**
+ * One read of everything: a list a kind, each tried again until it succeeds, is refused, or nobody waits.
+ *
+ * Pools come first, because configs pass from them to nodes and builds: were nodes read before, a config could be handed to a node, leave
+ * its pool, and be seen in neither, although something used it all the time.
+ */
 class Reading {
   readonly ended: Promise<void>;
   waiting = 0;
   readonly #api: ClusterApi;
   readonly #abandoned = new AbortController();
   readonly #pending = new Map<string, unknown>();
-  readonly #referrers: Referrer[] = [];
-  readonly #unreadable: Unreadable[] = [];
+  readonly #referrers = new Map<string, readonly Referrer[]>();
+  readonly #unreadable = new Map<string, string>();
   #renderedConfigs: RenderedConfig[] | undefined;
   #begunAt = Number.NaN;
   #end: () => void = () => {};
@@ -132,16 +146,35 @@ class Reading {
   begin(withRenderedConfigs: boolean): void {
     this.#begunAt = performance.now();
     this.#pending.clear();
+    // Nothing counts as read before its turn.
+    for (const { resource } of SOURCES) this.#pending.set(resource, undefined);
     const { signal } = this.#abandoned;
-    const lists = SOURCES.map((source) =>
-      this.#untilRead(source.resource, async () => {
-        const found: Referrer[] = [];
-        await listSource(this.#api, source, (object) => found.push(source.read(object)), signal);
-        for (const referrer of found) this.#referrers.push(referrer);
-      }),
-    );
-    if (withRenderedConfigs) lists.push(this.#readRenderedConfigs(signal));
+    const lists = [this.#readReferrers(signal), ...(withRenderedConfigs ? [this.#readRenderedConfigs(signal)] : [])];
     void Promise.all(lists).then(this.#end);
+  }
+
+  async #readReferrers(signal: AbortSignal): Promise<void> {
+    const readOthers = async (): Promise<void> => {
+      await Promise.all(OTHERS.map(async (source) => await this.#readSource(source, signal)));
+    };
+    const pools = this.#readSource(POOLS, signal);
+    const inTime = await within(HEAD_START_MS, signal, async (limited) => await orAborted(pools, limited)).then(
+      () => true,
+      () => false,
+    );
+    await readOthers();
+    if (inTime || signal.aborted) return;
+    // That was only to find a use early. It is no proof of anything, because the pools were read after it.
+    await pools;
+    if (!signal.aborted) await readOthers();
+  }
+
+  async #readSource(source: Source, signal: AbortSignal): Promise<void> {
+    await this.#untilRead(source.resource, async () => {
+      const found: Referrer[] = [];
+      await listSource(this.#api, source, (object) => found.push(source.read(object)), signal);
+      this.#referrers.set(source.resource, found);
+    });
   }
 
   /** Nobody waits any more: ends the requests, whose answers would only cost memory. */
@@ -155,8 +188,8 @@ class Reading {
       reason: lastError === undefined ? 'no complete answer in time' : reasonOf(lastError),
     }));
     return {
-      referrers: [...this.#referrers],
-      unreadable: [...this.#unreadable, ...pending],
+      referrers: [...this.#referrers.values()].flat(),
+      unreadable: [...[...this.#unreadable].map(([what, reason]) => ({ what, reason })), ...pending],
       ...(this.#renderedConfigs === undefined ? {} : { renderedConfigs: this.#renderedConfigs }),
     };
   }
@@ -174,7 +207,7 @@ class Reading {
         if (signal.aborted) return;
         if (!mayPass(error)) {
           this.#pending.delete(what);
-          this.#unreadable.push({ what, reason: reasonOf(error) });
+          this.#unreadable.set(what, reasonOf(error));
           return;
         }
         this.#pending.set(what, error);

@@ -62,6 +62,35 @@ describe('what is asked', () => {
   });
 });
 
+describe('a config that is handed from its pool to a node while everything is read', () => {
+  test.each([
+    ['pools that answer at once are read before nodes', 50, ['MachineConfigPool worker spec']],
+    ['pools that take long: nodes are read again after them', 600, ['Node w0 currentConfig']],
+  ])('%s', async (_title, poolsMs, found) => {
+    // As soon as nodes have been read once, a node gets the config, and its pool leaves it.
+    let handed = false;
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path === NODES) {
+          send(response, handed ? ONE_NODE : list([]));
+          handed = true;
+          return true;
+        }
+        if (asked.path !== POOLS) return false;
+        setTimeout(() => {
+          send(response, list([pool('worker', handed ? 'rendered-worker-other' : CONFIG)]));
+        }, poolsMs);
+        return true;
+      }),
+    );
+
+    const references = await new LiveReader({ api }).read(soon(5_000));
+
+    expect(references.unreadable).toEqual([]);
+    expect(users(references)).toEqual(found);
+  });
+});
+
 describe('who shares a read', () => {
   test('reviews that arrive together share one', async () => {
     const { api } = await fakeApi(cluster(() => {}));
