@@ -3,11 +3,13 @@ import type { References, RenderedConfig } from '../policy/references.ts';
 import type { ApiObject, Referrer } from '../policy/referrer.ts';
 import { ApiError, type ClusterApi, reasonOf } from './api.ts';
 import { listCollection, listSource, mayPass } from './list.ts';
-import { POOLS, type Source, SOURCES } from './source.ts';
+import { BUILDS, NODES, POOLS, type Source, SOURCES } from './source.ts';
 import { Backoff, orAborted, pause, within } from './wait.ts';
 
-/** What pools hand their configs to. */
-const OTHERS = SOURCES.filter((source) => source !== POOLS);
+/** Few objects that change seldom, between which and the nodes configs are handed on. */
+const HOLDERS: readonly Source[] = [POOLS, BUILDS];
+/** What is not known yet where every list has been read, and not yet confirmed that they belong together. */
+const ALL = 'references';
 
 /** What a live reader needs. */
 export interface LiveReaderOptions {
@@ -25,8 +27,8 @@ const IMPATIENCE_MS = 1_000;
 const READS_AT_ONCE = 3;
 
 /**
- * How long pools may keep the others waiting. They are few and their list takes milliseconds; where it hangs, a node that uses the
- * config should be found all the same.
+ * How long pools and builds may keep nodes waiting. They are few and their lists take milliseconds; where one hangs, a node that
+ * uses the config should be found all the same.
  */
 const HEAD_START_MS = 250;
 
@@ -116,8 +118,10 @@ export class LiveReader {
 /**
  * One read of everything: a list a kind, each tried again until it succeeds, is refused, or nobody waits.
  *
- * Pools come first, because configs pass from them to nodes and builds: were nodes read before, a config could be handed to a node, leave
- * its pool, and be seen in neither, although something used it all the time.
+ * The lists are of different moments, and a config can be handed from a pool to a node, or back, in between: in use all the time, and seen
+ * in neither. So pools and builds are read before the nodes and once more after them. If none of them has changed, all that was
+ * read was true at one moment, that of the nodes; otherwise it begins again (a double collect: Afek et al., "Atomic snapshots of shared
+ * memory", 1993).
  */
 class Reading {
   readonly ended: Promise<void>;
@@ -136,7 +140,7 @@ class Reading {
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
-    this.#pending.set('references', undefined);
+    this.#pending.set(ALL, undefined);
   }
 
   get ageMs(): number {
@@ -148,33 +152,57 @@ class Reading {
     this.#pending.clear();
     // Nothing counts as read before its turn.
     for (const { resource } of SOURCES) this.#pending.set(resource, undefined);
+    this.#pending.set(ALL, undefined);
     const { signal } = this.#abandoned;
     const lists = [this.#readReferrers(signal), ...(withRenderedConfigs ? [this.#readRenderedConfigs(signal)] : [])];
     void Promise.all(lists).then(this.#end);
   }
 
   async #readReferrers(signal: AbortSignal): Promise<void> {
-    const readOthers = async (): Promise<void> => {
-      await Promise.all(OTHERS.map(async (source) => await this.#readSource(source, signal)));
-    };
-    const pools = this.#readSource(POOLS, signal);
-    const inTime = await within(HEAD_START_MS, signal, async (limited) => await orAborted(pools, limited)).then(
+    let before = await this.#readHoldersFirst(signal);
+    for (;;) {
+      await this.#readSource(NODES, signal);
+      if (signal.aborted) return;
+      // Where one cannot be read at all, nothing is gained by beginning again.
+      const after = before === undefined ? undefined : await this.#readHolders(signal);
+      if (signal.aborted) return;
+      if (after === before) break;
+      before = after;
+    }
+    this.#pending.delete(ALL);
+  }
+
+  async #readHoldersFirst(signal: AbortSignal): Promise<string | undefined> {
+    const holders = this.#readHolders(signal);
+    const inTime = await within(HEAD_START_MS, signal, async (limited) => await orAborted(holders, limited)).then(
       () => true,
       () => false,
     );
-    await readOthers();
-    if (inTime || signal.aborted) return;
-    // That was only to find a use early. It is no proof of anything, because the pools were read after it.
-    await pools;
-    if (!signal.aborted) await readOthers();
+    // To find a use early. It proves nothing, because the nodes are read before the others.
+    if (!inTime && !signal.aborted) await this.#readSource(NODES, signal);
+    return await holders;
   }
 
-  async #readSource(source: Source, signal: AbortSignal): Promise<void> {
+  /** The objects with their versions, by which a change is noticed; undefined where one kind could not be read. */
+  async #readHolders(signal: AbortSignal): Promise<string | undefined> {
+    const versions = await Promise.all(HOLDERS.map(async (source) => await this.#readSource(source, signal)));
+    return versions.includes(undefined) ? undefined : versions.join(' ');
+  }
+
+  async #readSource(source: Source, signal: AbortSignal): Promise<string | undefined> {
+    let versions: string | undefined;
     await this.#untilRead(source.resource, async () => {
       const found: Referrer[] = [];
-      await listSource(this.#api, source, (object) => found.push(source.read(object)), signal);
+      const seen: string[] = [];
+      const keep = (object: ApiObject): void => {
+        found.push(source.read(object));
+        seen.push(`${String(object.metadata?.name)}@${String(object.metadata?.resourceVersion)}`);
+      };
+      await listSource(this.#api, source, keep, signal);
       this.#referrers.set(source.resource, found);
+      versions = seen.sort((a, b) => a.localeCompare(b)).join(' ');
     });
+    return versions;
   }
 
   /** Nobody waits any more: ends the requests, whose answers would only cost memory. */
@@ -183,10 +211,8 @@ class Reading {
   }
 
   snapshot(): References {
-    const pending = [...this.#pending].map(([what, lastError]) => ({
-      what,
-      reason: lastError === undefined ? 'no complete answer in time' : reasonOf(lastError),
-    }));
+    const missing = [...this.#pending].filter(([what]) => what !== ALL || this.#pending.size === 1);
+    const pending = missing.map(([what, lastError]) => ({ what, reason: reasonWhy(what, lastError) }));
     return {
       referrers: [...this.#referrers.values()].flat(),
       unreadable: [...[...this.#unreadable].map(([what, reason]) => ({ what, reason })), ...pending],
@@ -229,4 +255,9 @@ class Reading {
       this.#renderedConfigs = found;
     });
   }
+}
+
+function reasonWhy(what: string, lastError: unknown): string {
+  if (what === ALL) return 'they kept changing while they were read';
+  return lastError === undefined ? 'no complete answer in time' : reasonOf(lastError);
 }

@@ -216,7 +216,7 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
       // 410 is the usual one; after any other the events that follow may have gaps too.
       throw new Expired(`the watch reported an error (${String(object?.code)})`);
     }
-    const version = (object?.metadata as { resourceVersion?: unknown } | null | undefined)?.resourceVersion;
+    const version = object?.metadata?.resourceVersion;
     if (object === undefined || object === null || typeof version !== 'string') {
       throw new Expired('a watch event has no object');
     }

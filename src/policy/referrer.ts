@@ -28,6 +28,7 @@ export interface Referrer {
 export interface ApiObject {
   readonly metadata?: {
     readonly name?: unknown;
+    readonly resourceVersion?: unknown;
     readonly labels?: Readonly<Record<string, unknown>> | null;
     readonly annotations?: Readonly<Record<string, unknown>> | null;
     readonly deletionTimestamp?: unknown;

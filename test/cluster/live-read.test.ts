@@ -40,12 +40,12 @@ function users(references: References): string[] {
 }
 
 describe('what is asked', () => {
-  test('one whole, consistent list a kind: no version, no page, no compression; nodes as metadata only', async () => {
+  test('whole, consistent lists, pools and builds before and after the nodes: no version, no page, no compression; nodes as metadata only', async () => {
     const { api, asked } = await fakeApi(cluster(() => {}));
     await new LiveReader({ api }).read(soon());
     const lists = asked.filter(({ path }) => path.endsWith('s') && path.split('/').length > 3);
     expect(lists.map(({ path, query }) => `${path}?${query.toString()}`).sort()).toEqual(
-      [NODES, POOLS, BUILDS, ALPHA_BUILDS].map((path) => `${path}?`).sort(),
+      [NODES, POOLS, POOLS, BUILDS, BUILDS, ALPHA_BUILDS, ALPHA_BUILDS].map((path) => `${path}?`).sort(),
     );
     for (const { headers } of asked) expect(headers).not.toHaveProperty('accept-encoding');
     const accept = asked.find(({ path }) => path === NODES)?.headers.accept;
@@ -64,9 +64,9 @@ describe('what is asked', () => {
 
 describe('a config that is handed from its pool to a node while everything is read', () => {
   test.each([
-    ['pools that answer at once are read before nodes', 50, ['MachineConfigPool worker spec']],
-    ['pools that take long: nodes are read again after them', 600, ['Node w0 currentConfig']],
-  ])('%s', async (_title, poolsMs, found) => {
+    ['pools that answer at once', 50],
+    ['pools that take long, so that nodes are looked at before', 600],
+  ])('%s: it is seen', async (_title, poolsMs) => {
     // As soon as nodes have been read once, a node gets the config, and its pool leaves it.
     let handed = false;
     const { api } = await fakeApi(
@@ -78,7 +78,7 @@ describe('a config that is handed from its pool to a node while everything is re
         }
         if (asked.path !== POOLS) return false;
         setTimeout(() => {
-          send(response, list([pool('worker', handed ? 'rendered-worker-other' : CONFIG)]));
+          send(response, list([handed ? pool('worker', 'rendered-worker-other', '2') : pool('worker', CONFIG, '1')]));
         }, poolsMs);
         return true;
       }),
@@ -87,7 +87,43 @@ describe('a config that is handed from its pool to a node while everything is re
     const references = await new LiveReader({ api }).read(soon(5_000));
 
     expect(references.unreadable).toEqual([]);
-    expect(users(references)).toEqual(found);
+    expect(users(references)).toEqual(['Node w0 currentConfig']);
+  });
+
+  test('and back again', async () => {
+    // A node has the config when the read begins. Then its pool takes it back, and the node leaves it.
+    let back = false;
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path === POOLS) {
+          send(response, list([back ? pool('worker', CONFIG, '2') : pool('worker', 'rendered-worker-other', '1')]));
+          back = true;
+          return true;
+        }
+        if (asked.path !== NODES) return false;
+        send(response, back ? list([]) : ONE_NODE);
+        return true;
+      }),
+    );
+
+    expect(users(await new LiveReader({ api }).read(soon()))).toEqual(['MachineConfigPool worker spec']);
+  });
+
+  test('pools that never stop changing: said to be so, and no proof of anything', async () => {
+    let version = 0;
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path !== POOLS) return false;
+        version += 1;
+        send(response, list([pool('worker', 'rendered-worker-other', String(version))]));
+        return true;
+      }),
+    );
+
+    const { unreadable } = await new LiveReader({ api }).read(soon(1_000));
+
+    expect(unreadable.length).toBeGreaterThan(0);
+    expect(version).toBeGreaterThan(2);
   });
 });
 
@@ -271,7 +307,8 @@ describe('what passes by itself', () => {
       }),
     );
     expect((await new LiveReader({ api }).read(soon(4_000))).unreadable).toEqual([]);
-    expect(times).toHaveLength(3);
+    // Two refusals, then before and after the nodes.
+    expect(times).toHaveLength(4);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
   });
 

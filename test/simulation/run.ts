@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
+
+const HELP = `Runs the guard's own reading and deciding against a cluster in which everything happens in random order.
+
+Usage: npm run simulate [-- --steps N --seed S --seeds N]
+
+Options:
+  --steps N   steps a seed (default: 250000)
+  --seed S    the first seed (default: 1)
+  --seeds N   how many seeds, one after the other (default: 4)
+  --help      this text
+
+A run prints what happened, and ends with 1 if something in use was let go. The same seed and steps repeat it.
+Example: npm run simulate -- --seed 13 --seeds 1 --steps 40000
+`;
+
+/** Wrong usage; the message is one sentence. */
+class Usage extends Error {}
+
+/** A whole number above 0. */
+function count(name: string, text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new Usage(`--${name} needs a whole number above 0, not ${text}.`);
+}
+
+function simulate(): number {
+  const { values } = parseArgs({
+    options: {
+      steps: { type: 'string', default: '250000' },
+      seed: { type: 'string', default: '1' },
+      seeds: { type: 'string', default: '4' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const first = count('seed', values.seed);
+  const seeds = Array.from({ length: count('seeds', values.seeds) }, (_, index) => first + index);
+  const variables = {
+    MCG_SIMULATION_STEPS: String(count('steps', values.steps)),
+    MCG_SIMULATION_SEEDS: seeds.join(','),
+  };
+  const args = ['vitest', 'run', 'test/simulation', '--testNamePattern', '^seed', '--reporter', 'verbose'];
+  return spawnSync('npx', args, { stdio: 'inherit', env: { ...process.env, ...variables } }).status ?? 1;
+}
+
+try {
+  process.exitCode = simulate();
+} catch (error) {
+  // parseArgs says what is wrong in an error of its own.
+  if (!(error instanceof Usage) && !(error instanceof TypeError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 2;
+}
