@@ -1,0 +1,149 @@
+import { isUtf8 } from 'node:buffer';
+
+import { BrokenList, type ListReader, ListStream } from '../../src/cluster/list-stream.ts';
+import { MetadataListStream } from '../../src/cluster/protobuf-list.ts';
+import { decide, decideUnread } from '../../src/policy/decide.ts';
+import { ALLOW_DELETION, DEFAULT_POLICY } from '../../src/policy/policy.ts';
+import {
+  type ApiObject,
+  buildReferrer,
+  NODE_ANNOTATIONS,
+  nodeReferrer,
+  poolReferrer,
+  UnreadableObject,
+} from '../../src/policy/referrer.ts';
+import type { References } from '../../src/policy/references.ts';
+import { BadReview, parseReview } from '../../src/policy/review.ts';
+import { admissionAnswer } from '../../src/policy/verdict.ts';
+import { encodeAnswer, encodeList } from '../cluster/protobuf-encoding.ts';
+import type { Random } from '../simulation/random.ts';
+import { NAME, reviewBody } from '../support/review.ts';
+
+/** Something that takes bytes from outside. Throws where it does what it must not. */
+export interface Target {
+  readonly name: string;
+  readonly seeds: readonly Buffer[];
+  /** What came of it, in a word: cases that all end alike test nothing. */
+  readonly take: (bytes: Buffer, random: Random) => string;
+}
+
+const MCO = 'machineconfiguration.openshift.io';
+const IN_USE: References = {
+  referrers: [nodeReferrer({ metadata: { name: 'worker-0', annotations: { [`${MCO}/currentConfig`]: NAME } } })],
+  unreadable: [],
+};
+
+function takeReview(bytes: Buffer): string {
+  if (!isUtf8(bytes)) return 'not UTF-8';
+  const text = bytes.toString('utf8');
+  let review: ReturnType<typeof parseReview>;
+  try {
+    review = parseReview(text);
+  } catch (error) {
+    if (error instanceof BadReview && typeof error.uid === 'string') return 'bad review';
+    throw error;
+  }
+  const verdict = decideUnread(review, DEFAULT_POLICY) ?? decide(review, IN_USE, DEFAULT_POLICY, new Date(0));
+  const { response } = JSON.parse(JSON.stringify(admissionAnswer(review.uid, verdict))) as ReturnType<
+    typeof admissionAnswer
+  >;
+  if (response.uid === '' || typeof response.allowed !== 'boolean') throw new Error('The answer is none.');
+  if (response.allowed && asksForTheUsedConfig(text)) throw new Error('A config in use was let go.');
+  return response.allowed ? 'allowed' : 'denied';
+}
+
+/** The same question, asked of the bytes in the plainest way. */
+function asksForTheUsedConfig(text: string): boolean {
+  const request = (JSON.parse(text) as { request?: Record<string, unknown> }).request as {
+    operation?: unknown;
+    resource?: { group?: unknown; resource?: unknown };
+    oldObject?: { metadata?: { name?: unknown; annotations?: Record<string, unknown> | null } };
+  };
+  const { name, annotations } = request.oldObject?.metadata ?? {};
+  const reason = annotations?.[ALLOW_DELETION];
+  const overridden = typeof reason === 'string' && reason.trim() !== '';
+  const { group, resource } = request.resource ?? {};
+  return (
+    request.operation === 'DELETE' && group === MCO && resource === 'machineconfigs' && name === NAME && !overridden
+  );
+}
+
+/** Hands a list to its reader in pieces, as a connection does. */
+function takeList(bytes: Buffer, random: Random, readerFor: (keep: (object: ApiObject) => void) => ListReader): string {
+  const reader = readerFor((object) => {
+    for (const read of [nodeReferrer, poolReferrer, buildReferrer]) readable(() => read(object));
+  });
+  try {
+    for (let at = 0; at < bytes.length;) {
+      const length = 1 + random.below(bytes.length);
+      reader.write(bytes.subarray(at, at + length));
+      at += length;
+    }
+    return reader.end().resourceVersion === '' ? 'no version' : 'read';
+  } catch (error) {
+    if (error instanceof BrokenList) return 'broken';
+    throw error;
+  }
+}
+
+function readable(read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    if (!(error instanceof UnreadableObject)) throw error;
+  }
+}
+
+const ANNOTATIONS = { [`${MCO}/currentConfig`]: NAME, [`${MCO}/desiredConfig`]: NAME, other: 'x' };
+const LISTS = [
+  {
+    kind: 'NodeList',
+    metadata: { resourceVersion: '7' },
+    items: [{ metadata: { name: 'w0', annotations: ANNOTATIONS } }],
+  },
+  {
+    kind: 'MachineConfigPoolList',
+    metadata: { resourceVersion: '7' },
+    items: [{ metadata: { name: 'worker' }, spec: { configuration: { name: NAME } }, status: {} }],
+  },
+  {
+    kind: 'MachineOSBuildList',
+    metadata: { resourceVersion: '7' },
+    items: [{ metadata: { name: 'b' }, spec: { machineConfig: { name: NAME } }, status: { conditions: [] } }],
+  },
+];
+
+/** Everything of the guard that reads what others wrote. */
+export const TARGETS: readonly Target[] = [
+  {
+    name: 'review',
+    seeds: [
+      reviewBody(),
+      reviewBody({ operation: 'UPDATE' }),
+      reviewBody({ oldObject: { metadata: { name: NAME, uid: 'u', annotations: { [ALLOW_DELETION]: 'CHG-7' } } } }),
+    ].map((body) => Buffer.from(JSON.stringify(body))),
+    take: takeReview,
+  },
+  {
+    name: 'JSON list',
+    seeds: LISTS.map((list) => Buffer.from(JSON.stringify(list))),
+    take: (bytes, random) =>
+      takeList(
+        bytes,
+        random,
+        (keep) =>
+          new ListStream((item) => {
+            keep(item as ApiObject);
+          }),
+      ),
+  },
+  {
+    name: 'protobuf list',
+    seeds: [
+      encodeAnswer(
+        encodeList({ resourceVersion: '7', items: [{ name: 'w0', annotations: ANNOTATIONS, labels: { a: 'b' } }] }),
+      ),
+    ],
+    take: (bytes, random) => takeList(bytes, random, (keep) => new MetadataListStream(keep, NODE_ANNOTATIONS)),
+  },
+];
