@@ -43,8 +43,11 @@ async function dryRunPod(name: string) {
 /** The version of each object of an overlay, as it is in the cluster. */
 async function resourceVersions(name: string): Promise<readonly (string | undefined)[]> {
   const json = await kubectlOk(controlPlane, ['get', '--kustomize', overlay(name), '--output=json']);
-  const { items } = JSON.parse(json) as { readonly items: readonly KubeObject[] };
-  return items.map(({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion ?? ''}`);
+  const answer = JSON.parse(json) as KubeObject & { readonly items?: readonly KubeObject[] };
+  // Of an overlay with one object it is that object.
+  return (answer.items ?? [answer]).map(
+    ({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion ?? ''}`,
+  );
 }
 
 test('there are the overlays that the documentation names', () => {
