@@ -10,15 +10,22 @@ import { Prometheus, prometheusTools } from '../support/prometheus.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
 
+interface Panel {
+  readonly title: string;
+  readonly targets: readonly { readonly expr: string }[];
+  readonly valueMaps?: readonly { readonly value: string; readonly text: string }[];
+}
+
 interface Dashboard {
-  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+  readonly rows: readonly { readonly panels: readonly Panel[] }[];
 }
 
 const DASHBOARD = fileURLToPath(
   new URL('../../../manifests/overlays/dashboard/machineconfig-guard.json', import.meta.url),
 );
 const dashboard = JSON.parse(await readFile(DASHBOARD, 'utf8')) as Dashboard;
-const PANELS = dashboard.panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
+const PANELS = dashboard.rows.flatMap(({ panels }) => panels);
+const QUERIES = PANELS.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
 const TOKENS = '/api/v1/namespaces/machineconfig-guard/serviceaccounts/machineconfig-guard-metrics/token';
 const CA = '/api/v1/namespaces/machineconfig-guard/configmaps/machineconfig-guard-service-ca';
 const SCRAPE_MS = 500;
@@ -92,12 +99,18 @@ async function up(job: string): Promise<readonly string[]> {
   return samples.map(({ value }) => value[1]);
 }
 
-test.each(PANELS)('dashboard: %s: %s', async (_title, expression) => {
+test.each(QUERIES)('dashboard: %s: %s', async (_title, expression) => {
   await expect
     .poll(async () => (await query(expression)).filter(({ value }) => value[1] !== 'NaN').length, {
       timeout: 20_000,
     })
     .toBeGreaterThan(0);
+});
+
+test('dashboard: the mode is shown by its name', async () => {
+  const panel = PANELS.find(({ title }) => title === 'Mode');
+  const [sample] = await query(panel?.targets[0]?.expr ?? '');
+  expect(panel?.valueMaps?.find(({ value }) => value === sample?.value[1])?.text).toBe('Enforce');
 });
 
 interface Rules {
