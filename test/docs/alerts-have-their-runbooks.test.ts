@@ -24,6 +24,16 @@ test.each(ALERTS)('$alert: leads to its page, which says what it means and what 
   ]);
 });
 
+/** As OpenShift asks of alerts (openshift/enhancements, enhancements/monitoring/alerting-consistency.md). */
+test.each(ALERTS)('$alert: a name, severity, namespace and summary as OpenShift has them', (rule) => {
+  expect(rule.alert).toMatch(/^MachineConfigGuard[A-Z]\w+$/);
+  // None is critical: that is for what may end the service of the whole cluster.
+  expect(['warning', 'info']).toContain(rule.labels.severity);
+  expect(rule.labels.namespace).toBe('machineconfig-guard');
+  expect(rule.annotations.summary).toMatch(/^.{10,80}\.$/);
+  expect(rule.annotations.description).toMatch(/^.{40,330}\.$/);
+});
+
 test('the table of alerts has all of them, with their severity', () => {
   const rows = readFileSync(path.join(DOCS, 'monitoring.md'), 'utf8').matchAll(
     /^\| \[(?<alert>\w+)\].* \| (?<severity>\w+) \|/gm,

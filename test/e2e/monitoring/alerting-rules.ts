@@ -16,7 +16,7 @@ export interface Alert {
   readonly alert: string;
   readonly expr: string;
   readonly for?: string;
-  readonly labels: { readonly severity: string };
+  readonly labels: { readonly namespace: string; readonly severity: string };
   readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
 }
 

@@ -52,10 +52,18 @@ test('each alert fires where it has to, and where it must not it does not', asyn
 
 test('the cases notice a rule that is wrong', async () => {
   const wrong = (await bareRules()).replace(
-    'max(mcguard_dangling_references) > 0',
-    'max(mcguard_dangling_references) > 5',
+    'max(last_over_time(mcguard_dangling_references[5m])) > 0',
+    'max(last_over_time(mcguard_dangling_references[5m])) > 5',
   );
   await expect(promtool(wrong)).rejects.toThrow('MachineConfigGuardDanglingReference');
+});
+
+test('what alerts say to people can be filled in', async () => {
+  const { promtool: command } = await prometheusTools();
+  const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
+  await writeFile(join(directory, 'complete.yaml'), stringify({ groups: [{ name: 'all', rules }] }));
+  const { stdout } = await promisify(execFile)(command, ['check', 'rules', 'complete.yaml'], { cwd: directory });
+  expect(stdout).toContain(`SUCCESS: ${rules.length} rules found`);
 });
 
 test('each alert has a case of both kinds', async () => {
