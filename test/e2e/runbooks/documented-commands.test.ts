@@ -23,6 +23,7 @@ const PAGES = {
   indexStale: DocumentedPage.read('docs/runbooks/MachineConfigGuardIndexStale.md'),
   monitoring: DocumentedPage.read('docs/monitoring.md'),
   notEnforcing: DocumentedPage.read('docs/runbooks/MachineConfigGuardNotEnforcing.md'),
+  unreachable: DocumentedPage.read('docs/runbooks/MachineConfigGuardUnreachable.md'),
   unverified: DocumentedPage.read('docs/runbooks/MachineConfigGuardUnverified.md'),
 } as const;
 
@@ -146,14 +147,19 @@ test('MachineConfigGuardUnverified and MachineConfigGuardIndexStale: the guard h
   await expect.poll(async () => (await installed.dryRun(free)).status, { timeout: 20_000 }).toBe(200);
 }, 120_000);
 
-test('MachineConfigGuardFailedOpen', async () => {
+test('MachineConfigGuardUnreachable, and MachineConfigGuardFailedOpen when it is to fail open', async () => {
   const { cluster, kubelet } = installed;
   const failurePolicy = (value: string) =>
     shell.type(
       `oc patch validatingwebhookconfiguration machineconfig-guard --type json -p '[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"${value}"}]'`,
     );
-  await failurePolicy('Ignore');
   await cluster.admin.patch(DEPLOYMENT, { spec: { replicas: 0 } });
+  await expect.poll(answer, { timeout: 20_000 }).toBe(500);
+
+  const [verified] = await PAGES.unreachable.type(shell, { exitCodes: { 'machineconfig-guard verify': 1 } });
+  expect(verified.stdout).toContain('no endpoints available for service "machineconfig-guard"');
+
+  await failurePolicy('Ignore');
   await expect.poll(answer, { timeout: 20_000 }).toBe(200);
 
   const [audited] = await PAGES.failedOpen.type(shell);
