@@ -9,6 +9,7 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { Prometheus, prometheusTools } from '../support/prometheus.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
+import { scrapingOf } from './service-monitor.ts';
 
 interface Panel {
   readonly title: string;
@@ -26,36 +27,10 @@ const DASHBOARD = fileURLToPath(
 const dashboard = JSON.parse(await readFile(DASHBOARD, 'utf8')) as Dashboard;
 const PANELS = dashboard.rows.flatMap(({ panels }) => panels);
 const QUERIES = PANELS.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
-const TOKENS = '/api/v1/namespaces/machineconfig-guard/serviceaccounts/machineconfig-guard-metrics/token';
-const CA = '/api/v1/namespaces/machineconfig-guard/configmaps/machineconfig-guard-service-ca';
 const SCRAPE_MS = 500;
 
 let installed: InstalledCluster;
 let prometheus: Prometheus | undefined;
-
-/** As overlays/monitoring tells the operator of Prometheus: its service account's token, the service CA, the Service's name. */
-async function configuration() {
-  const { admin } = installed.controlPlane.apiServer;
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
-  const { status } = await admin.create(TOKENS, request);
-  const job = {
-    scheme: 'https',
-    tls_config: { ca_file: 'service-ca.crt', server_name: 'machineconfig-guard.machineconfig-guard.svc' },
-    static_configs: installed.kubelet.pods.map(({ name, ports }) => ({
-      targets: [`127.0.0.1:${ports?.metricsPort}`],
-      labels: { pod: name },
-    })),
-  };
-  const { token } = status as { token: string };
-  return {
-    global: { scrape_interval: `${SCRAPE_MS}ms`, evaluation_interval: `${SCRAPE_MS}ms` },
-    rule_files: ['rules.yaml'],
-    scrape_configs: [
-      { ...job, job_name: 'machineconfig-guard', authorization: { credentials: token } },
-      { ...job, job_name: 'without-credentials' },
-    ],
-  };
-}
 
 beforeAll(async () => {
   const tools = await prometheusTools();
@@ -63,12 +38,19 @@ beforeAll(async () => {
   await installed.applyOverlay('monitoring');
   await installed.awaitGuard();
   const rules = await alertingRules(RULE_FILES[0]);
-  const ca = (await installed.controlPlane.apiServer.admin.find(CA)) as { data?: Readonly<Record<string, string>> };
-  const files = {
-    'rules.yaml': stringify({ groups: [{ name: 'machineconfig-guard', rules }] }),
-    'service-ca.crt': ca.data?.['service-ca.crt'] ?? '',
+  const { job, files } = await scrapingOf(installed);
+  const configuration = {
+    global: { scrape_interval: `${SCRAPE_MS}ms`, evaluation_interval: `${SCRAPE_MS}ms` },
+    rule_files: ['rules.yaml'],
+    scrape_configs: [
+      { ...job, job_name: 'machineconfig-guard' },
+      { ...job, job_name: 'without-credentials', authorization: undefined },
+    ],
   };
-  prometheus = await Prometheus.start(tools, await configuration(), files);
+  prometheus = await Prometheus.start(tools, configuration, {
+    ...files,
+    'rules.yaml': stringify({ groups: [{ name: 'machineconfig-guard', rules }] }),
+  });
   await until('the scrapes', async () => (await up('machineconfig-guard')).join() === '1,1', { timeoutMs: 20_000 });
   // From here on there is something to compare with: rates need an increase between two scrapes.
   const [used, free] = [await installed.cluster.config(), await installed.cluster.config()];
@@ -85,7 +67,7 @@ afterAll(async () => {
   await installed.stop();
 });
 
-test('with the service account of the overlay all replicas are scraped; without credentials none', async () => {
+test('as the ServiceMonitor says all replicas are scraped; without credentials none', async () => {
   await expect.poll(() => up('machineconfig-guard'), { timeout: 20_000 }).toEqual(['1', '1']);
   await expect.poll(() => up('without-credentials'), { timeout: 20_000 }).toEqual(['0', '0']);
 });
