@@ -47,7 +47,7 @@ export async function scrapingOf(installed: InstalledCluster): Promise<Scraping>
 /** No controller fills such a Secret here: the token that it would hold. */
 async function tokenIn({ controlPlane }: InstalledCluster, { name, key }: Key): Promise<string> {
   const { admin } = controlPlane.apiServer;
-  const secret = (await admin.find(`${NAMESPACE}/secrets/${name}`)) as (KubeObject & { type?: string }) | undefined;
+  const secret: (KubeObject & { type?: string }) | undefined = await admin.find(`${NAMESPACE}/secrets/${name}`);
   const account = secret?.metadata.annotations?.['kubernetes.io/service-account.name'];
   if (secret?.type !== 'kubernetes.io/service-account-token' || account === undefined || key !== 'token') {
     throw new Error(`The Secret ${name} would hold no token of a service account under ${key}.`);

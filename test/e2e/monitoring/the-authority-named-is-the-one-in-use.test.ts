@@ -34,11 +34,10 @@ function named(objects: readonly KubeObject[], kind: string, name: string): Kube
 
 /** What the ServiceMonitor trusts. */
 function trusted(objects: readonly KubeObject[]): unknown {
-  const { endpoints } = named(objects, 'ServiceMonitor', 'machineconfig-guard')?.spec as {
-    endpoints: readonly { tlsConfig: { ca: unknown } }[];
-  };
-  expect(endpoints).toHaveLength(1);
-  return endpoints[0]?.tlsConfig.ca;
+  const spec = named(objects, 'ServiceMonitor', 'machineconfig-guard')?.spec as
+    { readonly endpoints: readonly { readonly tlsConfig: { readonly ca: unknown } }[] } | undefined;
+  expect(spec?.endpoints).toHaveLength(1);
+  return spec?.endpoints[0]?.tlsConfig.ca;
 }
 
 test('service-ca: the ConfigMap that the service CA fills in', async () => {
