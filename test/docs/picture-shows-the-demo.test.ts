@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { LEFT_OUT } from '../../build/demo-excerpt.ts';
 import { terminalPicture } from '../../build/terminal-picture.ts';
 import { runProgram } from '../cli/run-program.ts';
 
@@ -18,12 +19,24 @@ function textOf(svg: string): string[] {
 }
 
 test('the picture in README.md shows what the demo prints today; `npm run picture` draws it again', async () => {
-  const { stdout } = await runProgram(['demo']);
-  const shown = textOf(readFileSync(PICTURE, 'utf8')).slice(1);
+  const { stdout } = await runProgram(['demo', '--speed', '2000']);
+  const [command, ...shown] = textOf(readFileSync(PICTURE, 'utf8'));
+  expect(command).toBe('$ npm run demo');
+  expect(shown.length).toBeGreaterThan(20);
   const printed = stdout.split('\n').filter((line) => line !== '');
-  expect(shown.length).toBeGreaterThan(30);
-  const from = printed.indexOf(shown[0] ?? '');
-  expect(printed.slice(from, from + shown.length)).toEqual(shown);
+  let at = printed.indexOf(shown[0] ?? '');
+  let isLeftOut = false;
+  for (const line of shown) {
+    if (line !== LEFT_OUT) {
+      // Without the sign that something was left out, each line follows the one before it.
+      const found = isLeftOut ? printed.indexOf(line, at) : printed[at] === line ? at : -1;
+      expect({ line, printed: found !== -1 }).toEqual({ line, printed: true });
+      at = found + 1;
+    }
+    isLeftOut = line === LEFT_OUT;
+  }
+  // What it is about is in it.
+  expect(shown.join(' ')).toMatch(/Without the guard.*Degraded.*With the guard.*MCG_IN_USE.*complete/);
 });
 
 test('styles last until they are ended, beyond the end of a line, and text stays text', () => {
