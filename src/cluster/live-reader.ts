@@ -213,9 +213,11 @@ class Reading {
   snapshot(): References {
     const missing = [...this.#pending].filter(([what]) => what !== ALL || this.#pending.size === 1);
     const pending = missing.map(([what, lastError]) => ({ what, reason: reasonWhy(what, lastError) }));
+    const refused = [...this.#unreadable].map(([what, reason]) => ({ what, reason }));
     return {
       referrers: [...this.#referrers.values()].flat(),
-      unreadable: [...[...this.#unreadable].map(([what, reason]) => ({ what, reason })), ...pending],
+      // In one order, whatever the order of the answers: people and log searches compare messages.
+      unreadable: [...refused, ...pending].sort((a, b) => rank(a.what) - rank(b.what)),
       ...(this.#renderedConfigs === undefined ? {} : { renderedConfigs: this.#renderedConfigs }),
     };
   }
@@ -255,6 +257,11 @@ class Reading {
       this.#renderedConfigs = found;
     });
   }
+}
+
+function rank(what: string): number {
+  const place = SOURCES.findIndex(({ resource }) => resource === what);
+  return place === -1 ? SOURCES.length : place;
 }
 
 function reasonWhy(what: string, lastError: unknown): string {
