@@ -41,6 +41,13 @@ export class Child {
     this.#process.unref();
   }
 
+  /** Its process number. Throws where it could not be started. */
+  get pid(): number {
+    const { pid } = this.#process;
+    if (pid === undefined) throw new Error(`${basename(this.#options.command)} could not be started.`);
+    return pid;
+  }
+
   get running(): boolean {
     return this.#process.pid !== undefined && this.#process.exitCode === null && this.#process.signalCode === null;
   }

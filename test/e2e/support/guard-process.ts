@@ -96,6 +96,10 @@ export class GuardProcess {
     return this.#child.running;
   }
 
+  get pid(): number {
+    return this.#child.pid;
+  }
+
   /** The exit code. */
   stop(): Promise<number | null> {
     return this.#child.stop('SIGTERM');
