@@ -1,0 +1,167 @@
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+import { createAuthority } from '../../../src/certs/authority.ts';
+import { Child } from '../../e2e/control-plane/child.ts';
+import { freePorts } from '../../e2e/control-plane/free-ports.ts';
+import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
+import { renderedName } from '../../e2e/support/objects.ts';
+import type { Bench, BenchContext, Table } from '../bench.ts';
+import { answerTo, reviewAbout, webhookClient } from '../direct-reviews.ts';
+import { type Contestant, interleave } from '../interleave.ts';
+import { createFleet } from '../nodes.ts';
+import { summary } from '../percentiles.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
+const NAMESPACE = 'machineconfig-guard';
+/** The name that the API server calls: both certificates have it. */
+const SERVICE = `machineconfig-guard.${NAMESPACE}.svc`;
+/** The only one that the guard may read. */
+const SECRET = 'machineconfig-guard-ca';
+/** Between two attempts to connect: what the figures are too high by, at most. */
+const AGAIN_MS = 2;
+const GIVE_UP_MS = 60_000;
+const NODE = 'node, an empty program';
+
+const FULL = { fleets: [5, 2_000, 5_000], rounds: 10 } as const;
+const QUICK = { fleets: [5, 50], rounds: 2 } as const;
+
+const bench: Bench = {
+  question: 'How long does it take from the start of the process to the first right answer?',
+  run,
+};
+export default bench;
+
+/** How the guard is started, and about what it is asked. */
+interface Start {
+  readonly guarded: GuardedCluster;
+  readonly certificate: readonly string[];
+  readonly ca: string;
+  readonly config: string;
+  readonly allowed: boolean;
+}
+
+async function run({ quick, binaries, log }: BenchContext): Promise<readonly Table[]> {
+  const { fleets, rounds } = quick ? QUICK : FULL;
+  const guarded = await GuardedCluster.start(binaries, { direct: true });
+  try {
+    const { admin } = guarded.controlPlane.apiServer;
+    const authority = await createAuthority({ days: 1, now: new Date() });
+    await admin.create(`/api/v1/namespaces/${NAMESPACE}/secrets`, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: SECRET, namespace: NAMESPACE },
+      stringData: { 'ca.crt': authority.certificatePem, 'ca.key': authority.privateKeyPem },
+    });
+    // The certificate that the guard of the cluster has.
+    const made = dirname(guarded.guard.log);
+    const files = {
+      certificate: [`--tls-cert-file=${join(made, 'tls.crt')}`, `--tls-private-key-file=${join(made, 'tls.key')}`],
+      ca: guarded.guard.ca,
+    };
+    const secret = { certificate: [`--tls-secret=${NAMESPACE}/${SECRET}`], ca: authority.certificatePem };
+    const used = renderedName();
+    const free = renderedName();
+    const contestants: readonly Contestant[] = [
+      { name: NODE, once: emptyProgram },
+      {
+        name: 'guard, a config in use is refused',
+        once: () => firstAnswer({ guarded, ...files, config: used, allowed: false }),
+      },
+      {
+        name: 'guard, a free config is let go',
+        once: () => firstAnswer({ guarded, ...files, config: free, allowed: true }),
+      },
+      {
+        name: 'guard, its certificate made first (--tls-secret), a config in use is refused',
+        once: () => firstAnswer({ guarded, ...secret, config: used, allowed: false }),
+      },
+    ];
+    const rows: Table['rows'][number][] = [];
+    let there = 0;
+    for (const nodes of fleets) {
+      log(`${nodes} nodes are made …`);
+      const configsOf = () => ({ currentConfig: used, desiredConfig: used });
+      await createFleet(admin, { from: there, to: nodes, configsOf });
+      there = nodes;
+      log(`${nodes} nodes: ${rounds} rounds …`);
+      const measured = await interleave(contestants, { rounds, warmUp: 1 });
+      const least = summary(measured.get(NODE) ?? []).p50;
+      for (const [who, times] of measured) {
+        const figures = summary(times);
+        rows.push({ nodes, who, ...figures, timesNode: figures.p50 / least });
+      }
+    }
+    return [table(rows)];
+  } finally {
+    await guarded.stop();
+  }
+}
+
+async function emptyProgram(): Promise<number> {
+  const begun = performance.now();
+  await once(spawn(process.execPath, ['--eval', ''], { stdio: 'ignore' }), 'exit');
+  return performance.now() - begun;
+}
+
+/** Starts a guard, and asks until it answers. Throws where its first answer is not the right one. */
+async function firstAnswer({ guarded, certificate, ca, config, allowed }: Start): Promise<number> {
+  const [port = 0, health = 0, metrics = 0] = await freePorts(3);
+  const { directory, leash } = guarded.controlPlane;
+  const client = webhookClient({ url: `https://127.0.0.1:${port}/validate`, ca, servername: SERVICE });
+  const review = reviewAbout(config);
+  const begun = performance.now();
+  const child = new Child({
+    command: process.execPath,
+    args: [
+      PROGRAM,
+      'serve',
+      `--kubeconfig=${guarded.kubeconfig}`,
+      ...certificate,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${port}`,
+      `--health-port=${health}`,
+      `--metrics-port=${metrics}`,
+    ],
+    logFile: join(directory, 'started-guards.log'),
+    leash,
+  });
+  try {
+    for (;;) {
+      const answer = await answerTo(client, review).catch(() => undefined);
+      if (answer !== undefined) {
+        const ms = performance.now() - begun;
+        if (answer.allowed !== allowed) throw new Error(`The first answer was ${JSON.stringify(answer)}`);
+        return ms;
+      }
+      if (performance.now() - begun > GIVE_UP_MS) throw new Error(`No answer after ${GIVE_UP_MS / 1_000} s.`);
+      await pause(AGAIN_MS);
+    }
+  } finally {
+    client.agent.destroy();
+    await child.stop('SIGKILL');
+  }
+}
+
+function table(rows: Table['rows']): Table {
+  return {
+    title: 'From the start of the process to the first right answer, milliseconds',
+    columns: [
+      { key: 'nodes', heading: 'nodes' },
+      { key: 'who', heading: 'what' },
+      { key: 'n', heading: 'n' },
+      { key: 'p50', heading: 'p50' },
+      { key: 'p90', heading: 'p90' },
+      { key: 'p99', heading: 'p99' },
+      { key: 'timesNode', heading: `p50 × ${NODE}`, digits: 1 },
+    ],
+    rows,
+    notes: [
+      'The bundle, as it runs in the image; asked directly over TLS, again and again until it answers; the first answer has to be right.',
+      'With --tls-secret the guard makes an RSA key of 2,048 bits first, which takes as long as chance will have it.',
+    ],
+  };
+}
