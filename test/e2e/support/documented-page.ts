@@ -13,6 +13,7 @@ const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 /** What cannot be typed here, and why. Everything else that a page tells its reader to type is run. */
 export const NEEDS_ANOTHER_MACHINE: readonly (readonly [command: RegExp, why: string])[] = [
   [/^podman /, 'a container engine'],
+  [/^cosign /, 'a registry, and a key to sign with'],
   [/^openshift-install /, "the installer's program"],
   [/^kustomize /, 'kustomize as a program of its own; kubectl builds kustomizations and edits none'],
   [/^oc adm prune /, 'oc; what it deletes is what the other tests delete'],
