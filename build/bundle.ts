@@ -45,6 +45,8 @@ export async function bundle(outfile: string): Promise<Metafile> {
     entryPoints: ['src/cli/main.ts'],
     outfile,
     bundle: true,
+    // Names of modules are part of the output: they must not tell where a linked node_modules really is.
+    preserveSymlinks: true,
     platform: 'node',
     // The oldest Node in package.json's `engines`.
     target: 'node20.19',

@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bundle } from '../../build/bundle.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
@@ -21,6 +23,10 @@ const RUN_STAGE = INSTRUCTIONS.slice(INSTRUCTIONS.findLastIndex((line) => line.s
 
 function all(keyword: string, lines = INSTRUCTIONS): string[] {
   return lines.filter((line) => line.startsWith(`${keyword} `)).map((line) => line.slice(keyword.length + 1).trim());
+}
+
+function sha256(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
 }
 
 let context: string;
@@ -61,6 +67,12 @@ test('replayed without a container: the build makes exactly what the image takes
   expect(taken.sort()).toEqual([...built, '/build/LICENSE'].sort());
   expect(statSync(path.join(context, 'dist', 'machineconfig-guard.cjs')).mode & 0o111).toBe(0o111);
 }, 120_000);
+
+test('the same sources make the same bundle in another folder', async () => {
+  const here = path.join(context, 'once-more', 'machineconfig-guard.cjs');
+  await bundle(here);
+  expect(sha256(here)).toBe(sha256(path.join(context, 'dist', 'machineconfig-guard.cjs')));
+});
 
 test('the image runs as a user that is not root, by number', () => {
   expect(all('USER', RUN_STAGE)).toEqual(['1001']);
