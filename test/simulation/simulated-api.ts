@@ -69,17 +69,22 @@ export class SimulatedApi {
 
   async #ask({ path, signal }: ApiRequest, isList: boolean): Promise<readonly ApiObject[]> {
     signal.throwIfAborted();
-    const answer = await new Promise<Answer>((resolve) => {
-      const call: Call = { path, isList, settle: resolve, served: undefined };
-      this.#calls.push(call);
-      signal.addEventListener('abort', () => {
+    const outcome = await new Promise<Answer>((resolve) => {
+      const settle = (answer: Answer): void => {
+        signal.removeEventListener('abort', onAbort);
+        resolve(answer);
+      };
+      const call: Call = { path, isList, settle, served: undefined };
+      const onAbort = (): void => {
         const index = this.#calls.indexOf(call);
         if (index !== -1) this.#calls.splice(index, 1);
-        resolve({ error: signal.reason as Error });
-      });
+        settle({ error: signal.reason as Error });
+      };
+      this.#calls.push(call);
+      signal.addEventListener('abort', onAbort);
     });
-    if ('error' in answer) throw answer.error;
-    return answer.objects;
+    if ('error' in outcome) throw outcome.error;
+    return outcome.objects;
   }
 
   #objects({ path, isList }: Call): readonly ApiObject[] {
