@@ -109,6 +109,34 @@ describe('a config that is handed from its pool to a node while everything is re
     expect(users(await new LiveReader({ api }).read(soon()))).toEqual(['MachineConfigPool worker spec']);
   });
 
+  test('pools that change a few times while they are read are read until they do not', async () => {
+    let version = 0;
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path !== POOLS) return false;
+        version = Math.min(version + 1, 5);
+        send(response, list([pool('worker', 'rendered-worker-other', String(version))]));
+        return true;
+      }),
+    );
+    expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([]);
+  });
+
+  test('pools that change all the time: nothing proves that no use was missed, and that is said', async () => {
+    let version = 0;
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path !== POOLS) return false;
+        version += 1;
+        send(response, list([pool('worker', 'rendered-worker-other', String(version))]));
+        return true;
+      }),
+    );
+    const { unreadable } = await new LiveReader({ api }).read(soon(500));
+    expect(unreadable).toHaveLength(1);
+    expect(['they kept changing while they were read', 'no complete answer in time']).toContain(unreadable[0]?.reason);
+  });
+
   test('pools that never stop changing: said to be so, and no proof of anything', async () => {
     let version = 0;
     const { api } = await fakeApi(
