@@ -1,11 +1,10 @@
-import { execFile, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { mkdir, mkdtemp, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { cachedBuild, goBuild, GoBuildFailed, hasGo } from './go-build.ts';
 import { Leash } from './leash.ts';
 import { moduleDirectory, releaseOf, RELEASES, type Release } from './releases.ts';
 
@@ -79,13 +78,9 @@ async function fromAssets(directory: string): Promise<Binaries> {
   return { directory, release: releaseOf(version), kubectl: join(directory, 'kubectl') };
 }
 
-/** Named by what it was built from, so that a changed go.mod never runs yesterday's binaries. */
-async function cacheDirectory(release: Release): Promise<string> {
-  const hash = createHash('sha256');
-  for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(join(moduleDirectory(release), file)));
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  const folder = `${release.kubernetes}-${hash.digest('hex').slice(0, 16)}`;
-  return join(cache, 'machineconfig-guard', 'control-plane', folder);
+function cacheDirectory(release: Release): Promise<string> {
+  const builtFrom = ['go.mod', 'go.sum'].map((file) => join(moduleDirectory(release), file));
+  return cachedBuild('control-plane', release.kubernetes, builtFrom);
 }
 
 async function build(release: Release, directory: string, log: Log): Promise<void> {
@@ -140,44 +135,13 @@ async function buildTool(
   log(`${heading} …  ${elapsed(started)}`);
   const heartbeat = setInterval(() => log(`${heading} … still building  ${elapsed(started)}`), HEARTBEAT_MS);
   try {
-    await run('go', ['build', '-trimpath', '-buildvcs=false', '-ldflags', ldflags, '-o', output, goPackage], {
-      cwd: moduleDirectory(release),
-      // -mod=readonly: a build never edits the pinned go.mod; the caller's own GOFLAGS or go.work must not change that.
-      env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
-      leash,
-    });
+    await goBuild({ module: moduleDirectory(release), package: goPackage, output, ldflags, leash });
+  } catch (error) {
+    throw error instanceof GoBuildFailed ? new NoControlPlane(error.message) : error;
   } finally {
     clearInterval(heartbeat);
   }
   log(`${heading} built  ${elapsed(started)}`);
-}
-
-function run(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv; leash: Leash }) {
-  const { cwd, env, leash } = options;
-  return new Promise<void>((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
-    const { pid } = child;
-    if (pid !== undefined) leash.hold(pid);
-    let output = '';
-    child.stderr.on('data', (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-4000);
-    });
-    child.once('error', reject);
-    child.once('close', (code) => {
-      if (pid !== undefined) leash.release(pid);
-      if (code === 0) resolve();
-      else reject(new NoControlPlane(`go build failed for ${args.at(-1)}: ${output.trim() || `exit code ${code}`}`));
-    });
-  });
-}
-
-async function hasGo(): Promise<boolean> {
-  try {
-    await promisify(execFile)('go', ['version']);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function isComplete(directory: string): boolean {
