@@ -15,3 +15,9 @@ test('every contestant has its turn in every round, none is always first, and wa
   // The number of the call stands for its duration.
   expect(Object.fromEntries(measured)).toEqual({ a: [4, 9, 11], b: [5, 7, 12], c: [6, 8, 10] });
 });
+
+test('a turn may have several times', async () => {
+  const measured = await interleave([{ name: 'a', once: async () => [1, 2] }], { rounds: 2, warmUp: 0 });
+
+  expect(measured.get('a')).toEqual([1, 2, 1, 2]);
+});

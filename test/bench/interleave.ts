@@ -1,8 +1,8 @@
 /** One of several ways to do the same. */
 export interface Contestant {
   readonly name: string;
-  /** Does it once and answers how long it took, in milliseconds. */
-  readonly once: () => Promise<number>;
+  /** Does it once and answers how long it took, in milliseconds; or several times at once, with each one's time. */
+  readonly once: () => Promise<number | readonly number[]>;
 }
 
 export interface InterleaveOptions {
@@ -12,7 +12,7 @@ export interface InterleaveOptions {
 }
 
 /**
- * Measures all of them in turn, one call at a time, in every round beginning with another one: what the machine does besides
+ * Measures all of them in turn, one turn at a time, in every round beginning with another one: what the machine does besides
  * disturbs all of them alike, so that their ratios hold on a busy one too.
  */
 export async function interleave(
@@ -25,7 +25,7 @@ export async function interleave(
       const contestant = contestants[(index + Math.abs(round)) % contestants.length];
       if (contestant === undefined) continue;
       const ms = await contestant.once();
-      if (round >= 0) measured.get(contestant.name)?.push(ms);
+      if (round >= 0) measured.get(contestant.name)?.push(...(typeof ms === 'number' ? [ms] : ms));
     }
   }
   return measured;

@@ -33,7 +33,8 @@ interface Write {
   readonly body: object;
 }
 
-function nodeName(index: number): string {
+/** Name of the node of that index. */
+export function nodeName(index: number): string {
   return `worker-${String(index).padStart(5, '0')}.cluster.example.com`;
 }
 

@@ -1,16 +1,16 @@
-import { webhookConfiguration } from '../../../src/install/webhook-configuration.ts';
-import { expectStatus, type KubeClient } from '../../e2e/control-plane/kube-client.ts';
+import type { KubeClient } from '../../e2e/control-plane/kube-client.ts';
 import { until } from '../../e2e/control-plane/until.ts';
 import { decisionsAbout } from '../../e2e/support/guard-process.ts';
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
 import { machineConfig, pool, renderedName } from '../../e2e/support/objects.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
+import { labelsOf, narrowGuard, register } from '../contestants.ts';
 import { applyFloor, awaitFloor } from '../floor.ts';
 import { interleave } from '../interleave.ts';
 import { createFleet, nodeSizes, type NodeConfigs } from '../nodes.ts';
-import { startNoOpWebhook, type WebhookAddress } from '../no-op-webhook.ts';
 import { summary } from '../percentiles.ts';
+import { startPlainWebhook } from '../plain-webhooks.ts';
 
 const CONTESTANTS = ['no webhook', 'no-op webhook', 'policy floor', 'guard'] as const;
 type Contestant = (typeof CONTESTANTS)[number];
@@ -19,8 +19,6 @@ type Contestant = (typeof CONTESTANTS)[number];
 const STATES = ['nothing', 'one node', 'every other node'] as const;
 type State = (typeof STATES)[number];
 
-/** All of them are registered at the same time, each for the configs with its own label, so that they can be measured in turn. */
-const LABEL = 'bench.machineconfig-guard.io/contestant';
 const EFFECTIVE_TIMEOUT_MS = 20_000;
 
 interface Size {
@@ -47,14 +45,14 @@ export default bench;
 
 async function run({ quick, binaries, log }: BenchContext): Promise<readonly Table[]> {
   const guarded = await GuardedCluster.start(binaries, { direct: true });
-  const noOp = await startNoOpWebhook();
   try {
     const { controlPlane } = guarded;
     const { admin } = controlPlane.apiServer;
     const configs = await createConfigs(admin);
-    await register(admin, noOp);
-    await applyFloor(controlPlane, labels('policy floor'));
-    await awaitFloor(admin, labels('policy floor'));
+    await narrowGuard(admin, labelsOf('guard'));
+    await register(admin, 'no-op webhook', await startPlainWebhook(controlPlane, 'parse'));
+    await applyFloor(controlPlane, labelsOf('policy floor'));
+    await awaitFloor(admin, labelsOf('policy floor'));
     for (const name of ['master', 'worker', 'infra']) {
       await admin.create(PATHS.pools, pool({ name, spec: renderedName(name) }));
     }
@@ -71,16 +69,10 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
         rows.push(...(await measure(admin, { nodes, rounds }, state, configs, guarded.guard.log)));
       }
     }
-    if (noOp.calls() === 0) throw new Error('The no-op webhook was never called.');
     return [table(rows, await nodeSizes(admin))];
   } finally {
-    await noOp.stop();
     await guarded.stop();
   }
-}
-
-function labels(contestant: Contestant): Readonly<Record<string, string>> {
-  return { [LABEL]: contestant.replaceAll(' ', '-') };
 }
 
 type Configs = Readonly<Record<Contestant, Readonly<Record<State, string>>>>;
@@ -92,7 +84,7 @@ async function createConfigs(admin: KubeClient): Promise<Configs> {
   });
   for (const [contestant, names] of entries) {
     for (const name of Object.values(names)) {
-      await admin.create(PATHS.configs, machineConfig({ name, labels: labels(contestant) }));
+      await admin.create(PATHS.configs, machineConfig({ name, labels: labelsOf(contestant) }));
     }
   }
   return Object.fromEntries(entries) as Configs;
@@ -102,22 +94,6 @@ async function createConfigs(admin: KubeClient): Promise<Configs> {
 function configsOf(index: number, configs: Configs): NodeConfigs {
   const state = index === 0 ? 'one node' : 'every other node';
   return { currentConfig: configs['policy floor'][state], desiredConfig: configs.guard[state] };
-}
-
-/** Narrows the guard's registration to its own configs, and adds that of the no-op webhook. */
-async function register(admin: KubeClient, { url, caBundle }: WebhookAddress): Promise<void> {
-  const own = `${PATHS.webhookConfigurations}/machineconfig-guard`;
-  const patch = [{ op: 'add', path: '/webhooks/0/objectSelector', value: { matchLabels: labels('guard') } }];
-  const extras = { contentType: 'application/json-patch+json' };
-  expectStatus(await admin.request('PATCH', own, patch, extras), [200], `PATCH ${own}`);
-  const noOp = webhookConfiguration({ name: 'no-op', clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
-  await admin.create(PATHS.webhookConfigurations, {
-    ...noOp,
-    webhooks: noOp.webhooks.map((webhook) => ({
-      ...webhook,
-      objectSelector: { matchLabels: labels('no-op webhook') },
-    })),
-  });
 }
 
 function ask(admin: KubeClient, config: string) {
@@ -189,7 +165,7 @@ function table(rows: Table['rows'], sizes: { readonly full: number; readonly met
     notes: [
       'One client; the four of a group are measured in turn, each on its own config of the same size (1 kB).',
       `A node has ${(sizes.full / 1_000).toFixed(1)} kB of JSON, ${(sizes.metadata / 1_000).toFixed(1)} kB of it metadata; 3 pools.`,
-      'The no-op webhook allows everything and runs in the process that measures; the guard is a process of its own.',
+      'The no-op webhook is node:https and allows everything; it and the guard are processes of their own.',
     ],
   };
 }

@@ -13,6 +13,7 @@ import type { ClusterConnection } from './cluster.ts';
 import { decisionsAbout, GuardProcess } from './guard-process.ts';
 import { machineConfig, renderedName } from './objects.ts';
 import { PATHS } from './paths.ts';
+import { serviceAccountToken } from './service-account.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 const NAMESPACE = 'machineconfig-guard';
@@ -53,7 +54,7 @@ export class GuardedCluster {
       const guardConnection = {
         url: direct ? controlPlane.apiServer.url : `https://127.0.0.1:${proxy.port}`,
         ca: controlPlane.caCertificate,
-        token: await serviceAccountToken(controlPlane),
+        token: await serviceAccountToken(controlPlane.apiServer.admin, NAMESPACE, 'machineconfig-guard'),
       };
       const file = join(controlPlane.directory, 'guard.kubeconfig');
       const text = kubeconfig(guardConnection.url, guardConnection.ca, { token: guardConnection.token });
@@ -108,15 +109,6 @@ async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> 
 function collectionOf({ apiVersion, kind, metadata: { namespace } }: KubeObject): string {
   const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
   return `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`;
-}
-
-/** A token such as a pod gets. */
-async function serviceAccountToken({ apiServer: { admin } }: ControlPlane): Promise<string> {
-  const path = `${PATHS.namespaces}/${NAMESPACE}/serviceaccounts/machineconfig-guard/token`;
-  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 7_200 } };
-  const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
-  if (status?.token === undefined) throw new Error('The API server answered a TokenRequest without a token.');
-  return status.token;
 }
 
 /** A new registration takes the API server a moment to notice: asks, without deleting anything, until the guard is asked. */
