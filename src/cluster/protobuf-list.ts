@@ -1,6 +1,7 @@
 import type { ApiObject } from '../policy/referrer.ts';
 import { BrokenList, ENVELOPE_MAX, ITEM_MAX, type ListEnvelope, type ListReader } from './list-stream.ts';
 import { BrokenMessage, Fields, MAGIC, varint } from './protobuf.ts';
+import { UnreadBytes } from './unread-bytes.ts';
 
 /** Fields of runtime.Unknown, the envelope of every answer (k8s.io/apimachinery, pkg/runtime/generated.proto). */
 const ENVELOPE = { typeMeta: 1, raw: 2, contentEncoding: 3 } as const;
@@ -42,9 +43,8 @@ export class MetadataListStream implements ListReader {
   readonly #onItem: (item: ApiObject) => void;
   readonly #annotations: readonly Key[] | undefined;
   #place: Place = 'magic';
-  /** What has arrived and is not read yet. It is joined when there is enough of it. */
-  #chunks: Buffer[] = [];
-  #length = 0;
+  /** What has arrived and is not read yet. */
+  readonly #unread = new UnreadBytes();
   /** So many bytes have to be there before reading makes sense. */
   #needed = MAGIC.length;
   /** Bytes of the list that are still to come. */
@@ -69,14 +69,9 @@ export class MetadataListStream implements ListReader {
    * @throws BrokenList, or whatever the item handler throws
    */
   write(chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
-    if (this.#length < this.#needed) return;
-    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#length);
-    const at = asBrokenList(() => this.#read(bytes));
-    const rest = bytes.subarray(at);
-    this.#chunks = rest.length === 0 ? [] : [rest];
-    this.#length = rest.length;
+    this.#unread.add(chunk);
+    if (this.#unread.length < this.#needed) return;
+    this.#unread.drop(asBrokenList(() => this.#read(this.#unread.bytes)));
   }
 
   /**
@@ -85,7 +80,7 @@ export class MetadataListStream implements ListReader {
    * @throws BrokenList where it is not a whole metadata-only list
    */
   end(): ListEnvelope {
-    if (this.#place !== 'envelope' || !this.#hasList || this.#length > 0)
+    if (this.#place !== 'envelope' || !this.#hasList || this.#unread.length > 0)
       throw new BrokenList('the list is incomplete');
     if (this.#type !== 'meta.k8s.io/v1 PartialObjectMetadataList') throw new BrokenList('the answer is not a list');
     if (this.#continue !== '') throw new BrokenList('the list is only a page of a longer one');
@@ -183,16 +178,17 @@ function readObject(object: Fields, wanted: readonly Key[] | undefined): ApiObje
   // Without a prototype: keys come from outside.
   const metadata = empty<unknown>();
   const [labels, annotations] = [empty<string>(), empty<string>()];
+  const entry = object.inside();
   while (object.next()) {
     if (object.field !== OBJECT.metadata) continue;
     const fields = object.inside();
     while (fields.next()) {
-      if (fields.field === OBJECT_META.annotations) readEntry(fields.inside(), annotations, wanted);
+      if (fields.field === OBJECT_META.annotations) readEntry(entry.enter(fields), annotations, wanted);
       else if (fields.field === OBJECT_META.name) metadata['name'] = fields.text();
       else if (fields.field === OBJECT_META.deletionTimestamp) metadata['deletionTimestamp'] = time(fields);
       else if (wanted !== undefined) continue;
       else if (fields.field === OBJECT_META.uid) metadata['uid'] = fields.text();
-      else if (fields.field === OBJECT_META.labels) readEntry(fields.inside(), labels);
+      else if (fields.field === OBJECT_META.labels) readEntry(entry.enter(fields), labels);
       else if (fields.field === OBJECT_META.creationTimestamp) metadata['creationTimestamp'] = time(fields);
     }
   }
@@ -203,14 +199,19 @@ function readEntry(entry: Fields, into: Record<string, string>, wanted?: readonl
   let [key, value] = ['', ''];
   while (entry.next()) {
     if (entry.field === ENTRY.key) {
-      const known = wanted?.find(({ bytes }) => entry.is(bytes));
-      if (wanted !== undefined && known === undefined) return;
-      key = known?.key ?? entry.text();
+      const known = wanted === undefined ? entry.text() : keyOf(entry, wanted);
+      if (known === undefined) return;
+      key = known;
     } else if (entry.field === ENTRY.value) {
       value = entry.text();
     }
   }
   into[key] = value;
+}
+
+function keyOf(entry: Fields, wanted: readonly Key[]): string | undefined {
+  for (const { key, bytes } of wanted) if (entry.is(bytes)) return key;
+  return undefined;
 }
 
 /** As JSON has it; whole seconds, for the API keeps no more. An empty one means none. */

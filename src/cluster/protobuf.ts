@@ -26,14 +26,22 @@ export class Fields {
   to = 0;
   /** Of a number; exact up to 2^53. */
   value = 0;
-  readonly #bytes: Buffer;
-  readonly #end: number;
+  #bytes: Buffer;
+  #end: number;
   #at: number;
 
   constructor(bytes: Buffer, from = 0, end = bytes.length) {
     this.#bytes = bytes;
     this.#at = from;
     this.#end = end;
+  }
+
+  /** Walks over another message: the present field of `outer`. One walker for many small messages leaves no garbage. */
+  enter(outer: Fields): this {
+    this.#bytes = outer.#bytes;
+    this.#at = outer.from;
+    this.#end = outer.to;
+    return this;
   }
 
   /**
