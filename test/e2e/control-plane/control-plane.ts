@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { parse } from 'yaml';
 
+import { answersOk } from './answers-ok.ts';
 import { until } from './until.ts';
 import type { Binaries } from './binaries.ts';
 import { newKey, ThrowawayAuthority, type KeyAndCertificate } from './certificates.ts';
@@ -39,23 +40,26 @@ export class ControlPlane {
   readonly #binaries: Binaries;
   readonly #authority = new ThrowawayAuthority();
   readonly #etcdPort: number;
+  readonly #peerPort: number;
+  #etcdProcess: Child | undefined;
   readonly #apiServers: ApiServer[] = [];
 
-  private constructor(binaries: Binaries, directory: string, etcdPort: number) {
+  private constructor(binaries: Binaries, directory: string, etcdPort: number, peerPort: number) {
     this.#binaries = binaries;
     this.release = binaries.release;
     this.directory = directory;
     this.leash = new Leash(directory);
     this.#etcdPort = etcdPort;
+    this.#peerPort = peerPort;
   }
 
   /** Ready to use when it returns: about 4 s. `openshift: false` leaves it without OpenShift's CRDs and the garbage collector. */
   static async start(binaries: Binaries, { openshift = true } = {}): Promise<ControlPlane> {
     const directory = await mkdtemp(join(tmpdir(), 'mcg-control-plane-'));
     const [etcdPort = 0, peerPort = 0] = await freePorts(2);
-    const controlPlane = new ControlPlane(binaries, directory, etcdPort);
+    const controlPlane = new ControlPlane(binaries, directory, etcdPort, peerPort);
     try {
-      await controlPlane.#startEtcd(peerPort);
+      await controlPlane.#startEtcd();
       await controlPlane.#writeSharedFiles();
       await controlPlane.startApiServer();
       if (openshift) await controlPlane.installOpenShift();
@@ -81,6 +85,14 @@ export class ControlPlane {
   /** File of the kubectl of this release. */
   get kubectl(): string {
     return this.#binaries.kubectl;
+  }
+
+  get #etcdData(): string {
+    return join(this.directory, 'etcd');
+  }
+
+  get #etcdBackup(): string {
+    return join(this.directory, 'etcd-backup');
   }
 
   /** What OpenShift brings along and Kubernetes has not. */
@@ -145,17 +157,43 @@ export class ControlPlane {
     await this.#etcd('/v3/kv/compaction', { revision: status.header.revision, physical: true });
   }
 
+  /** Copies what etcd holds; it is stopped meanwhile. */
+  async backUpEtcd(): Promise<void> {
+    await this.#etcdProcess?.stop();
+    await rm(this.#etcdBackup, { recursive: true, force: true });
+    await cp(this.#etcdData, this.#etcdBackup, { recursive: true });
+    await this.#startEtcd();
+  }
+
+  /** Ends API servers and etcd at once. */
+  async kill(): Promise<void> {
+    await Promise.all(this.#apiServers.map((apiServer) => apiServer.kill()));
+    await this.#etcdProcess?.stop('SIGKILL');
+  }
+
+  /**
+   * Starts them again from the copy, as an administrator restores a cluster: all that was written since is gone, and its versions will be
+   * given a second time. Returns when the API servers are ready.
+   */
+  async restoreEtcd(): Promise<void> {
+    await this.kill();
+    await rm(this.#etcdData, { recursive: true });
+    await cp(this.#etcdBackup, this.#etcdData, { recursive: true });
+    await this.#startEtcd();
+    await Promise.all(this.#apiServers.map((apiServer) => apiServer.start()));
+  }
+
   /** Ends every process and removes the folder. */
   async stop(): Promise<void> {
     for (const apiServer of this.#apiServers) apiServer.admin.close();
     await this.leash.end();
   }
 
-  async #startEtcd(peerPort: number): Promise<void> {
+  async #startEtcd(): Promise<void> {
     const client = `http://127.0.0.1:${this.#etcdPort}`;
-    const peer = `http://127.0.0.1:${peerPort}`;
+    const peer = `http://127.0.0.1:${this.#peerPort}`;
     const etcd = this.#child('etcd', 'etcd', [
-      `--data-dir=${join(this.directory, 'etcd')}`,
+      `--data-dir=${this.#etcdData}`,
       `--listen-client-urls=${client}`,
       // Without it etcd prints a warning and ends.
       `--advertise-client-urls=${client}`,
@@ -164,6 +202,7 @@ export class ControlPlane {
       `--initial-cluster=default=${peer}`,
       '--unsafe-no-fsync',
     ]);
+    this.#etcdProcess = etcd;
     await etcd.until(() => answersOk(`${client}/health`), READY_TIMEOUT_MS);
   }
 
@@ -302,17 +341,19 @@ export class ApiServer {
     await this.#child?.stop('SIGTERM', 2_000);
   }
 
+  /** Without a word to its clients. */
+  async kill(): Promise<void> {
+    await this.#child?.stop('SIGKILL');
+  }
+
+  /** Sends a signal and waits for nothing. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
-  }
-}
-
-async function answersOk(url: string): Promise<boolean> {
-  try {
-    return (await fetch(url)).ok;
-  } catch {
-    return false;
   }
 }
 

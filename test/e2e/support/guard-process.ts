@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+import { answersOk } from '../control-plane/answers-ok.ts';
 import { Child } from '../control-plane/child.ts';
 import type { Leash } from '../control-plane/leash.ts';
 import { until } from '../control-plane/until.ts';
@@ -34,6 +35,13 @@ export interface GuardOptions {
   readonly tlsSecret?: { readonly name: string; readonly ca: string };
 }
 
+/** How it is started, where that differs from how it always is. */
+export interface Launch {
+  /** A script of the shell that becomes it by `exec "$@"`. */
+  readonly through?: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
 /** The bundled guard as a process of its own, serving on 127.0.0.1. */
 export class GuardProcess {
   /** Where the API server calls it. */
@@ -44,10 +52,20 @@ export class GuardProcess {
   readonly metricsUrl: string;
   /** File with everything that it said. */
   readonly log: string;
-  readonly #child: Child;
+  readonly #launch: (ports: Ports, launch: Launch) => Child;
+  readonly #ports: Ports;
+  #child: Child;
 
-  private constructor(child: Child, log: string, ca: string, ready: ReadyLine) {
+  private constructor(
+    launch: (ports: Ports, launch: Launch) => Child,
+    child: Child,
+    log: string,
+    ca: string,
+    ready: Ports,
+  ) {
+    this.#launch = launch;
     this.#child = child;
+    this.#ports = ready;
     this.log = log;
     this.ca = ca;
     this.url = `https://127.0.0.1:${ready.securePort}/validate`;
@@ -67,9 +85,8 @@ export class GuardProcess {
       'machineconfig-guard.machineconfig-guard.svc',
     ]);
     const log = join(own, 'guard.log');
-    const child = new Child({
-      command: process.execPath,
-      args: [
+    const launched = ({ securePort, healthPort, metricsPort }: Ports, { through, env = {} }: Launch = {}) => {
+      const serve = [
         PROGRAM,
         'serve',
         `--kubeconfig=${kubeconfig}`,
@@ -77,27 +94,49 @@ export class GuardProcess {
           ? [`--tls-cert-file=${join(own, 'tls.crt')}`, `--tls-private-key-file=${join(own, 'tls.key')}`]
           : [`--tls-secret=${tlsSecret.name}`]),
         '--bind-address=127.0.0.1',
-        '--secure-port=0',
-        '--health-port=0',
-        '--metrics-port=0',
+        `--secure-port=${securePort}`,
+        `--health-port=${healthPort}`,
+        `--metrics-port=${metricsPort}`,
         '--shutdown-delay-duration=0s',
         '--log-level=info',
-      ],
-      logFile: log,
-      leash,
-    });
+      ];
+      const node = process.execPath;
+      const [command, args] =
+        through === undefined ? [node, serve] : ['/bin/sh', ['-c', through, 'sh', node, ...serve]];
+      return new Child({ command, args, logFile: log, leash, env: { ...process.env, ...env } });
+    };
+    const child = launched({ securePort: 0, healthPort: 0, metricsPort: 0 });
     const readyLine = async () => (await jsonLines(log)).find((line) => line['msg'] === 'ready');
     await child.until(async () => (await readyLine()) !== undefined, READY_TIMEOUT_MS);
     const ca = tlsSecret?.ca ?? (await readFile(join(own, 'ca.crt'), 'utf8'));
-    return new GuardProcess(child, log, ca, (await readyLine()) as unknown as ReadyLine);
+    return new GuardProcess(launched, child, log, ca, (await readyLine()) as unknown as Ports);
   }
 
   get running(): boolean {
     return this.#child.running;
   }
 
+  /** Of the process that runs now, or that ran last. */
   get pid(): number {
     return this.#child.pid;
+  }
+
+  /** Sends a signal and waits for nothing. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** At once, in the middle of whatever it does. */
+  async kill(): Promise<void> {
+    await this.#child.stop('SIGKILL');
+  }
+
+  /** A new process with the same certificate on the same ports; returns once it is ready. The one before it is killed if it runs. */
+  async restart(launch: Launch = {}): Promise<void> {
+    await this.kill();
+    this.#child = this.#launch(this.#ports, launch);
+    // It may have nowhere to write a line that says so.
+    await this.#child.until(() => answersOk(`${this.healthUrl}/readyz`), READY_TIMEOUT_MS);
   }
 
   /** The exit code. */
@@ -124,7 +163,7 @@ export function awaitDecisions(log: string, config: string, count = 1): Promise<
   );
 }
 
-interface ReadyLine {
+interface Ports {
   readonly securePort: number;
   readonly healthPort: number;
   readonly metricsPort: number;

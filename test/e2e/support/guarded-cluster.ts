@@ -50,7 +50,6 @@ export class GuardedCluster {
     const proxy = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port));
     try {
       await applyRbac(controlPlane);
-      const { admin } = controlPlane.apiServer;
       const guardConnection = {
         url: direct ? controlPlane.apiServer.url : `https://127.0.0.1:${proxy.port}`,
         ca: controlPlane.caCertificate,
@@ -61,13 +60,7 @@ export class GuardedCluster {
       await writeFile(file, text, { mode: 0o600 });
       const { directory, leash } = controlPlane;
       const guard = await GuardProcess.start({ kubeconfig: file, directory, leash });
-      const caBundle = Buffer.from(guard.ca).toString('base64');
-      const registration = webhookConfiguration({
-        clientConfig: { url: guard.url, caBundle },
-        failurePolicy: 'Fail',
-      });
-      await admin.create(PATHS.webhookConfigurations, registration);
-      await awaitEffect(controlPlane, guard);
+      await register(controlPlane, guard);
       return new GuardedCluster({ controlPlane, proxy, guard, guardConnection, kubeconfig: file });
     } catch (error) {
       await proxy.stop();
@@ -95,7 +88,8 @@ export class GuardedCluster {
   }
 }
 
-async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> {
+/** The guard's namespace, its ServiceAccount and its rights, as the manifests have them. */
+export async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> {
   await admin.create(PATHS.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
   // The API server makes it a moment after it is ready.
   await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`), { timeoutMs: 10_000 });
@@ -109,6 +103,14 @@ async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> 
 function collectionOf({ apiVersion, kind, metadata: { namespace } }: KubeObject): string {
   const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
   return `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`;
+}
+
+/** Registers the guard as the manifests do, and returns once the API server asks it. */
+export async function register(controlPlane: ControlPlane, guard: GuardProcess): Promise<void> {
+  const caBundle = Buffer.from(guard.ca).toString('base64');
+  const registration = webhookConfiguration({ clientConfig: { url: guard.url, caBundle }, failurePolicy: 'Fail' });
+  await controlPlane.apiServer.admin.create(PATHS.webhookConfigurations, registration);
+  await awaitEffect(controlPlane, guard);
 }
 
 /** A new registration takes the API server a moment to notice: asks, without deleting anything, until the guard is asked. */

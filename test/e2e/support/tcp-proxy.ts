@@ -3,7 +3,8 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 
 /**
  * Stands between a client and a server on 127.0.0.1 and fails as networks do: `refuse` (nobody listens, open connections
- * are reset), `swallow` (connections stay open and new ones are accepted, but nothing gets through any more) and back.
+ * are reset), `swallow` (connections stay open and new ones are accepted, but nothing gets through any more), `freeze` (the same of those that
+ * are open, not of new ones) and back.
  */
 export class TcpProxy {
   readonly port: number;
@@ -39,6 +40,11 @@ export class TcpProxy {
   /** From now on: silence. What is under way gets no answer and no end. */
   swallow(): void {
     this.#swallowing = true;
+    this.freeze();
+  }
+
+  /** The connections that are open now stay so and carry nothing any more; new ones work. */
+  freeze(): void {
     for (const [client, upstream] of this.#pairs) {
       client.unpipe(upstream).pause();
       upstream.unpipe(client).pause();

@@ -1,0 +1,91 @@
+import { setMaxListeners } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { connect } from 'node:net';
+
+import { pause } from '../../control-plane/until.ts';
+import type { GuardProcess } from '../../support/guard-process.ts';
+import type { Fault } from '../support/fault.ts';
+
+/** /dev/full says ENOSPC to every write. Whatever node itself has to say still goes to the log. */
+const STDOUT_FULL = 'exec "$@" >/dev/full';
+
+export const logFull: Fault = {
+  name: 'log-full',
+  title: 'No line of the log can be written: the disk is full',
+  seen: 'no new lines; the answers are in [the audit log](audit.md)',
+  launch: async () => ({ through: STDOUT_FULL }),
+  answers: { used: ['in use'], free: ['let go'] },
+  lastsMs: 4_000,
+  // From its start on, and to its end.
+  begin: ({ guard }) => {
+    const stdout = readlinkSync(`/proc/${guard.pid}/fd/1`);
+    if (stdout !== '/dev/full') throw new Error(`The guard writes its log to ${stdout}.`);
+    return () => undefined;
+  },
+};
+
+/** Of each tenth of a second, as a CPU quota of a tenth of a core gives it (kernel, sched-bwc). */
+const RUNS_MS = 10;
+const STANDS_MS = 90;
+
+async function ration(guard: GuardProcess, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    guard.signal('SIGCONT');
+    await pause(RUNS_MS);
+    guard.signal('SIGSTOP');
+    await pause(STANDS_MS);
+  }
+  guard.signal('SIGCONT');
+}
+
+export const cpuStarved: Fault = {
+  name: 'cpu-starved',
+  title: 'The guard gets a tenth of one core',
+  seen: '[`mcguard_decision_duration_seconds`](metrics.md) rises',
+  answers: { used: ['in use', 'unverified', 'guard not reached'], free: ['let go', 'unverified', 'guard not reached'] },
+  lastsMs: 8_000,
+  begin: ({ guard }) => {
+    const ending = new AbortController();
+    const rationed = ration(guard, ending.signal);
+    return () => {
+      ending.abort();
+      return rationed;
+    };
+  },
+};
+
+/** About twice as many as the guard has open when nothing is the matter. */
+const DESCRIPTORS = 64;
+const CONNECTIONS = 2 * DESCRIPTORS;
+const RECONNECT_MS = 200;
+
+/** Keeps a connection open that says nothing, or tries to. */
+async function occupy(port: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const socket = connect({ port, host: '127.0.0.1', signal }).on('error', () => undefined);
+    await new Promise((resolve) => socket.once('close', resolve));
+    await pause(RECONNECT_MS);
+  }
+}
+
+export const descriptorsExhausted: Fault = {
+  name: 'no-descriptors',
+  title: 'The guard has no file descriptor left',
+  seen: '`… cannot be reached: EMFILE` in [MCG_UNVERIFIED](codes.md#mcg_unverified)',
+  launch: async () => ({ through: `ulimit -n ${DESCRIPTORS}; exec "$@"` }),
+  answers: { used: ['in use', 'unverified', 'guard not reached'], free: ['let go', 'unverified', 'guard not reached'] },
+  lastsMs: 8_000,
+  begin: ({ guard }) => {
+    const port = Number(new URL(guard.url).port);
+    const ending = new AbortController();
+    // As many as it likes: they are not a leak.
+    setMaxListeners(0, ending.signal);
+    const occupied = Array.from({ length: CONNECTIONS }, () => occupy(port, ending.signal));
+    return async () => {
+      const open = readdirSync(`/proc/${guard.pid}/fd`).length;
+      ending.abort();
+      await Promise.all(occupied);
+      if (open < DESCRIPTORS - 2) throw new Error(`The guard had only ${open} of ${DESCRIPTORS} descriptors open.`);
+    };
+  },
+};
