@@ -1,5 +1,5 @@
 import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
+import { expectStatus, type KubeClient, type KubeResponse } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
 import { machineConfig, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
@@ -56,6 +56,16 @@ export async function register(admin: KubeClient, contestant: string, { url, ca 
     },
     { timeoutMs: EFFECTIVE_TIMEOUT_MS, everyMs: 250 },
   );
+}
+
+/**
+ * Whether a deletion was answered as it has to be: false where the webhook did not answer in time and the API server refused instead, or where
+ * the guard said so itself. Throws where the answer is wrong.
+ */
+export function isAnswered({ status, body }: KubeResponse, wanted: 200 | 403, contestant: string): boolean {
+  if (status === wanted) return true;
+  if (status >= 500) return false;
+  throw new Error(`${contestant} answered ${status}, not ${wanted}: ${JSON.stringify(body).slice(0, 500)}`);
 }
 
 /** As a part of names in the API. */

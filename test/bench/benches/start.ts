@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { createAuthority } from '../../../src/certs/authority.ts';
@@ -10,7 +9,8 @@ import { freePorts } from '../../e2e/control-plane/free-ports.ts';
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
 import { renderedName } from '../../e2e/support/objects.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
-import { answerTo, reviewAbout, webhookClient } from '../direct-reviews.ts';
+import { type DirectAnswer, reviewAbout } from '../direct-reviews.ts';
+import { firstAnswer } from '../first-answer.ts';
 import { type Contestant, interleave } from '../interleave.ts';
 import { createFleet } from '../nodes.ts';
 import { summary } from '../percentiles.ts';
@@ -21,9 +21,6 @@ const NAMESPACE = 'machineconfig-guard';
 const SERVICE = `machineconfig-guard.${NAMESPACE}.svc`;
 /** The only one that the guard may read. */
 const SECRET = 'machineconfig-guard-ca';
-/** Between two attempts to connect: what the figures are too high by, at most. */
-const AGAIN_MS = 2;
-const GIVE_UP_MS = 60_000;
 const NODE = 'node, an empty program';
 
 const FULL = { fleets: [5, 2_000, 5_000], rounds: 10 } as const;
@@ -69,15 +66,15 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
       { name: NODE, once: emptyProgram },
       {
         name: 'guard, a config in use is refused',
-        once: () => firstAnswer({ guarded, ...files, config: used, allowed: false }),
+        once: () => firstAnswerOfGuard({ guarded, ...files, config: used, allowed: false }),
       },
       {
         name: 'guard, a free config is let go',
-        once: () => firstAnswer({ guarded, ...files, config: free, allowed: true }),
+        once: () => firstAnswerOfGuard({ guarded, ...files, config: free, allowed: true }),
       },
       {
         name: 'guard, its certificate made first (--tls-secret), a config in use is refused',
-        once: () => firstAnswer({ guarded, ...secret, config: used, allowed: false }),
+        once: () => firstAnswerOfGuard({ guarded, ...secret, config: used, allowed: false }),
       },
     ];
     const rows: Table['rows'][number][] = [];
@@ -107,43 +104,32 @@ async function emptyProgram(): Promise<number> {
   return performance.now() - begun;
 }
 
-/** Starts a guard, and asks until it answers. Throws where its first answer is not the right one. */
-async function firstAnswer({ guarded, certificate, ca, config, allowed }: Start): Promise<number> {
+/** Throws where the first answer is not the right one. */
+async function firstAnswerOfGuard({ guarded, certificate, ca, config, allowed }: Start): Promise<number> {
   const [port = 0, health = 0, metrics = 0] = await freePorts(3);
   const { directory, leash } = guarded.controlPlane;
-  const client = webhookClient({ url: `https://127.0.0.1:${port}/validate`, ca, servername: SERVICE });
-  const review = reviewAbout(config);
-  const begun = performance.now();
-  const child = new Child({
-    command: process.execPath,
-    args: [
-      PROGRAM,
-      'serve',
-      `--kubeconfig=${guarded.kubeconfig}`,
-      ...certificate,
-      '--bind-address=127.0.0.1',
-      `--secure-port=${port}`,
-      `--health-port=${health}`,
-      `--metrics-port=${metrics}`,
-    ],
-    logFile: join(directory, 'started-guards.log'),
-    leash,
-  });
-  try {
-    for (;;) {
-      const answer = await answerTo(client, review).catch(() => undefined);
-      if (answer !== undefined) {
-        const ms = performance.now() - begun;
-        if (answer.allowed !== allowed) throw new Error(`The first answer was ${JSON.stringify(answer)}`);
-        return ms;
-      }
-      if (performance.now() - begun > GIVE_UP_MS) throw new Error(`No answer after ${GIVE_UP_MS / 1_000} s.`);
-      await pause(AGAIN_MS);
-    }
-  } finally {
-    client.agent.destroy();
-    await child.stop('SIGKILL');
-  }
+  const start = () =>
+    new Child({
+      command: process.execPath,
+      args: [
+        PROGRAM,
+        'serve',
+        `--kubeconfig=${guarded.kubeconfig}`,
+        ...certificate,
+        '--bind-address=127.0.0.1',
+        `--secure-port=${port}`,
+        `--health-port=${health}`,
+        `--metrics-port=${metrics}`,
+      ],
+      logFile: join(directory, 'started-guards.log'),
+      leash,
+    });
+  const isRight = (answer: DirectAnswer) => {
+    if (answer.allowed !== allowed) throw new Error(`The first answer was ${JSON.stringify(answer)}`);
+    return true;
+  };
+  const server = { url: `https://127.0.0.1:${port}/validate`, ca, servername: SERVICE };
+  return await firstAnswer(server, reviewAbout(config), isRight, start);
 }
 
 function table(rows: Table['rows']): Table {

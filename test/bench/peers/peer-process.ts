@@ -7,44 +7,79 @@ import { ThrowawayAuthority } from '../../e2e/control-plane/certificates.ts';
 import { Child } from '../../e2e/control-plane/child.ts';
 import { type ControlPlane, kubeconfig } from '../../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
+import type { Leash } from '../../e2e/control-plane/leash.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import { serviceAccountToken } from '../../e2e/support/service-account.ts';
 import type { WebhookAddress } from '../contestants.ts';
 
+const GUARD = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 const GET_AND_DENY = fileURLToPath(new URL('get-and-deny.ts', import.meta.url));
 const NAMESPACE = 'default';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const READY_TIMEOUT_MS = 30_000;
 
-/** A program with the flags `--cert-dir`, `--port` and `--kubeconfig`. */
-export interface PeerProgram {
-  readonly command: string;
-  readonly args: readonly string[];
+/** What a webhook is told when it starts. */
+interface Place {
+  /** Folder with tls.crt and tls.key. */
+  readonly certDir: string;
+  /** On 127.0.0.1. */
+  readonly port: number;
+  /** File. */
+  readonly kubeconfig: string;
 }
 
+/** How a webhook is started. */
+export interface WebhookProgram {
+  readonly command: string;
+  readonly args: (place: Place) => readonly string[];
+}
+
+/** The bundle. */
+export const guardProgram: WebhookProgram = {
+  command: process.execPath,
+  args: ({ certDir, port, kubeconfig }) => [
+    GUARD,
+    'serve',
+    `--kubeconfig=${kubeconfig}`,
+    `--tls-cert-file=${join(certDir, 'tls.crt')}`,
+    `--tls-private-key-file=${join(certDir, 'tls.key')}`,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    '--health-port=0',
+    '--metrics-port=0',
+  ],
+};
+
 /** The webhook on controller-runtime: how it looks into its cache, or `no-op` to allow everything and read nothing. */
-export function controllerRuntime(binary: string, mode: 'scan' | 'index' | 'no-op'): PeerProgram {
-  return { command: binary, args: [`--mode=${mode}`] };
+export function controllerRuntime(binary: string, mode: 'scan' | 'index' | 'no-op'): WebhookProgram {
+  return { command: binary, args: (place) => [`--mode=${mode}`, ...flagsOf(place)] };
 }
 
 /** Bare node:https that reads this node and denies everything. */
-export function getAndDeny(node: string): PeerProgram {
-  return { command: process.execPath, args: ['--import', 'tsx', GET_AND_DENY, `--node=${node}`] };
+export function getAndDeny(node: string): WebhookProgram {
+  return {
+    command: process.execPath,
+    args: (place) => ['--import', 'tsx', GET_AND_DENY, `--node=${node}`, ...flagsOf(place)],
+  };
 }
 
-/** Who a peer is to the API server. */
-export interface PeerIdentity {
+function flagsOf({ certDir, port, kubeconfig }: Place): readonly string[] {
+  return [`--cert-dir=${certDir}`, `--port=${port}`, `--kubeconfig=${kubeconfig}`];
+}
+
+/** Who a webhook is to the API server. */
+export interface WebhookIdentity {
   /** As the audit log names it. */
   readonly user: string;
   /** File. */
   readonly kubeconfig: string;
 }
 
-/** A service account with what the guard may read. The guard's RBAC has to be there. */
+/** A service account of this name with what the guard may read. The guard's RBAC has to be there. */
 export async function peerIdentity(
   { apiServer, caCertificate, directory }: ControlPlane,
   name: string,
-): Promise<PeerIdentity> {
+): Promise<WebhookIdentity> {
   const { admin, url } = apiServer;
   const account = { name, namespace: NAMESPACE };
   await admin.create(`${PATHS.namespaces}/${NAMESPACE}/serviceaccounts`, {
@@ -65,47 +100,74 @@ export async function peerIdentity(
   return { user: `system:serviceaccount:${NAMESPACE}:${name}`, kubeconfig: file };
 }
 
-/** A webhook that is not the guard, as a process of its own, serving on 127.0.0.1. */
+/** A webhook that can be started: it has a certificate, a port and an identity. */
+export interface PreparedWebhook extends WebhookAddress {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly port: number;
+  /** File with everything that it says. */
+  readonly log: string;
+  readonly leash: Leash;
+}
+
+/** All that takes time before a webhook can be started, and is not its own doing. */
+export async function prepare(
+  { directory, leash }: ControlPlane,
+  { command, args }: WebhookProgram,
+  { kubeconfig }: WebhookIdentity,
+): Promise<PreparedWebhook> {
+  const certDir = await mkdtemp(join(directory, 'webhook-'));
+  const authority = new ThrowawayAuthority();
+  const pair = authority.server();
+  await writeFile(join(certDir, 'tls.key'), pair.key, { mode: 0o600 });
+  await writeFile(join(certDir, 'tls.crt'), pair.certificate);
+  const [port = 0] = await freePorts(1);
+  return {
+    command,
+    args: args({ certDir, port, kubeconfig }),
+    port,
+    log: join(certDir, 'webhook.log'),
+    leash,
+    url: `https://127.0.0.1:${port}/validate`,
+    ca: authority.certificate,
+  };
+}
+
+/** A webhook as a process of its own, serving on 127.0.0.1. It ends with the control plane. */
 export class PeerProcess implements WebhookAddress {
   readonly url: string;
   readonly ca: string;
+  readonly log: string;
   readonly #child: Child;
 
-  private constructor(child: Child, url: string, ca: string) {
+  private constructor(child: Child, { url, ca, log }: PreparedWebhook) {
     this.#child = child;
     this.url = url;
     this.ca = ca;
+    this.log = log;
   }
 
-  /** Returns once it listens, or with `listening: false` at once. It ends with the control plane. */
-  static async start(
-    { directory, leash }: ControlPlane,
-    { command, args }: PeerProgram,
-    { kubeconfig }: PeerIdentity,
-    { listening = true } = {},
-  ): Promise<PeerProcess> {
-    const own = await mkdtemp(join(directory, 'peer-'));
-    const authority = new ThrowawayAuthority();
-    const { key, certificate } = authority.server();
-    await writeFile(join(own, 'tls.key'), key, { mode: 0o600 });
-    await writeFile(join(own, 'tls.crt'), certificate);
-    const [port = 0] = await freePorts(1);
-    const child = new Child({
-      command,
-      args: [...args, `--cert-dir=${own}`, `--port=${port}`, `--kubeconfig=${kubeconfig}`],
-      logFile: join(own, 'peer.log'),
-      leash,
-    });
-    if (listening) await child.until(() => accepts(port), READY_TIMEOUT_MS);
-    return new PeerProcess(child, `https://127.0.0.1:${port}/validate`, authority.certificate);
+  /** Returns at once. */
+  static spawn(prepared: PreparedWebhook): PeerProcess {
+    const { command, args, log, leash } = prepared;
+    return new PeerProcess(new Child({ command, args, logFile: log, leash }), prepared);
+  }
+
+  /** Returns once it listens. */
+  static async start(controlPlane: ControlPlane, program: WebhookProgram, identity: WebhookIdentity) {
+    const prepared = await prepare(controlPlane, program, identity);
+    const peer = PeerProcess.spawn(prepared);
+    await peer.#child.until(() => accepts(prepared.port), READY_TIMEOUT_MS);
+    return peer;
   }
 
   get pid(): number {
     return this.#child.pid;
   }
 
-  async stop(): Promise<void> {
-    await this.#child.stop('SIGTERM', 5_000);
+  /** The exit code; null when a signal ended it. */
+  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    return this.#child.stop(signal, 5_000);
   }
 }
 

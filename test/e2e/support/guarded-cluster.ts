@@ -17,6 +17,8 @@ import { serviceAccountToken } from './service-account.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 const NAMESPACE = 'machineconfig-guard';
+/** The guard, as the API server names it. */
+export const GUARD_USER = `system:serviceaccount:${NAMESPACE}:machineconfig-guard`;
 const RBAC = fileURLToPath(new URL('../../../manifests/base/rbac.yaml', import.meta.url));
 const EFFECTIVE_TIMEOUT_MS = 20_000;
 
