@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { type ConfigName, configName } from './config-name.ts';
+import { type Outline, outlineOf, UnreadableJson } from './json-outline.ts';
 import { oneLine } from './line.ts';
 
 /** A question of the API server: may this object be deleted? */
@@ -33,6 +35,21 @@ export class BadReview extends Error {
 const GROUP = 'machineconfiguration.openshift.io';
 const RESOURCE = 'machineconfigs';
 
+/** All that is ever looked at. The rest, up to megabytes of `spec`, is passed over. */
+const OUTLINE: Outline = {
+  apiVersion: 'value',
+  kind: 'value',
+  request: {
+    uid: 'value',
+    name: 'value',
+    operation: 'value',
+    dryRun: 'value',
+    resource: { group: 'value', resource: 'value' },
+    userInfo: { username: 'value' },
+    oldObject: { metadata: { name: 'value', uid: 'value', annotations: 'values' } },
+  },
+};
+
 /**
  * Reads the body of an admission request (`admission.k8s.io/v1`). The name comes from `oldObject`: during a
  * DELETECOLLECTION `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go). Unknown fields are
@@ -40,14 +57,10 @@ const RESOURCE = 'machineconfigs';
  *
  * @throws BadReview for anything that is not a readable review
  */
-export function parseReview(body: string): Review {
-  let json: unknown;
-  try {
-    json = JSON.parse(body);
-  } catch {
-    throw new BadReview(body === '' ? 'the request has no body' : 'the request body is not JSON');
-  }
-  const review = asRecord(json);
+export function parseReview(body: Buffer): Review {
+  if (body.length === 0) throw new BadReview('the request has no body');
+  if (!isUtf8(body)) throw new BadReview('the request body is not UTF-8');
+  const review = outlined(body);
   if (review === undefined) throw new BadReview('the request body is not a JSON object');
   const request = asRecord(review['request']);
   const uid = typeof request?.['uid'] === 'string' ? request['uid'] : '';
@@ -65,6 +78,15 @@ export function parseReview(body: string): Review {
     user: userOf(request),
     config: asksForDeletionOfConfig(request, uid) ? deletedConfig(request, uid) : undefined,
   };
+}
+
+function outlined(body: Buffer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return outlineOf(body, OUTLINE);
+  } catch (error) {
+    if (error instanceof UnreadableJson) throw new BadReview(`the request body ${error.message}`);
+    throw error;
+  }
 }
 
 function asksForDeletionOfConfig(request: Record<string, unknown>, uid: string): boolean {

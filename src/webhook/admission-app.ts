@@ -1,20 +1,15 @@
-import { isUtf8 } from 'node:buffer';
-import express, {
-  type ErrorRequestHandler,
-  type Express,
-  type Request,
-  type RequestHandler,
-  type Response,
-} from 'express';
+import type { ErrorRequestHandler, Express, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { badReview, unverified } from '../policy/decide.ts';
+import { oneLine } from '../policy/line.ts';
 import { DEFAULT_POLICY } from '../policy/policy.ts';
 import { BadReview, parseReview, type Review } from '../policy/review.ts';
 import { admissionAnswer, type Verdict } from '../policy/verdict.ts';
+import { BodyBudget } from './body-budget.ts';
 import { answerWithinMs } from './deadline.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import type { Judge } from './judge.ts';
-import { Slots } from './slots.ts';
+import { readBody } from './read-body.ts';
 import { strictApp } from './strict-app.ts';
 
 /** What the webhook's HTTP side needs. */
@@ -28,101 +23,112 @@ export interface AdmissionAppOptions {
   readonly limits?: Partial<AdmissionLimits>;
 }
 
-/** What the webhook takes on at once. Beyond it callers wait in line until their deadline, or are told so. */
+/** What the webhook takes on at once. Beyond it bodies wait until their deadline, and reviews are told so. */
 export interface AdmissionLimits {
   /** Largest body in bytes. */
   readonly bodyBytes: number;
-  /** Bodies from this size on, in bytes, need a slot. */
-  readonly largeBodyBytes: number;
-  /** How many large bodies are read at once. */
-  readonly largeBodies: number;
-  /** How many requests are under way at once. */
-  readonly requests: number;
+  /** How long a body may take to arrive, in milliseconds, where the caller's own timeout is not shorter. */
+  readonly bodyMs: number;
+  /** Up to this many bytes a body is read at once. */
+  readonly smallBodyBytes: number;
+  /** Bytes of bodies beyond which larger ones wait. */
+  readonly heldBytes: number;
+  /** How many reviews are judged at once. */
+  readonly reviews: number;
 }
 
 /**
  * The API server refuses request bodies over 3 MiB and etcd objects over 1.5 MiB (kubernetes, apiserver/pkg/server/config.go);
- * JSON with managed fields may be larger than what is stored, so 8 MiB leaves room. 16 large bodies of that size are 128 MiB.
+ * JSON with managed fields may be larger than what is stored, so 8 MiB leaves room. It sends a review at once: a body that takes
+ * five seconds comes from somebody else.
  */
 const LIMITS: AdmissionLimits = {
   bodyBytes: 8 * 1024 * 1024,
-  largeBodyBytes: 256 * 1024,
-  largeBodies: 16,
-  requests: 1_024,
+  bodyMs: 5_000,
+  smallBodyBytes: 256 * 1024,
+  heldBytes: 128 * 1024 * 1024,
+  reviews: 1_024,
 };
 
 const PATH = '/validate';
 
 /** The webhook as an express application: `POST /validate`, every fault a well-formed AdmissionReview. */
 export function admissionApp({ judge, log, onDecision, draining, limits }: AdmissionAppOptions): Express {
-  const { bodyBytes, largeBodyBytes, largeBodies, requests } = { ...LIMITS, ...limits };
-  const slots = new Slots(largeBodies);
-  let underWay = 0;
+  const { bodyBytes, bodyMs, smallBodyBytes, heldBytes, reviews } = { ...LIMITS, ...limits };
+  const bodies = new BodyBudget({ total: heldBytes, small: smallBodyBytes });
+  let judging = 0;
 
   const app = strictApp();
 
-  const admit: RequestHandler = async (request, response, next) => {
+  const validate: RequestHandler = async (request, response) => {
     const arrivedAt = performance.now();
+    const within = answerWithinMs(request.query['timeout']);
     // Ends with the time that the API server gives us, or when the caller has gone.
-    const deadline = AbortSignal.timeout(answerWithinMs(request.query['timeout']));
     const gone = new AbortController();
     response.on('close', () => {
       gone.abort();
     });
-    response.locals = { arrivedAt, signal: AbortSignal.any([deadline, gone.signal]) } satisfies Locals;
+    const signal = AbortSignal.any([AbortSignal.timeout(within), gone.signal]);
     if (draining()) response.setHeader('connection', 'close');
-    underWay += 1;
-    response.on('close', () => {
-      underWay -= 1;
-    });
-    if (underWay > requests) {
+    // Requests whose body is still on its way do not count: they cost nothing but their connection, and anybody can make many.
+    if (judging >= reviews) {
       refuseUnread(response, overloaded());
       return;
     }
-    deadline.addEventListener('abort', () => {
-      if (!request.complete) refuseUnread(response, badReview('the request body did not arrive in time'));
-    });
-    const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY);
-    if (length < largeBodyBytes) {
-      next();
+    const review = await arrived(request, response, Math.min(within, bodyMs), gone.signal);
+    if (review === undefined) return;
+    if (judging >= reviews) {
+      answer(response, review.uid, overloaded());
       return;
     }
+    judging += 1;
     try {
-      const giveBack = await slots.take(localsOf(response).signal);
-      response.on('close', giveBack);
-      response.locals['bodyRead'] = giveBack;
-      if (gone.signal.aborted) giveBack();
-      else next();
-    } catch {
-      refuseUnread(response, overloaded());
+      const { verdict, path } = await judge.judge(review, signal);
+      answer(response, review.uid, verdict);
+      onDecision(decisionOf(review, verdict, path, performance.now() - arrivedAt), review);
+    } finally {
+      judging -= 1;
     }
   };
 
-  const validate: RequestHandler = async (request, response) => {
-    const { arrivedAt, signal, bodyRead } = localsOf(response);
-    const review = readReview(request);
-    // The body is not needed any more; the next large one may come in while this review is judged.
-    delete request.body;
-    bodyRead?.();
-    const { verdict, path } = await judge.judge(review, signal);
-    answer(response, review.uid, verdict);
-    onDecision(decisionOf(review, verdict, path, performance.now() - arrivedAt), review);
+  /** The review, once its body has arrived; undefined where that took too long or the caller has gone, which is answered already. */
+  const arrived = async (
+    request: Request,
+    response: Response,
+    withinMs: number,
+    gone: AbortSignal,
+  ): Promise<Review | undefined> => {
+    const held = bodies.open();
+    const late = setTimeout(() => {
+      refuseUnread(response, held.waits() ? overloaded() : badReview('the request body did not arrive in time'));
+    }, withinMs);
+    try {
+      const body = await readBody(request, { held, limit: bodyBytes, signal: gone });
+      return response.headersSent ? undefined : readReview(request, body);
+    } catch (error) {
+      if (response.headersSent || gone.aborted) return undefined;
+      throw error;
+    } finally {
+      // From here on the body is not needed any more; the next one may come in while this review is judged.
+      held.release();
+      clearTimeout(late);
+    }
   };
 
   /** Express hands everything that was thrown to this; it takes the place of its HTML page. */
-  const onError: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
-    const problem = problemOf(error, bodyBytes);
-    if (problem === undefined) {
+  const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+    // What is left of the body is thrown away as it comes; else the next request on the connection would never be seen.
+    request.resume();
+    if (!(error instanceof BadReview)) {
       log.error({ err: error }, 'a review could not be answered');
       refuseUnread(response, unverified(undefined, [{ what: 'the guard', reason: 'internal error' }], DEFAULT_POLICY));
       return;
     }
-    log.warn({ problem }, 'a request that is not a readable review was refused');
-    if (response.headersSent) return;
-    answer(response, error instanceof BadReview ? error.uid : '', badReview(problem));
+    log.warn({ problem: oneLine(error.message, 300) }, 'a request that is not a readable review was refused');
+    answer(response, error.uid, badReview(error.message));
   };
 
-  app.post(PATH, admit, express.raw({ type: () => true, limit: bodyBytes, inflate: false }), validate, onError);
+  app.post(PATH, validate, onError);
   app.all(PATH, (_request, response) => {
     response
       .status(405)
@@ -136,21 +142,8 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
   return app;
 }
 
-type Locals = {
-  readonly arrivedAt: number;
-  readonly signal: AbortSignal;
-  readonly bodyRead?: () => void;
-};
-
-function localsOf(response: Response): Locals {
-  return response.locals as Locals;
-}
-
-function readReview(request: Request): Review {
-  const body: unknown = request.body;
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
-  if (!isUtf8(bytes)) throw new BadReview('the request body is not UTF-8');
-  const review = parseReview(bytes.toString('utf8'));
+function readReview(request: Request, body: Buffer): Review {
+  const review = parseReview(body);
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json') throw new BadReview('the content type is not application/json', review.uid);
   return review;
@@ -169,22 +162,4 @@ function refuseUnread(response: Response, verdict: Verdict): void {
 
 function overloaded(): Verdict {
   return unverified(undefined, [{ what: 'the guard', reason: 'too many requests at once' }], DEFAULT_POLICY);
-}
-
-/** What is wrong with a request, for its sender; undefined where the fault is ours. */
-function problemOf(error: unknown, bodyBytes: number): string | undefined {
-  if (error instanceof BadReview) return error.message;
-  // body-parser's own errors (https://github.com/expressjs/body-parser#errors)
-  switch ((error as { type?: unknown } | null)?.type) {
-    case 'entity.too.large':
-      return `the request body is larger than ${bodyBytes / 1024 / 1024} MiB`;
-    case 'encoding.unsupported':
-      return 'the request body is compressed, which admission reviews are not';
-    case 'request.aborted':
-      return 'the request body broke off';
-    case 'request.size.invalid':
-      return 'the request body does not have the length that was announced';
-    default:
-      return undefined;
-  }
 }

@@ -59,7 +59,7 @@ test('with anything in the place of any part, a config in use is never allowed t
       const sent = exchanged(path, value);
       let review;
       try {
-        review = parseReview(JSON.stringify(sent));
+        review = parseReview(Buffer.from(JSON.stringify(sent)));
       } catch (error) {
         expect(error).toBeInstanceOf(BadReview);
         return;

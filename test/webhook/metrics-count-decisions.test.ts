@@ -37,7 +37,7 @@ test('decisions by verdict, code and dry run; durations by path; the state of th
     expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), renewedHere: false }],
   });
   for (const dryRun of [false, false, true]) {
-    const review = parseReview(JSON.stringify(reviewBody({ dryRun })));
+    const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
     const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_POLICY, new Date());
     metrics.count(decisionOf(review, verdict, 'live', 12));
   }

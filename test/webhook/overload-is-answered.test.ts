@@ -56,22 +56,28 @@ async function review(url: string, timeout: string, change: Record<string, unkno
 }
 
 /** A client that announces a body and sends only its beginning. */
-function slowClient(url: string, timeout: string, length: number): Socket {
+function slowClient(url: string, timeout: string, length: number, beginning = '{"kind"'): Socket {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   sockets.push(socket);
   socket.write(
-    `POST /validate?timeout=${timeout} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{"kind"`,
+    `POST /validate?timeout=${timeout} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${beginning}`,
   );
   return socket;
 }
 
-test('more requests than can be under way are refused at once, and free places are used again', async () => {
+/** Waits until what was sent before has been read: a later request on the same machine has been answered. */
+async function arrived(url: string): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await fetch(url);
+}
+
+test('more reviews than can be under way are refused at once, and free places are used again', async () => {
   let release: (() => void) | undefined;
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const url = await serve({ requests: 2 }, async (asked) => {
+  const url = await serve({ reviews: 2 }, async (asked) => {
     await held;
     return await free(asked);
   });
@@ -86,24 +92,51 @@ test('more requests than can be under way are refused at once, and free places a
   expect((await review(url, '5s')).response.allowed).toBe(true);
 });
 
-test('a large body waits for its turn and is then read; small ones pass', async () => {
-  const url = await serve({ largeBodies: 1, largeBodyBytes: 10_000 }, free);
-  const slow = slowClient(url, '10s', 20_000);
-  const large = review(url, '10s', { padding: 'x'.repeat(20_000) });
+/** Room for one body of 20 kB, and small ones up to 10 kB beside it. */
+const ROOM = { heldBytes: 30_000, smallBodyBytes: 10_000 };
+const LARGE = { padding: 'x'.repeat(20_000) };
+
+test('a large body waits until there is room and is then read; small ones pass', async () => {
+  const url = await serve(ROOM, free);
+  const first = slowClient(url, '10s', 50_000, 'x'.repeat(20_000));
+  await arrived(url);
+  const large = review(url, '10s', LARGE);
   expect((await review(url, '10s')).response.allowed).toBe(true);
-  slow.destroy();
+  first.destroy();
   expect((await large).response.allowed).toBe(true);
 });
 
-test('a large body whose turn does not come is refused within its time', async () => {
-  const url = await serve({ largeBodies: 1, largeBodyBytes: 10_000 }, free);
-  slowClient(url, '30s', 20_000);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+test('a large body for which there is no room is refused within its time', async () => {
+  const url = await serve(ROOM, free);
+  slowClient(url, '30s', 50_000, 'x'.repeat(20_000));
+  await arrived(url);
   const begun = performance.now();
-  const answer = await review(url, '1s', { padding: 'x'.repeat(20_000) });
+  const answer = await review(url, '1s', LARGE);
   expect(performance.now() - begun).toBeLessThan(1_000);
   expect(answer.response).toMatchObject({ allowed: false });
   expect(answer.response.status?.message).toContain('MCG_UNVERIFIED');
+});
+
+test('bodies that were announced and do not come take no room away', async () => {
+  const url = await serve(ROOM, free);
+  for (let index = 0; index < 20; index += 1) slowClient(url, '30s', 8 * 1024 * 1024);
+  await arrived(url);
+  expect((await review(url, '5s', LARGE)).response.allowed).toBe(true);
+});
+
+test('many large bodies at once, more than there is room for, are all read, each in its turn', async () => {
+  const url = await serve({ heldBytes: 100_000, smallBodyBytes: 1_000 }, free);
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, () => review(url, '30s', { padding: 'x'.repeat(90_000) })),
+  );
+  expect(answers.filter(({ response }) => response.allowed)).toHaveLength(40);
+});
+
+test('a caller with a long timeout has no longer for its body', async () => {
+  const url = await serve({ bodyMs: 300 }, free);
+  const begun = performance.now();
+  expect(await text(slowClient(url, '30s', 500))).toContain('MCG_BAD_REVIEW: the request body did not arrive in time.');
+  expect(performance.now() - begun).toBeLessThan(5_000);
 });
 
 test('a body that does not arrive is answered within its time, and the connection given up', async () => {
