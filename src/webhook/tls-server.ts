@@ -1,8 +1,10 @@
+import { constants } from 'node:crypto';
 import { createServer, type Server, type ServerOptions } from 'node:https';
-import type { AddressInfo, Server as NetServer } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { SecureVersion } from 'node:tls';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
+import { Connections } from './connections.ts';
 import { answerPlainHttp } from './plain-http.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
 
@@ -12,6 +14,8 @@ export interface TlsServerOptions {
   readonly certificate: ServingCertificate;
   readonly minVersion: SecureVersion;
   readonly log: Logger;
+  /** Open connections at once; more cut off those that are of no use. */
+  readonly maxConnections?: number;
 }
 
 /**
@@ -25,6 +29,13 @@ const REQUEST_MS = 30_000;
 const CHECK_MS = 1_000;
 /** Node would wait two minutes for a handshake to end. */
 const HANDSHAKE_MS = 10_000;
+/**
+ * An API server opens one connection for each call under way and keeps up to 25 idle ones (kubernetes,
+ * apimachinery/pkg/util/net/http.go); 300 deletions at once through three of them are 900. One costs some 50 kB.
+ */
+const MAX_CONNECTIONS = 2_000;
+/** The API server sends half a dozen. What is over it is left out, whatever it says. */
+const MAX_HEADERS = 100;
 /** A rolling restart takes connections away from under nobody for this long; then it has to end. */
 const DRAIN_MS = 10_000;
 const IDLE_CHECK_MS = 250;
@@ -33,20 +44,32 @@ const IDLE_CHECK_MS = 250;
 export class TlsServer {
   readonly #server: Server;
 
-  constructor({ app, certificate, minVersion, log }: TlsServerOptions) {
+  constructor({ app, certificate, minVersion, log, maxConnections = MAX_CONNECTIONS }: TlsServerOptions) {
     // TLS options must be given as a whole each time: setSecureContext forgets those that are left out, minVersion too.
     const tls = (): ServerOptions => ({
       ...certificate.current(),
       minVersion,
       ALPNProtocols: ['http/1.1'],
       handshakeTimeout: HANDSHAKE_MS,
+      // In TLS 1.2 a client could ask for one handshake after the other on an open connection. Nobody has a use for it.
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     });
     this.#server = createServer(
       { ...tls(), requestTimeout: REQUEST_MS, headersTimeout: HEADERS_MS, connectionsCheckingInterval: CHECK_MS },
       app,
     );
     this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
+    this.#server.maxHeadersCount = MAX_HEADERS;
+    const connections = new Connections(maxConnections);
+    this.#server.on('request', (request) => {
+      request.once('end', () => {
+        connections.wasOfUse(request.socket);
+      });
+    });
     answerPlainHttp(this.#server);
+    this.#server.on('connection', (socket: Socket) => {
+      connections.add(socket);
+    });
     certificate.onChange(() => {
       try {
         this.#server.setSecureContext(tls());
