@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { Connections } from './connections.ts';
 import { answerPlainHttp } from './plain-http.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
+import { answerUnreadable } from './unreadable-requests.ts';
 
 /** What the TLS server needs. */
 export interface TlsServerOptions {
@@ -66,6 +67,7 @@ export class TlsServer {
         connections.wasOfUse(request.socket);
       });
     });
+    answerUnreadable(this.#server);
     answerPlainHttp(this.#server);
     this.#server.on('connection', (socket: Socket) => {
       connections.add(socket);
