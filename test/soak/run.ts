@@ -1,0 +1,99 @@
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+
+import { environment } from '../bench/environment.ts';
+import { findBinaries, availableReleases, NoControlPlane } from '../e2e/control-plane/binaries.ts';
+import { asChart, asMarkdown, failuresOf, reportOf, type SoakReport } from './report.ts';
+import { soak } from './soak.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const RESULTS = fileURLToPath(new URL('results', import.meta.url));
+/** A shorter run has no second half worth the name. */
+const MINUTES_MIN = 1;
+
+const HELP = `Runs the guard beside a real API server in which much happens, and fails when its memory, its open files or its delay grow.
+
+Usage: npm run soak [-- --minutes N --nodes N --out DIR]
+
+Options:
+  --minutes N  how long, after the nodes were made (default: 20)
+  --nodes N    how many nodes (default: 5000, which take some minutes to make)
+  --out DIR    where to write soak.json, soak.md and soak.svg (default: test/soak/results)
+  --help       this text
+
+Ends with 0 where nothing grows and every deletion was decided rightly, 1 where not, 2 for wrong usage.
+Example: npm run soak -- --minutes 2 --nodes 200 --out /tmp/soak
+`;
+
+/** Wrong usage; the message is one sentence. */
+class Usage extends Error {}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      minutes: { type: 'string', default: '20' },
+      nodes: { type: 'string', default: '5000' },
+      out: { type: 'string', default: RESULTS },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const minutes = count('minutes', values.minutes, MINUTES_MIN);
+  const nodes = count('nodes', values.nodes, 10);
+  const [release] = await availableReleases();
+  if (release === undefined) throw new NoControlPlane('There is no release of Kubernetes to run.');
+  const binaries = await findBinaries(release, log);
+  // What is soaked is the bundle, as it runs in a cluster, and of these sources.
+  await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT });
+  const around = await environment(release);
+  const begun = performance.now();
+  const elapsed = (): string => ((performance.now() - begun) / 1_000).toFixed(0).padStart(5);
+  const soaked = await soak({ binaries, minutes, nodes, log: (line) => log(`${elapsed()} s  ${line}`) });
+  const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
+  const report = reportOf({ command, environment: around, minutes, nodes }, soaked);
+  await publish(report, resolve(values.out));
+  return failuresOf(report).length === 0 ? 0 : 1;
+}
+
+/** A whole number, at least so large. */
+function count(name: string, text: string, atLeast: number): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= atLeast) return value;
+  throw new Usage(`--${name} needs a whole number of at least ${atLeast}, not ${text}.`);
+}
+
+async function publish(report: SoakReport, out: string): Promise<void> {
+  const markdown = asMarkdown(report);
+  process.stdout.write(`\n${markdown}\n`);
+  await mkdir(out, { recursive: true });
+  const file = (ending: string): string => join(out, `soak.${ending}`);
+  await writeFile(file('json'), `${JSON.stringify(report)}\n`);
+  await writeFile(file('md'), markdown);
+  await writeFile(file('svg'), asChart(report));
+  log(`Written to ${join(out, 'soak')}.json, .md and .svg`);
+}
+
+function log(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (error instanceof NoControlPlane) {
+    log(error.message);
+    process.exitCode = 1;
+    // parseArgs says what is wrong in an error of its own; what follows its first sentence is of no use here.
+  } else if (error instanceof Usage || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true) {
+    log(`${(error as Error).message.split('. ')[0]?.replace(/\.$/, '')}. See: npm run soak -- --help`);
+    process.exitCode = 2;
+  } else {
+    throw error;
+  }
+}
