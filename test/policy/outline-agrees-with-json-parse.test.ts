@@ -79,10 +79,10 @@ test('whatever is JSON is read as JSON.parse reads it, however it is laid out', 
         expect(outcome(() => outlineOf(Buffer.from(sent), OUTLINE))).toBe(expected);
       },
     ),
-    { numRuns: 5_000 },
+    { numRuns: 2_000 },
   );
   // Not vacuous: many have a wanted part.
-  expect(read).toBeGreaterThan(1_000);
+  expect(read).toBeGreaterThan(400);
 });
 
 test('whatever is not JSON is refused, and nothing else', () => {
@@ -120,10 +120,10 @@ test('whatever is not JSON is refused, and nothing else', () => {
       seen[expected === 'refused' ? 'refused' : 'read'] += 1;
       expect(outcome(() => outlineOf(Buffer.from(sent), OUTLINE))).toBe(expected);
     }),
-    { numRuns: 20_000 },
+    { numRuns: 8_000 },
   );
-  expect(seen.refused).toBeGreaterThan(2_000);
-  expect(seen.read).toBeGreaterThan(200);
+  expect(seen.refused).toBeGreaterThan(800);
+  expect(seen.read).toBeGreaterThan(80);
 });
 
 test.each([
