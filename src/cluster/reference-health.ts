@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ConfigName } from '../policy/config-name.ts';
 import { countProtected, danglingReferences, explainMissing, type DanglingReference } from '../policy/dangling.ts';
@@ -43,6 +44,8 @@ export class ReferenceHealth {
   readonly #options: ReferenceHealthOptions;
   #findings = new Map<string, Finding>();
   #protected = 0;
+  /** The configs that there were when {@link #findings} were made. */
+  #names: ReadonlySet<ConfigName> = new Set();
 
   constructor(options: ReferenceHealthOptions) {
     this.#options = options;
@@ -71,6 +74,9 @@ export class ReferenceHealth {
     const { index, configs, log, onFound, now = () => new Date() } = this.#options;
     if (!index.synced || !configs.synced) return;
     const names = configs.names();
+    const suggestions = isSame(names, this.#names)
+      ? suggestionsIn(this.findings)
+      : new Map<ConfigName, ConfigName | undefined>();
     this.#protected = countProtected(index.referrers(), names);
     const findings = new Map<string, Finding>();
     const gone = new Map<ConfigName, boolean>();
@@ -83,7 +89,8 @@ export class ReferenceHealth {
         ...reference,
         since: known?.since ?? now(),
         explanation: explainMissing(reference.config, deletedAt),
-        suggestion: reference.config === undefined ? undefined : nearestName(reference.config, names),
+        suggestion:
+          reference.config === undefined ? undefined : await suggestionFor(reference.config, names, suggestions),
       };
       findings.set(key, finding);
       if (known !== undefined) continue;
@@ -101,6 +108,7 @@ export class ReferenceHealth {
         );
     }
     this.#findings = findings;
+    this.#names = names;
   }
 
   /** A fresh look at one config. What cannot be read now is looked at again the next time. */
@@ -134,6 +142,28 @@ export function sentenceOf({ kind, name, field, config, explanation, suggestion 
   const meant = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
   return `${kind} ${name} (${field}) names ${config}, which does not exist (${explanation})${meant}`;
+}
+
+type Suggestions = Map<ConfigName, ConfigName | undefined>;
+
+function suggestionsIn(findings: readonly Finding[]): Suggestions {
+  return new Map(findings.flatMap(({ config, suggestion }) => (config === undefined ? [] : [[config, suggestion]])));
+}
+
+/**
+ * Comparing a name with hundreds of others takes a millisecond or two, and after a restore of etcd thousands of references may dangle. So
+ * each name is compared once for as long as the others stay the same, and every time those who wait for a verdict go first.
+ */
+async function suggestionFor(config: ConfigName, names: ReadonlySet<ConfigName>, suggestions: Suggestions) {
+  if (!suggestions.has(config)) {
+    await nextTurn();
+    suggestions.set(config, nearestName(config, names));
+  }
+  return suggestions.get(config);
+}
+
+function isSame(some: ReadonlySet<ConfigName>, others: ReadonlySet<ConfigName>): boolean {
+  return some.size === others.size && [...some].every((name) => others.has(name));
 }
 
 function keyOf({ kind, name, field, config }: DanglingReference): string {

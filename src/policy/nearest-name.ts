@@ -60,7 +60,7 @@ function leastBy(names: readonly ConfigName[], value: (name: ConfigName) => numb
 
 /**
  * The Levenshtein distance: how many characters have to be replaced, added or left out; two that are swapped count twice.
- * Infinite where the lengths alone differ by more than `most`: an annotation may hold a quarter of a megabyte.
+ * Infinite where it is certain early on that there are more than `most`: names are many, and an annotation may hold a quarter of a megabyte.
  */
 function slips(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return Number.POSITIVE_INFINITY;
@@ -71,6 +71,8 @@ function slips(a: string, b: string, most: number): number {
       const replaced = (above[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
       line.push(Math.min(replaced, (above[column] ?? 0) + 1, (line[column - 1] ?? 0) + 1));
     }
+    // Whatever follows, it never gets less again.
+    if (line.every((count) => count > most)) return Number.POSITIVE_INFINITY;
     above = line;
   }
   return above[b.length] ?? 0;
