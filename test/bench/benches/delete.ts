@@ -311,7 +311,7 @@ function table(
       '8 clients: so many ask at the same moment about the same config, and all have their answer before the next has its turn.',
       'Measured are 8 kB, one client and a dry run with every number of nodes, and the other combinations at 2,000 nodes; what is really deleted is made anew each time, by one client; the policies, which take most time, are asked a few times, and up to 2,000 nodes.',
       'A config in use is named by every fourth node. "One GET and deny" reads the same node each time and knows nothing else.',
-      'controller-runtime denies by its cache alone, which it copies (indexed: only those that name the config); the guard reads one node again before it denies.',
+      'controller-runtime denies by its cache alone, of which it copies every object (indexed: one that names the config); the guard reads one node again before it denies.',
       'Not in time: refused because the webhook did not answer within 5 seconds; a wrong answer would end the bench.',
       `A node has ${(sizes.full / 1_000).toFixed(1)} kB of JSON, ${(sizes.metadata / 1_000).toFixed(1)} kB of it metadata; 3 pools.`,
       ...(withGo ? [] : [NO_GO]),

@@ -295,7 +295,7 @@ function table(
     rows,
     notes: [
       `Dry-run DELETE of an 8 kB config through the same API server, in turn: ${denials} denials, ${allows} allowed, ${parallels} × ${PARALLEL} allowed at the same time; ${starts} starts; ${burst} parallel DELETEs of as many configs, for real.`,
-      'All are processes of their own with the same rights. Those in Go: test/bench/peers/controller-runtime, controller-runtime 0.21, nodes and pools; they deny by their cache of metadata and allow after a list of their own, without its limit of 20 requests a second. Indexed: the cache is asked for what names the config, instead of for everything.',
+      'All are processes of their own with the same rights. Those in Go: test/bench/peers/controller-runtime, controller-runtime 0.21, nodes and pools; they deny by their cache of metadata and allow after a list of their own, without its limit of 20 requests a second. Indexed: the cache is asked for one object that names the config, instead of for everything.',
       'The guard does more for its answer: it reads the node that its denial names once more, reads builds too, and pools twice, and writes a log line for each.',
       'Start: asked directly over TLS from the start of the process on, until it refuses because of a node. Lists of nodes: by the audit log of the API server.',
       'What is not answered within 5 seconds is refused: by the API server, or after 4 by the guard itself. Its time counts. Memory: VmRSS and VmHWM of /proc, MB are 10⁶ bytes.',

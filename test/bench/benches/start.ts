@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { createAuthority } from '../../../src/certs/authority.ts';
@@ -54,7 +54,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
       stringData: { 'ca.crt': authority.certificatePem, 'ca.key': authority.privateKeyPem },
     });
     // The certificate that the guard of the cluster has.
-    const made = dirname(guarded.guard.log);
+    const made = guarded.guard.certDir;
     const files = {
       certificate: [`--tls-cert-file=${join(made, 'tls.crt')}`, `--tls-private-key-file=${join(made, 'tls.key')}`],
       ca: guarded.guard.ca,

@@ -126,7 +126,8 @@ export async function prepare(
     command,
     args: args({ certDir, port, kubeconfig }),
     port,
-    log: join(certDir, 'webhook.log'),
+    // Not beside the certificate, whose folder is watched: each line would make the webhook look there.
+    log: `${certDir}.log`,
     leash,
     url: `https://127.0.0.1:${port}/validate`,
     ca: authority.certificate,

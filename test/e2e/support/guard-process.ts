@@ -50,6 +50,8 @@ export class GuardProcess {
   readonly ca: string;
   readonly healthUrl: string;
   readonly metricsUrl: string;
+  /** Folder with ca.crt and, unless it is issued from a Secret, the tls.crt and tls.key that it serves with. */
+  readonly certDir: string;
   /** File with everything that it said. */
   readonly log: string;
   readonly #launch: (ports: Ports, launch: Launch) => Child;
@@ -59,6 +61,7 @@ export class GuardProcess {
   private constructor(
     launch: (ports: Ports, launch: Launch) => Child,
     child: Child,
+    certDir: string,
     log: string,
     ca: string,
     ready: Ports,
@@ -66,6 +69,7 @@ export class GuardProcess {
     this.#launch = launch;
     this.#child = child;
     this.#ports = ready;
+    this.certDir = certDir;
     this.log = log;
     this.ca = ca;
     this.url = `https://127.0.0.1:${ready.securePort}/validate`;
@@ -84,7 +88,8 @@ export class GuardProcess {
       '--dns',
       'machineconfig-guard.machineconfig-guard.svc',
     ]);
-    const log = join(own, 'guard.log');
+    // Not beside the certificate, whose folder the guard watches: each line would make it look there.
+    const log = `${own}.log`;
     const launched = ({ securePort, healthPort, metricsPort }: Ports, { through, env = {} }: Launch = {}) => {
       const serve = [
         PROGRAM,
@@ -109,7 +114,7 @@ export class GuardProcess {
     const readyLine = async () => (await jsonLines(log)).find((line) => line['msg'] === 'ready');
     await child.until(async () => (await readyLine()) !== undefined, READY_TIMEOUT_MS);
     const ca = tlsSecret?.ca ?? (await readFile(join(own, 'ca.crt'), 'utf8'));
-    return new GuardProcess(launched, child, log, ca, (await readyLine()) as unknown as Ports);
+    return new GuardProcess(launched, child, own, log, ca, (await readyLine()) as unknown as Ports);
   }
 
   get running(): boolean {

@@ -83,7 +83,8 @@ var errFound = errors.New("found")
 func (r references) whoUses(ctx context.Context, config string) (user string, err error) {
 	var options []client.ListOption
 	if r.indexed {
-		options = append(options, client.MatchingFields{byConfig: config})
+		// One is enough to deny, and each that is listed is copied.
+		options = append(options, client.MatchingFields{byConfig: config}, client.Limit(1))
 	}
 	for _, kind := range kinds {
 		list := kind.list()
