@@ -9,6 +9,7 @@ import { answersOk } from '../control-plane/answers-ok.ts';
 import { Child } from '../control-plane/child.ts';
 import type { Leash } from '../control-plane/leash.ts';
 import { until } from '../control-plane/until.ts';
+import { imageEnvironment } from './image-environment.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 const READY_TIMEOUT_MS = 20_000;
@@ -108,7 +109,7 @@ export class GuardProcess {
       const node = process.execPath;
       const [command, args] =
         through === undefined ? [node, serve] : ['/bin/sh', ['-c', through, 'sh', node, ...serve]];
-      return new Child({ command, args, logFile: log, leash, env: { ...process.env, ...env } });
+      return new Child({ command, args, logFile: log, leash, env: { ...process.env, ...imageEnvironment(), ...env } });
     };
     const child = launched({ securePort: 0, healthPort: 0, metricsPort: 0 });
     const readyLine = async () => (await jsonLines(log)).find((line) => line['msg'] === 'ready');

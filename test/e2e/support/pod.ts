@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { Child } from '../control-plane/child.ts';
 import type { Leash } from '../control-plane/leash.ts';
+import { imageEnvironment } from './image-environment.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 
@@ -92,7 +93,7 @@ export class Pod {
       args: [PROGRAM, ...args.map((arg) => this.#mounted(arg)), ...own],
       logFile: this.log,
       leash: this.#leash,
-      env: { PATH: process.env['PATH'] },
+      env: { PATH: process.env['PATH'], ...imageEnvironment() },
     });
   }
 

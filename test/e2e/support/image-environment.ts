@@ -1,0 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const CONTAINERFILE = fileURLToPath(new URL('../../../Containerfile', import.meta.url));
+
+/** The environment that the image gives the guard, so that what is tested and measured here is what runs in a cluster. */
+export function imageEnvironment(): Readonly<Record<string, string>> {
+  const variables = readFileSync(CONTAINERFILE, 'utf8').matchAll(/^ENV (?<name>\w+)="?(?<value>[^"\n]+)"?$/gm);
+  return Object.fromEntries([...variables].map(({ groups }) => [groups?.['name'] ?? '', groups?.['value'] ?? '']));
+}
