@@ -1,4 +1,5 @@
 import type { Random } from '../simulation/random.ts';
+import { restructured } from './structure.ts';
 
 /** What breaks parsers and those who trust them. */
 const TOKENS = [
@@ -27,13 +28,20 @@ const TOKENS = [
   ':',
   '\uFEFF',
 ].map((token) => Buffer.from(token));
-const DEPTH = 5_000;
+/** More than any reader takes. */
+const DEPTH = 11_000;
 const LENGTH = 10_000;
+const OPEN_OBJECT = 0x7b;
 
-/** The same bytes with a few things done to them, mostly one: what is left should still be worth reading. */
-export function mutated(original: Buffer, random: Random): Buffer {
+/** The same bytes with a few things done to them, mostly one: what is left should still be worth reading. `other` is something to take parts from. */
+export function mutated(original: Buffer, other: Buffer, random: Random): Buffer {
   let bytes = original;
-  do bytes = once(bytes, random);
+  const isJson = bytes[0] === OPEN_OBJECT;
+  do
+    bytes =
+      isJson && random.chance(0.4)
+        ? Buffer.from(restructured(bytes.toString('utf8'), other.toString('utf8'), random))
+        : once(bytes, random);
   while (random.chance(0.4));
   return bytes;
 }

@@ -11,11 +11,13 @@ import {
   UnreadableObject,
 } from '../../src/policy/referrer.ts';
 import type { References } from '../../src/policy/references.ts';
+import { outlineOf, UnreadableJson } from '../../src/policy/json-outline.ts';
 import { BadReview, parseReview } from '../../src/policy/review.ts';
 import { admissionAnswer } from '../../src/policy/verdict.ts';
 import { encodeAnswer, encodeList } from '../cluster/protobuf-encoding.ts';
 import type { Random } from '../simulation/random.ts';
 import { NAME, reviewBody } from '../support/review.ts';
+import { keptSeeds } from './seeds.ts';
 
 /** Something that takes bytes from outside. Throws where it does what it must not. */
 export interface Target {
@@ -114,8 +116,35 @@ const LISTS = [
   },
 ];
 
+/** What the passing-over reader and JSON.parse make of the same bytes: where both read them, they read the same. */
+function takeOutline(bytes: Buffer): string {
+  const wanted = { kind: 'value', request: { uid: 'value', oldObject: { metadata: 'values' } } } as const;
+  let outline: Readonly<Record<string, unknown>> | undefined;
+  try {
+    outline = outlineOf(bytes, wanted);
+  } catch (error) {
+    if (error instanceof UnreadableJson) return 'refused';
+    throw error;
+  }
+  const json = JSON.parse(bytes.toString('utf8').replaceAll(CONTROL, ' ')) as Record<string, unknown> | null;
+  const request = json?.['request'] as { uid?: unknown } | null | undefined;
+  const read = outline?.['request'] as { uid?: unknown } | null | undefined;
+  for (const [theirs, ours] of [
+    [json?.['kind'], outline?.['kind']],
+    [request?.uid, read?.uid],
+  ]) {
+    if (typeof theirs === 'string' && theirs !== ours && !theirs.includes(' ')) throw new Error('Read differently.');
+  }
+  return outline === undefined ? 'no object' : 'read';
+}
+
 /** Everything of the guard that reads what others wrote. */
-export const TARGETS: readonly Target[] = [
+const READERS: readonly Target[] = [
+  {
+    name: 'outline',
+    seeds: [Buffer.from(JSON.stringify(reviewBody())), Buffer.from('{"a":[{},[1.5e-7,true,"\\u00e9\\n"]]}')],
+    take: takeOutline,
+  },
   {
     name: 'review',
     seeds: [
@@ -148,3 +177,6 @@ export const TARGETS: readonly Target[] = [
     take: (bytes, random) => takeList(bytes, random, (keep) => new MetadataListStream(keep, NODE_ANNOTATIONS)),
   },
 ];
+
+/** With the inputs that were found to get further than others. */
+export const TARGETS = READERS.map((target) => ({ ...target, seeds: [...target.seeds, ...keptSeeds(target.name)] }));
