@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 
+import { Usage, wholeNumber, wrongUsage } from '../support/usage.ts';
 import { Coverage } from './coverage.ts';
 import { Finding, fuzz } from './fuzz.ts';
 import { keepSeeds } from './seeds.ts';
@@ -20,16 +21,6 @@ Ends with 1 where a target does what it must not, and prints the input in base64
 Example: npm run fuzz -- --only review --cases 50000 --seed 7
 `;
 
-/** Wrong usage; the message is one sentence. */
-class Usage extends Error {}
-
-/** A whole number above 0. */
-function count(name: string, text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new Usage(`--${name} needs a whole number above 0, not ${text}.`);
-}
-
 function main(): void {
   const { values } = parseArgs({
     options: {
@@ -44,7 +35,7 @@ function main(): void {
     process.stdout.write(HELP);
     return;
   }
-  const [cases, seed] = [count('cases', values.cases), count('seed', values.seed)];
+  const [cases, seed] = [wholeNumber('cases', values.cases), wholeNumber('seed', values.seed)];
   const targets = TARGETS.filter(({ name }) => values.only === undefined || name === values.only);
   if (targets.length === 0) throw new Usage(`There is no target ${values.only}.`);
   // Most cases end in an error that a reader makes on purpose; where it was made costs more than the case.
@@ -69,14 +60,12 @@ function main(): void {
 try {
   main();
 } catch (error) {
+  const usage = wrongUsage(error);
   if (error instanceof Finding) {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;
-    // parseArgs says what is wrong in an error of its own; what follows its first sentence is of no use here.
-  } else if (error instanceof Usage || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true) {
-    process.stderr.write(
-      `${(error as Error).message.split('. ')[0]?.replace(/\.$/, '')}. See: npm run fuzz -- --help\n`,
-    );
+  } else if (usage !== undefined) {
+    process.stderr.write(`${usage} See: npm run fuzz -- --help\n`);
     process.exitCode = 2;
   } else {
     throw error;

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
+import { wholeNumber, wrongUsage } from '../support/usage.ts';
+
 const HELP = `Runs the guard's own reading and deciding against a cluster in which everything happens in random order.
 
 Usage: npm run simulate [-- --steps N --seed S --seeds N]
@@ -15,16 +17,6 @@ A run prints what happened, and ends with 1 if something in use was let go. The 
 Example: npm run simulate -- --seed 13 --seeds 1 --steps 40000
 `;
 
-/** Wrong usage; the message is one sentence. */
-class Usage extends Error {}
-
-/** A whole number above 0. */
-function count(name: string, text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new Usage(`--${name} needs a whole number above 0, not ${text}.`);
-}
-
 function simulate(): number {
   const { values } = parseArgs({
     options: {
@@ -38,10 +30,10 @@ function simulate(): number {
     process.stdout.write(HELP);
     return 0;
   }
-  const first = count('seed', values.seed);
-  const seeds = Array.from({ length: count('seeds', values.seeds) }, (_, index) => first + index);
+  const first = wholeNumber('seed', values.seed);
+  const seeds = Array.from({ length: wholeNumber('seeds', values.seeds) }, (_, index) => first + index);
   const variables = {
-    MCG_SIMULATION_STEPS: String(count('steps', values.steps)),
+    MCG_SIMULATION_STEPS: String(wholeNumber('steps', values.steps)),
     MCG_SIMULATION_SEEDS: seeds.join(','),
   };
   const args = ['vitest', 'run', 'test/simulation', '--testNamePattern', '^seed', '--reporter', 'verbose'];
@@ -51,8 +43,8 @@ function simulate(): number {
 try {
   process.exitCode = simulate();
 } catch (error) {
-  // parseArgs says what is wrong in an error of its own.
-  if (!(error instanceof Usage) && !(error instanceof TypeError)) throw error;
-  process.stderr.write(`${error.message}\n`);
+  const usage = wrongUsage(error);
+  if (usage === undefined) throw error;
+  process.stderr.write(`${usage} See: npm run simulate -- --help\n`);
   process.exitCode = 2;
 }

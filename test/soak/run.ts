@@ -6,6 +6,7 @@ import { parseArgs, promisify } from 'node:util';
 
 import { environment } from '../bench/environment.ts';
 import { findBinaries, availableReleases, NoControlPlane } from '../e2e/control-plane/binaries.ts';
+import { wholeNumber, wrongUsage } from '../support/usage.ts';
 import { asChart, asMarkdown, failuresOf, reportOf, type SoakReport } from './report.ts';
 import { soak } from './soak.ts';
 
@@ -28,9 +29,6 @@ Ends with 0 where nothing grows and every deletion was decided rightly, 1 where 
 Example: npm run soak -- --minutes 2 --nodes 200 --out /tmp/soak
 `;
 
-/** Wrong usage; the message is one sentence. */
-class Usage extends Error {}
-
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
@@ -44,8 +42,8 @@ async function main(): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const minutes = count('minutes', values.minutes, MINUTES_MIN);
-  const nodes = count('nodes', values.nodes, 10);
+  const minutes = wholeNumber('minutes', values.minutes, MINUTES_MIN);
+  const nodes = wholeNumber('nodes', values.nodes, 10);
   const [release] = await availableReleases();
   if (release === undefined) throw new NoControlPlane('There is no release of Kubernetes to run.');
   const binaries = await findBinaries(release, log);
@@ -59,13 +57,6 @@ async function main(): Promise<number> {
   const report = reportOf({ command, environment: around, minutes, nodes }, soaked);
   await publish(report, resolve(values.out));
   return failuresOf(report).length === 0 ? 0 : 1;
-}
-
-/** A whole number, at least so large. */
-function count(name: string, text: string, atLeast: number): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= atLeast) return value;
-  throw new Usage(`--${name} needs a whole number of at least ${atLeast}, not ${text}.`);
 }
 
 async function publish(report: SoakReport, out: string): Promise<void> {
@@ -86,12 +77,12 @@ function log(line: string): void {
 try {
   process.exitCode = await main();
 } catch (error) {
+  const usage = wrongUsage(error);
   if (error instanceof NoControlPlane) {
     log(error.message);
     process.exitCode = 1;
-    // parseArgs says what is wrong in an error of its own; what follows its first sentence is of no use here.
-  } else if (error instanceof Usage || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true) {
-    log(`${(error as Error).message.split('. ')[0]?.replace(/\.$/, '')}. See: npm run soak -- --help`);
+  } else if (usage !== undefined) {
+    log(`${usage} See: npm run soak -- --help`);
     process.exitCode = 2;
   } else {
     throw error;
