@@ -1,11 +1,12 @@
-import { mkdtempSync, openSync, writeFileSync } from 'node:fs';
+import { constants, mkdtempSync, openSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { LogPipe } from '../support/log-pipe.ts';
 import { testTls } from '../support/tls.ts';
 import { type CommandProcess, startCommand } from './command-process.ts';
 
@@ -118,6 +119,28 @@ test('a disk that is full: lines are lost, deletions are still answered, and SIG
   for (let attempt = 0; attempt < 20; attempt += 1) {
     expect((await sandbox.delete('machineconfigs', CONFIG)).status).toBe(403);
   }
+  run.child.kill('SIGTERM');
+  expect(await run.ended).toBe(0);
+});
+
+test('a log that nobody reads: deletions are still answered, and what was kept comes once it is read again', async () => {
+  const [securePort, healthPort] = [await freePort(), await freePort()];
+  const pipe = new LogPipe(path.join(directory, 'log'));
+  onTestFinished(() => {
+    pipe.close();
+  });
+  pipe.fill();
+  const run = serve(openSync(pipe.file, constants.O_WRONLY), {
+    '--secure-port': String(securePort),
+    '--health-port': String(healthPort),
+  });
+  await expect.poll(async () => await readyz(healthPort), { timeout: 30_000 }).toBe(200);
+  register(securePort);
+  expect((await sandbox.delete('machineconfigs', CONFIG)).status).toBe(403);
+
+  expect(pipe.read()).not.toContain('MCG_IN_USE');
+  expect((await sandbox.delete('machineconfigs', CONFIG)).status).toBe(403);
+  await expect.poll(() => pipe.read(), { timeout: 5_000 }).toMatch(/"msg":"ready"[^]*MCG_IN_USE[^]*MCG_IN_USE/);
   run.child.kill('SIGTERM');
   expect(await run.ended).toBe(0);
 });
