@@ -2,9 +2,10 @@ import { apiServerFrozen, apiServerKilled } from './faults/api-server.ts';
 import { clockAhead, clockBehind } from './faults/clock.ts';
 import { etcdRestored } from './faults/etcd-restored.ts';
 import { guardFrozen, guardKilled } from './faults/guard-process.ts';
+import { logFull, logNotRead } from './faults/log.ts';
 import { everyRequestRefused, slowAnswers, someRequestsRefused } from './faults/load.ts';
 import { connectionsForgotten, networkSwallows } from './faults/network.ts';
-import { cpuStarved, descriptorsExhausted, logFull } from './faults/resources.ts';
+import { cpuStarved, descriptorsExhausted } from './faults/resources.ts';
 import { tokenRevoked, tokenRotated } from './faults/token.ts';
 import type { Fault } from './support/fault.ts';
 
@@ -26,5 +27,6 @@ export const FAULTS: readonly Fault[] = [
   clockBehind,
   clockAhead,
   logFull,
+  logNotRead,
   descriptorsExhausted,
 ];

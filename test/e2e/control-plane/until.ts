@@ -5,7 +5,7 @@ export interface UntilOptions {
 
 /** Asks again and again until the answer is neither false nor undefined; throws naming what was waited for. */
 export async function until<Answer>(
-  what: string,
+  what: string | (() => string),
   ask: () => Promise<Answer | false | undefined>,
   { timeoutMs, everyMs = 100 }: UntilOptions,
 ): Promise<Answer> {
@@ -13,7 +13,9 @@ export async function until<Answer>(
   for (;;) {
     const answer = await ask();
     if (answer !== false && answer !== undefined) return answer;
-    if (Date.now() > deadline) throw new Error(`Waited ${timeoutMs} ms for ${what}, in vain.`);
+    if (Date.now() > deadline) {
+      throw new Error(`Waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}, in vain.`);
+    }
     await pause(everyMs);
   }
 }

@@ -5,7 +5,7 @@ import type { Fault } from '../support/fault.ts';
 import type { Questions } from '../support/questions.ts';
 
 /** So many that the guard's watches would have to wait long for a version to come again that they have seen. */
-const WRITES = 300;
+const WRITES = 100;
 
 /**
  * Between the copy and its return a node moves on: what it names in the present is free in the past, and the other way round. The guard's index

@@ -1,28 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 
 import { pause } from '../../control-plane/until.ts';
 import type { GuardProcess } from '../../support/guard-process.ts';
 import type { Fault } from '../support/fault.ts';
-
-/** /dev/full says ENOSPC to every write. Whatever node itself has to say still goes to the log. */
-const STDOUT_FULL = 'exec "$@" >/dev/full';
-
-export const logFull: Fault = {
-  name: 'log-full',
-  title: 'No line of the log can be written: the disk is full',
-  seen: 'no new lines; the answers are in [the audit log](audit.md)',
-  launch: async () => ({ through: STDOUT_FULL }),
-  answers: { used: ['in use'], free: ['let go'] },
-  lastsMs: 4_000,
-  // From its start on, and to its end.
-  begin: ({ guard }) => {
-    const stdout = readlinkSync(`/proc/${guard.pid}/fd/1`);
-    if (stdout !== '/dev/full') throw new Error(`The guard writes its log to ${stdout}.`);
-    return () => undefined;
-  },
-};
 
 /** Of each tenth of a second, as a CPU quota of a tenth of a core gives it (kernel, sched-bwc). */
 const RUNS_MS = 10;

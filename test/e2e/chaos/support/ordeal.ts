@@ -5,7 +5,7 @@ import { PATHS } from '../../support/paths.ts';
 import { unique } from '../../support/cluster.ts';
 import type { Answer } from './answer.ts';
 import type { Fault } from './fault.ts';
-import { Questions, RIGHT, type Asked, type Subject } from './questions.ts';
+import { isWronglyInUse, isWronglyLetGo, Questions, RIGHT, type Asked, type Subject } from './questions.ts';
 import type { Stage } from './stage.ts';
 
 /** How often each answer came. */
@@ -68,8 +68,8 @@ export async function suffer(stage: Stage, fault: Fault): Promise<Ordeal> {
     const all = questions.asked;
     return {
       during: { used: countsOf(during, 'used'), moved: countsOf(during, 'moved'), free: countsOf(during, 'free') },
-      wronglyLetGo: all.filter(({ about, answer }) => about !== 'free' && answer === 'let go'),
-      wronglyInUse: all.filter(({ about, answer }) => about === 'free' && answer === 'in use'),
+      wronglyLetGo: all.filter(isWronglyLetGo),
+      wronglyInUse: all.filter(isWronglyInUse),
       unexpected: all.filter(({ answer }) => answer === 'unexpected'),
       questions: all.length,
       heard: heardIn(during),

@@ -26,6 +26,16 @@ const SUBJECTS: readonly Subject[] = ['used', 'moved', 'free'];
 export const RIGHT: Readonly<Record<Subject, Answer>> = { used: 'in use', moved: 'in use', free: 'let go' };
 const RIGHT_TIMEOUT_MS = 120_000;
 
+/** In use, by an acknowledged write, and let go. */
+export function isWronglyLetGo({ about, answer }: Asked): boolean {
+  return about !== 'free' && answer === 'let go';
+}
+
+/** Not used by anybody, and said to be. */
+export function isWronglyInUse({ about, answer }: Asked): boolean {
+  return about === 'free' && answer === 'in use';
+}
+
 /** Questions are sent whether or not those before them have been answered, as by people who know nothing of each other. */
 const EVERY_MS = 250;
 const MOVERS = 2;
@@ -66,11 +76,12 @@ export class Questions {
     this.#loops = [this.#askSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndAsk())];
   }
 
-  /** When each question sent since then had been answered rightly so many times. */
+  /** When each question sent since then had been answered rightly so many times; at once where one was answered wrongly: that is all there is to know. */
   async untilRight(since: number, times = 1): Promise<number> {
     return until(
-      'the right answer to each question',
+      () => `the right answer to each question; the last ones were ${JSON.stringify(this.asked.slice(-4), null, 1)}`,
       async () => {
+        if (this.asked.some((one) => isWronglyLetGo(one) || isWronglyInUse(one))) return performance.now();
         const last = Math.max(...SUBJECTS.map((subject) => this.#rightAt(subject, since, times)));
         return Number.isNaN(last) ? undefined : last;
       },
