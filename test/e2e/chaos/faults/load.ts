@@ -43,6 +43,6 @@ export const slowAnswers: Fault = {
   seen: '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); [what to do](troubleshooting.md#no-complete-answer-in-time)',
   answers: { used: ['in use', 'unverified'], free: ['let go', 'unverified'] },
   proof: 'unverified',
-  lastsMs: 8_000,
+  lastsMs: 7_000,
   begin: under({ delayMs: 2_000 }),
 };

@@ -17,9 +17,9 @@ export const networkSwallows: Fault = {
 export const connectionsForgotten: Fault = {
   name: 'connections-half-open',
   title: 'Open connections of the guard fall silent, new ones work',
-  seen: '[`mcguard_index_age_seconds`](metrics.md) grows',
+  seen: '[MCG_UNVERIFIED](codes.md#mcg_unverified) in the first seconds at most; [`mcguard_index_age_seconds`](metrics.md) grows',
   answers: { used: ['in use', 'unverified'], free: ['let go', 'unverified'] },
-  lastsMs: 10_000,
+  lastsMs: 7_000,
   begin: ({ network }) => {
     network.freeze();
     const before = network.accepted;

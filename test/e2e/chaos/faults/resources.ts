@@ -25,7 +25,7 @@ export const cpuStarved: Fault = {
   title: 'The guard gets a tenth of one core',
   seen: '[`mcguard_decision_duration_seconds`](metrics.md) rises',
   answers: { used: ['in use', 'unverified', 'guard not reached'], free: ['let go', 'unverified', 'guard not reached'] },
-  lastsMs: 8_000,
+  lastsMs: 6_000,
   begin: ({ guard }) => {
     const ending = new AbortController();
     const rationed = ration(guard, ending.signal);
@@ -53,10 +53,10 @@ async function occupy(port: number, signal: AbortSignal): Promise<void> {
 export const descriptorsExhausted: Fault = {
   name: 'no-descriptors',
   title: 'The guard has no file descriptor left',
-  seen: '`… cannot be reached: EMFILE` in [MCG_UNVERIFIED](codes.md#mcg_unverified)',
+  seen: '`failed calling webhook` now and then; restarts of the pod by its liveness probe',
   launch: async () => ({ through: `ulimit -n ${DESCRIPTORS}; exec "$@"` }),
   answers: { used: ['in use', 'unverified', 'guard not reached'], free: ['let go', 'unverified', 'guard not reached'] },
-  lastsMs: 8_000,
+  lastsMs: 6_000,
   begin: ({ guard }) => {
     const port = Number(new URL(guard.url).port);
     const ending = new AbortController();

@@ -8,7 +8,7 @@ export const tokenRotated: Fault = {
   title: "The guard's token is replaced in its file, the old one refused",
   seen: 'nothing',
   answers: { used: ['in use'], free: ['let go'] },
-  lastsMs: REMEMBERED_MS + 3_000,
+  lastsMs: REMEMBERED_MS + 2_000,
   begin: async ({ token }) => {
     const revokeOld = await token.replace();
     await revokeOld();

@@ -36,7 +36,7 @@ export interface Ordeal {
 
 /** Right this often before anything is done to it. */
 const CALM = 3;
-const AFTERWARDS_MS = 1_000;
+const AFTERWARDS_MS = 500;
 const INDEX_TIMEOUT_MS = 120_000;
 
 /** Lets the fault happen while deletions are asked for, and goes on until everything is right again. */

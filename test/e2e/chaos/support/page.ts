@@ -39,10 +39,13 @@ export function anchorOf(heading: string): string {
 }
 
 /** The table, and the sentence that says where its figures come from. Markdown. */
-export function tableOf(rows: readonly Row[], { date, commit, kubernetes, node, cores, cpu }: Environment): string {
+export function tableOf(
+  rows: readonly Row[],
+  { date, commit, kubernetes, node, cores, cpu, load }: Environment,
+): string {
   const questions = rows.reduce((sum, { ordeal }) => sum + ordeal.questions, 0);
   return [
-    `\`npm run chaos\`, ${date.slice(0, 10)}, commit ${commit}: Kubernetes ${kubernetes}, Node ${node}, ${cores} cores (${cpu}); ${questions} questions.`,
+    `\`npm run chaos\`, ${date.slice(0, 10)}, commit ${commit}: Kubernetes ${kubernetes}, Node ${node}, ${cores} cores (${cpu}), load before ${load}; ${questions} questions.`,
     '',
     '| fault | a config in use is asked for | a free one | slowest answer, s | wrongly let go | right again, s | index, s | what you see |',
     '|---|---|---|---:|---:|---:|---:|---|',
