@@ -17,9 +17,9 @@ export interface Fault {
   readonly askAnother?: true;
   /** The process of the guard is not the same afterwards. */
   readonly endsGuard?: true;
-  /** Answers that may come while it lasts. `moved` as `used`. */
+  /** Answers that may come while it lasts, beside refusals for want of time. `moved` as `used`. */
   readonly answers: { readonly used: readonly Answer[]; readonly free: readonly Answer[] };
-  /** An answer that has to come while it lasts, because otherwise nothing was the matter. */
+  /** An answer that has to come while it lasts, because otherwise nothing was the matter. Without one: the right ones, because the guard is to get through it. */
   readonly proof?: Answer;
   readonly lastsMs: number;
   /** What has to have happened before. */
