@@ -31,6 +31,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
     const { guard } = guarded;
     const plain = await startPlainWebhook(guarded.controlPlane, 'parse');
     const used = renderedName();
+    await admin.create(PATHS.configs, machineConfig({ name: used }));
     const free = renderedName();
     await admin.create(PATHS.configs, machineConfig({ name: free }));
     const large = overriddenReview(LARGE_REVIEWS.bytes);

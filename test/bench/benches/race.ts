@@ -1,6 +1,7 @@
 import { ControlPlane, type ApiServer } from '../../e2e/control-plane/control-plane.ts';
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
-import { renderedName } from '../../e2e/support/objects.ts';
+import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
+import { PATHS } from '../../e2e/support/paths.ts';
 import { race, type Lane, type RaceResult } from '../../e2e/support/race.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
 import { applyFloor, awaitFloor } from '../floor.ts';
@@ -70,6 +71,7 @@ async function racesOf(
   log: (line: string) => void,
 ): Promise<readonly Outcome[]> {
   const config = renderedName();
+  await first.admin.create(PATHS.configs, machineConfig({ name: config }));
   const configsOf = () => ({ currentConfig: config, desiredConfig: config });
   await createFleet(first.admin, { to: NODES, configsOf });
   const same: Lane = { write: first.admin, delete: first.admin };

@@ -40,6 +40,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
     const free = renderedName();
     await admin.create(PATHS.configs, machineConfig({ name: free }));
     const used = renderedName();
+    await admin.create(PATHS.configs, machineConfig({ name: used }));
     const rows: Table['rows'][number][] = [];
     let made = 0;
     for (const { nodes, rounds } of quick ? QUICK : FULL) {

@@ -7,7 +7,8 @@ import { createAuthority } from '../../../src/certs/authority.ts';
 import { Child } from '../../e2e/control-plane/child.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
-import { renderedName } from '../../e2e/support/objects.ts';
+import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
+import { PATHS } from '../../e2e/support/paths.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
 import { type DirectAnswer, reviewAbout } from '../direct-reviews.ts';
 import { firstAnswer } from '../first-answer.ts';
@@ -61,6 +62,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
     };
     const secret = { certificate: [`--tls-secret=${NAMESPACE}/${SECRET}`], ca: authority.certificatePem };
     const used = renderedName();
+    await admin.create(PATHS.configs, machineConfig({ name: used }));
     const free = renderedName();
     const contestants: readonly Contestant[] = [
       { name: NODE, once: emptyProgram },
