@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { type ClusterApi, reasonOf } from './api.ts';
+import { WriteQueue } from './write-queue.ts';
 
 /** Something that happened to a cluster-scoped object, for `oc get events`. */
 export interface ClusterEvent {
@@ -37,6 +38,10 @@ const UPDATE_MS = 5_000;
 /** Series that are remembered; beyond it the oldest is forgotten and would begin anew. */
 const SERIES_MAX = 1_000;
 const WRITE_MS = 5_000;
+/** After a restore of etcd each node may deserve an Event. The status and the metrics tell how many there are. */
+const WRITES = { atOnce: 4, waiting: 500 } as const;
+/** What is given up is told at most this often. */
+const GIVEN_UP_MS = 60_000;
 /** The API counts bytes (kubernetes, pkg/apis/core/validation/events.go). */
 const NOTE_MAX = 1_024;
 
@@ -60,6 +65,8 @@ export class EventRecorder {
   readonly #now: () => number;
   readonly #series = new Map<string, Series>();
   readonly #instance = hostname();
+  readonly #writes = new WriteQueue(WRITES);
+  #givenUpAt = Number.NEGATIVE_INFINITY;
 
   constructor({ api, log, now = Date.now }: EventRecorderOptions) {
     this.#api = api;
@@ -133,18 +140,32 @@ export class EventRecorder {
 
   async #write(method: 'POST' | 'PATCH', path: string, body: unknown): Promise<boolean> {
     try {
-      await this.#api.json({
-        method,
-        path,
-        body,
-        ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
-        signal: AbortSignal.timeout(WRITE_MS),
+      const written = await this.#writes.inTurn(async () => {
+        await this.#api.json({
+          method,
+          path,
+          body,
+          ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
+          signal: AbortSignal.timeout(WRITE_MS),
+        });
+        return true;
       });
-      return true;
+      if (written === undefined) this.#giveUp();
+      return written === true;
     } catch (error) {
       this.#log.warn({ reason: reasonOf(error) }, 'an event could not be written');
       return false;
     }
+  }
+
+  #giveUp(): void {
+    const now = this.#now();
+    if (now - this.#givenUpAt < GIVEN_UP_MS) return;
+    this.#givenUpAt = now;
+    this.#log.warn(
+      { waiting: WRITES.waiting },
+      'too many events at once: the oldest of those that wait are not written',
+    );
   }
 }
 

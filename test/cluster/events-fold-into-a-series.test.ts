@@ -117,3 +117,29 @@ test.each(['x', 'é', '한'])('a long note of %s is cut to the bytes that the AP
   expect(Buffer.byteLength(note)).toBeGreaterThan(1_018);
   expect(note).toMatch(new RegExp(`^${character}+\\.\\.\\.$`));
 });
+
+test('events about thousands of objects: a few writes at a time, the newest are written, and that is said once', async () => {
+  const under = { way: 0, most: 0 };
+  const written: string[] = [];
+  const { events, lines } = recorder(async ({ body }) => {
+    under.way += 1;
+    under.most = Math.max(under.most, under.way);
+    await new Promise((resolve) => setImmediate(resolve));
+    written.push((body as { regarding: { name: string } }).regarding.name);
+    under.way -= 1;
+    return {};
+  });
+  for (let index = 0; index < 5_000; index += 1) {
+    const regarding = { apiVersion: 'v1', kind: 'Node', name: `worker-${index}`, uid: `worker-${index}` };
+    events.record({ regarding, reason: 'DanglingReference', action: 'Check', note: '…' });
+  }
+  await vi.waitFor(() => {
+    expect(written).toContain('worker-4999');
+  });
+  expect(under.most).toBe(4);
+  expect(written.length).toBeLessThan(1_000);
+  expect(written.slice(-500)).toEqual(Array.from({ length: 500 }, (_, index) => `worker-${4_500 + index}`));
+  expect(lines.map(({ msg }) => msg)).toEqual([
+    'too many events at once: the oldest of those that wait are not written',
+  ]);
+});
