@@ -19,8 +19,8 @@ export interface LiveReaderOptions {
 }
 
 /**
- * How long a read may run before the next one starts beside it. A read normally takes milliseconds to tenths of a second;
- * one that hangs must not keep those who came after it from a fresh connection.
+ * How long a read may be silent before the next one starts beside it: one that hangs must not keep those who came after it from a
+ * fresh connection. One that is only slow, because the API server is busy, goes on alone: another beside it would make both slower.
  */
 const IMPATIENCE_MS = 1_000;
 /** Bounds the memory and the load of reads that hang. */
@@ -93,15 +93,15 @@ export class LiveReader {
     reading.abandon();
   }
 
-  /** Begins the next read if none runs, or if those that run have taken too long and are not too many. */
+  /** Begins the next read if none runs, or if those that run have been silent for too long and are not too many. */
   #begin(reading: Reading): void {
     if (reading !== this.#next) return;
-    const youngest = Math.min(...[...this.#running].map((other) => other.ageMs));
+    const silence = Math.min(...[...this.#running].map((other) => other.silentMs));
     if (this.#running.size >= READS_AT_ONCE) return;
-    if (this.#running.size > 0 && youngest < IMPATIENCE_MS) {
+    if (this.#running.size > 0 && silence < IMPATIENCE_MS) {
       setTimeout(() => {
         this.#begin(reading);
-      }, IMPATIENCE_MS - youngest).unref();
+      }, IMPATIENCE_MS - silence).unref();
       return;
     }
     this.#next = undefined;
@@ -132,7 +132,7 @@ class Reading {
   readonly #referrers = new Map<string, readonly Referrer[]>();
   readonly #unreadable = new Map<string, string>();
   #renderedConfigs: RenderedConfig[] | undefined;
-  #begunAt = Number.NaN;
+  #heardAt = Number.NaN;
   #end: () => void = () => {};
 
   constructor(api: ClusterApi) {
@@ -143,12 +143,13 @@ class Reading {
     this.#pending.set(ALL, undefined);
   }
 
-  get ageMs(): number {
-    return performance.now() - this.#begunAt;
+  /** How long nothing has come of it. */
+  get silentMs(): number {
+    return performance.now() - this.#heardAt;
   }
 
   begin(withRenderedConfigs: boolean): void {
-    this.#begunAt = performance.now();
+    this.#heardAt = performance.now();
     this.#pending.clear();
     // Nothing counts as read before its turn.
     for (const { resource } of SOURCES) this.#pending.set(resource, undefined);
@@ -195,6 +196,7 @@ class Reading {
       const found: Referrer[] = [];
       const seen: string[] = [];
       const keep = (object: ApiObject): void => {
+        this.#heardAt = performance.now();
         found.push(source.read(object));
         seen.push(`${String(object.metadata?.name)}@${String(object.metadata?.resourceVersion)}`);
       };

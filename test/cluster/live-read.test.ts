@@ -216,6 +216,36 @@ describe('who shares a read', () => {
     expect((await stuck).unreadable).toEqual([{ what: 'nodes', reason: 'no complete answer in time' }]);
     await expect.poll(() => cut).toBe(true);
   });
+
+  test('a read that is only slow stays alone: the next one waits for it', async () => {
+    const under = { way: 0, most: 0 };
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path !== NODES) return false;
+        under.way += 1;
+        under.most = Math.max(under.most, under.way);
+        const text = list(Array.from({ length: 6 }, (_, index) => node(`w${index}`, CONFIG)));
+        const pieces = text.match(/[^]{1,160}/g) ?? [];
+        const timer = setInterval(() => {
+          const piece = pieces.shift();
+          if (piece !== undefined) response.write(piece);
+          if (pieces.length > 0) return;
+          clearInterval(timer);
+          under.way -= 1;
+          response.end();
+        }, 300);
+        return true;
+      }),
+    );
+    const reader = new LiveReader({ api });
+    const early = reader.read(soon(20_000));
+    await expect.poll(() => under.way).toBe(1);
+    const late = reader.read(soon(20_000));
+    expect((await early).unreadable).toEqual([]);
+    expect((await late).unreadable).toEqual([]);
+    expect(under.most).toBe(1);
+    expect(reader.reads).toBe(2);
+  });
 });
 
 describe('what cannot be read is never "none"', () => {
