@@ -10,5 +10,6 @@ export default defineConfig({
     retry: 0,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 15_000 } },
   },
 });
