@@ -14,6 +14,11 @@ const COLUMNS: readonly Column[] = [
   { key: 'reached', heading: 'reached' },
 ];
 
+/** Is this what {@link goalTable} made? Also of a report that was read from its file. */
+export function isGoalTable({ columns }: Table): boolean {
+  return JSON.stringify(columns) === JSON.stringify(COLUMNS);
+}
+
 /** The figures that matter beside what was wanted of them. One that was missed is told, and fails nothing. */
 export function goalTable(title: string, goals: readonly Goal[], notes: readonly string[] = []): Table {
   const rows = goals.map(({ what, found, atMost }) => ({

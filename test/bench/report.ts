@@ -23,7 +23,9 @@ export function asMarkdown({ bench, question, command, environment: e, seconds, 
       `(${e.cpu}), ${e.memoryGiB} GiB, load before ${e.load}; ${Math.round(seconds)} s.`,
     ...tables.flatMap((table) => [
       '',
-      ...tableLines(table),
+      `## ${table.title}`,
+      '',
+      ...asMarkdownTable(table),
       ...(table.bars === undefined ? [] : ['', `![${table.title}](${chartFile(bench, tables, table)})`]),
     ]),
     '',
@@ -64,10 +66,9 @@ function groupName({ columns }: Table, key: string, value: string | number | nul
   return typeof value === 'number' ? `${cell(value, column?.digits)} ${column?.heading ?? ''}`.trimEnd() : cell(value);
 }
 
-function tableLines({ title, columns, rows, notes }: Table): string[] {
+/** Its rows and notes, without the title. */
+export function asMarkdownTable({ columns, rows, notes }: Table): string[] {
   return [
-    `## ${title}`,
-    '',
     `| ${columns.map(({ heading }) => heading).join(' | ')} |`,
     `|${columns.map(({ key }) => (rows.some((row) => typeof row[key] === 'number') ? '---:' : '---')).join('|')}|`,
     ...rows.map((row) => `| ${columns.map(({ key, digits }) => cell(row[key], digits)).join(' | ')} |`),

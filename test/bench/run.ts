@@ -8,6 +8,7 @@ import { availableReleases, findBinaries, NoControlPlane } from '../e2e/control-
 import type { Bench } from './bench.ts';
 import { environment } from './environment.ts';
 import { asMarkdown, charts, type Report } from './report.ts';
+import { writeSummary } from './wanted.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BENCHES = new URL('benches/', import.meta.url);
@@ -15,7 +16,7 @@ const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 
 const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds as JSON, Markdown and pictures.
 
-Usage: npm run bench [-- --only NAME --quick --out DIR --kubernetes VERSION]
+Usage: npm run bench [-- --only NAME --quick --out DIR --kubernetes VERSION | --list | --summary]
 
 Options:
   --only NAME           this bench; may be given more than once (default: all of them)
@@ -23,6 +24,7 @@ Options:
   --out DIR             where to write NAME.json, NAME.md and NAME.svg (default: test/bench/results)
   --kubernetes VERSION  1.33.0 (the default) or 1.31.0
   --list                names the benches
+  --summary             measures nothing: writes what was wanted and found, of all results, into docs/performance.md
   --help                this text
 
 Example: npm run bench -- --only floor --quick
@@ -37,6 +39,7 @@ interface Flags {
   readonly out: string | undefined;
   readonly kubernetes: string | undefined;
   readonly list: boolean;
+  readonly summary: boolean;
   readonly help: boolean;
 }
 
@@ -44,6 +47,10 @@ async function main(args: readonly string[]): Promise<void> {
   const flags = readFlags(args);
   if (flags.help) {
     process.stdout.write(HELP);
+    return;
+  }
+  if (flags.summary) {
+    writeSummary();
     return;
   }
   const names = await benchNames();
@@ -113,11 +120,12 @@ function readFlags(args: readonly string[]): Flags {
         out: { type: 'string' },
         kubernetes: { type: 'string' },
         list: { type: 'boolean', default: false },
+        summary: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
     });
-    const { only, quick, out, kubernetes, list, help } = values;
-    return { only, quick, out, kubernetes, list, help };
+    const { only, quick, out, kubernetes, list, summary, help } = values;
+    return { only, quick, out, kubernetes, list, summary, help };
   } catch (error) {
     // The parser's own sentence; what follows it is advice on escaping that is of no use here.
     throw new Usage(`${(error as Error).message.split('. ')[0]?.replace(/\.$/, '')}.`);

@@ -7,6 +7,7 @@ import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
 import { askDirectly, overriddenReview, webhookClient } from '../direct-reviews.ts';
+import { goalTable } from '../goals.ts';
 import { forgetPeak, memoryOf } from '../memory.ts';
 import { createFleet } from '../nodes.ts';
 import { startPlainWebhook } from '../plain-webhooks.ts';
@@ -16,6 +17,9 @@ const QUICK = { fleets: [50, 100], restMs: 2_000 } as const;
 
 const LIVE_READS = 20;
 const LARGE_REVIEWS = { parallel: 16, bytes: 3_000_000 } as const;
+const PARALLEL_LARGE = `${LARGE_REVIEWS.parallel} reviews of 3 MB in parallel`;
+const AT_REST = 'at rest';
+const AFTERWARDS = 'afterwards, at rest';
 
 const bench: Bench = {
   question: 'How much memory does the guard hold and need at most, against Node itself and the least webhook in Node?',
@@ -40,7 +44,6 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
       await Promise.all(Array.from({ length: LARGE_REVIEWS.parallel }, () => askDirectly(client, large)));
       client.agent.destroy();
     };
-    const parallelLarge = `${LARGE_REVIEWS.parallel} reviews of 3 MB in parallel`;
 
     const rows: Table['rows'][number][] = [];
     const note = async (who: string, what: string, pid: number, work: () => Promise<void>) => {
@@ -58,7 +61,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
     await note('node', 'does nothing', Number(idle.pid), rest);
     idle.kill();
     await note('node:https, JSON.parse', 'asked nothing yet', plain.pid, rest);
-    await note('node:https, JSON.parse', parallelLarge, plain.pid, () => largeReviews(plain));
+    await note('node:https, JSON.parse', PARALLEL_LARGE, plain.pid, () => largeReviews(plain));
     await note('guard', 'no node', guard.pid, rest);
     let made = 0;
     for (const nodes of fleets) {
@@ -67,7 +70,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
         await createFleet(admin, { from: made, to: nodes, configsOf });
       });
       made = nodes;
-      await note('guard', `${nodes} nodes, at rest`, guard.pid, rest);
+      await note('guard', `${nodes} nodes, ${AT_REST}`, guard.pid, rest);
       await note('guard', `${nodes} nodes, ${LIVE_READS} live reads, one after another`, guard.pid, async () => {
         for (let index = 0; index < LIVE_READS; index += 1) await expectAllowed(admin, free);
       });
@@ -80,9 +83,9 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
         },
       );
     }
-    await note('guard', parallelLarge, guard.pid, () => largeReviews(guard));
-    await note('guard', 'afterwards, at rest', guard.pid, rest);
-    return [table(rows)];
+    await note('guard', PARALLEL_LARGE, guard.pid, () => largeReviews(guard));
+    await note('guard', AFTERWARDS, guard.pid, rest);
+    return [table(rows), goals(rows)];
   } finally {
     await guarded.stop();
   }
@@ -91,6 +94,19 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
 async function expectAllowed(admin: KubeClient, config: string): Promise<void> {
   const { status } = await admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
   if (status !== 200) throw new Error(`The deletion of a free config was answered ${status}.`);
+}
+
+function goals(rows: Table['rows']): Table {
+  const guards = rows.filter(({ who, what }) => who === 'guard' && what !== PARALLEL_LARGE && what !== AFTERWARDS);
+  const rested = guards.findLast(({ what }) => String(what).endsWith(AT_REST));
+  return goalTable('Memory against what was wanted', [
+    { what: `guard, ${rested?.['what']}, MB`, found: Number(rested?.['now']), atMost: 120 },
+    {
+      what: 'guard, at most until then and in all live reads, MB',
+      found: Math.max(...guards.map(({ peak }) => Number(peak))),
+      atMost: 160,
+    },
+  ]);
 }
 
 function table(rows: Table['rows']): Table {

@@ -5,6 +5,7 @@ import { PATHS } from '../../e2e/support/paths.ts';
 import { race, type Lane, type RaceResult } from '../../e2e/support/race.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
 import { applyFloor, awaitFloor } from '../floor.ts';
+import { goalTable } from '../goals.ts';
 import { createFleet } from '../nodes.ts';
 import { atMost } from '../percentiles.ts';
 
@@ -31,7 +32,13 @@ interface Outcome extends RaceResult {
 
 async function run(context: BenchContext): Promise<readonly Table[]> {
   const { floor, guard } = ROUNDS[context.quick ? 'quick' : 'full'];
-  return [table([...(await raceOfFloor(context, floor)), ...(await raceOfGuard(context, guard))])];
+  const [ofFloor, ofGuard] = [await raceOfFloor(context, floor), await raceOfGuard(context, guard)];
+  const goals = ofGuard.map(({ where, rounds, wronglyAllowed }) => ({
+    what: `guard, ${where}: let go although in use, of ${rounds.toLocaleString('en-US')}`,
+    found: wronglyAllowed,
+    atMost: 0,
+  }));
+  return [table([...ofFloor, ...ofGuard]), goalTable('The race against what was wanted', goals)];
 }
 
 async function raceOfFloor({ binaries, log }: BenchContext, rounds: number): Promise<readonly Outcome[]> {

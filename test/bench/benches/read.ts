@@ -11,6 +11,7 @@ import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
 import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
+import { goalTable } from '../goals.ts';
 import { type Contestant, interleave } from '../interleave.ts';
 import { createFleet, nodeSizes } from '../nodes.ts';
 import { summary } from '../percentiles.ts';
@@ -24,6 +25,7 @@ const FULL = [
 const QUICK = [{ nodes: 50, rounds: 10 }] as const;
 
 const RAW = 'JSON, bytes only';
+const DELETION = 'dry-run DELETE, allowed by the guard';
 
 const bench: Bench = {
   question:
@@ -53,7 +55,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
       made = nodes;
       log(`${nodes} nodes: ${rounds} rounds …`);
       const deletion: Contestant = {
-        name: 'dry-run DELETE, allowed by the guard',
+        name: DELETION,
         once: async () => {
           const { status, ms } = await admin.delete(`${PATHS.configs}/${free}`, { dryRun: 'All' });
           if (status !== 200) throw new Error(`The deletion of a free config was answered ${status}.`);
@@ -68,7 +70,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
       }
     }
     api.close();
-    return [table(rows, await nodeSizes(admin))];
+    return [table(rows, await nodeSizes(admin)), goals(rows)];
   } finally {
     await guarded.stop();
   }
@@ -143,6 +145,18 @@ function timed(once: () => Promise<void>): () => Promise<number> {
     await once();
     return performance.now() - begun;
   };
+}
+
+function goals(rows: Table['rows']): Table {
+  const deletions = rows.filter(({ nodes, how }) => how === DELETION && Number(nodes) >= 2_000);
+  return goalTable(
+    'An allowed deletion against what was wanted',
+    deletions.map(({ nodes, timesRaw }) => ({
+      what: `${nodes} nodes: a deletion that is allowed, p50 × one list of the nodes in JSON, bytes only`,
+      found: Number(timesRaw),
+      atMost: 1.3,
+    })),
+  );
 }
 
 function table(rows: Table['rows'], sizes: { readonly full: number; readonly metadata: number }): Table {

@@ -13,6 +13,7 @@ import type { Bench, BenchContext, Table } from '../bench.ts';
 import { type DirectAnswer, reviewAbout } from '../direct-reviews.ts';
 import { firstAnswer } from '../first-answer.ts';
 import { type Contestant, interleave } from '../interleave.ts';
+import { goalTable } from '../goals.ts';
 import { createFleet } from '../nodes.ts';
 import { summary } from '../percentiles.ts';
 
@@ -94,7 +95,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
         rows.push({ nodes, who, ...figures, timesNode: figures.p50 / least });
       }
     }
-    return [table(rows)];
+    return [table(rows), goals(rows)];
   } finally {
     await guarded.stop();
   }
@@ -132,6 +133,18 @@ async function firstAnswerOfGuard({ guarded, certificate, ca, config, allowed }:
   };
   const server = { url: `https://127.0.0.1:${port}/validate`, ca, servername: SERVICE };
   return await firstAnswer(server, reviewAbout(config), isRight, start);
+}
+
+function goals(rows: Table['rows']): Table {
+  const guards = rows.filter(({ who }) => who !== NODE);
+  return goalTable(
+    'The start against what was wanted',
+    guards.map(({ nodes, who, p50 }) => ({
+      what: `${nodes} nodes: ${who}, p50, ms`,
+      found: Number(p50),
+      atMost: 1_000,
+    })),
+  );
 }
 
 function table(rows: Table['rows']): Table {

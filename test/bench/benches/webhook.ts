@@ -1,6 +1,7 @@
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
 import { askDirectly, overriddenReview, type WebhookClient, webhookClient } from '../direct-reviews.ts';
+import { goalTable } from '../goals.ts';
 import { type Contestant, interleave } from '../interleave.ts';
 import { summary } from '../percentiles.ts';
 import { startPlainWebhook } from '../plain-webhooks.ts';
@@ -52,7 +53,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
       rows.push(...(await measure(clients, size)));
     }
     for (const { agent } of clients.values()) agent.destroy();
-    return [table(rows)];
+    return [table(rows), goals(rows)];
   } finally {
     await guarded.stop();
   }
@@ -89,6 +90,18 @@ async function measure(clients: ReadonlyMap<string, WebhookClient>, size: Size):
       share: perSecond(who) / perSecond(BYTES_ONLY),
     };
   });
+}
+
+/** Where bodies are large, what a review costs beside its bytes must not matter. */
+function goals(rows: Table['rows']): Table {
+  const share = rows.find(({ size, who }) => size === '1 MB' && who === GUARD)?.['share'];
+  return goalTable('Reviews of 1 MB against what was wanted', [
+    {
+      what: `time a review of 1 MB, ${PARALLEL} in parallel, × ${BYTES_ONLY}`,
+      found: 1 / Number(share),
+      atMost: 1 / 0.85,
+    },
+  ]);
 }
 
 function table(rows: Table['rows']): Table {
