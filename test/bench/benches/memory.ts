@@ -12,7 +12,7 @@ import { forgetPeak, memoryOf } from '../memory.ts';
 import { createFleet } from '../nodes.ts';
 import { startPlainWebhook } from '../plain-webhooks.ts';
 
-const FULL = { fleets: [2_000, 5_000], restMs: 30_000 } as const;
+const FULL = { fleets: [2_000, 5_000], restMs: 10_000 } as const;
 const QUICK = { fleets: [50, 100], restMs: 2_000 } as const;
 
 const LIVE_READS = 20;
