@@ -7,6 +7,7 @@ import { createAuthority } from '../../../src/certs/authority.ts';
 import { Child } from '../../e2e/control-plane/child.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
+import { imageEnvironment } from '../../e2e/support/image-environment.ts';
 import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import type { Bench, BenchContext, Table } from '../bench.ts';
@@ -124,6 +125,7 @@ async function firstAnswerOfGuard({ guarded, certificate, ca, config, allowed }:
         `--health-port=${health}`,
         `--metrics-port=${metrics}`,
       ],
+      env: { ...process.env, ...imageEnvironment() },
       logFile: join(directory, 'started-guards.log'),
       leash,
     });

@@ -8,6 +8,7 @@ import { Child } from '../../e2e/control-plane/child.ts';
 import { type ControlPlane, kubeconfig } from '../../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
 import type { Leash } from '../../e2e/control-plane/leash.ts';
+import { imageEnvironment } from '../../e2e/support/image-environment.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import { serviceAccountToken } from '../../e2e/support/service-account.ts';
 import type { WebhookAddress } from '../contestants.ts';
@@ -32,11 +33,14 @@ interface Place {
 export interface WebhookProgram {
   readonly command: string;
   readonly args: (place: Place) => readonly string[];
+  /** What its environment has beside that of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The bundle. */
 export const guardProgram: WebhookProgram = {
   command: process.execPath,
+  env: imageEnvironment(),
   args: ({ certDir, port, kubeconfig }) => [
     GUARD,
     'serve',
@@ -104,6 +108,7 @@ export async function peerIdentity(
 export interface PreparedWebhook extends WebhookAddress {
   readonly command: string;
   readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
   readonly port: number;
   /** File with everything that it says. */
   readonly log: string;
@@ -113,7 +118,7 @@ export interface PreparedWebhook extends WebhookAddress {
 /** All that takes time before a webhook can be started, and is not its own doing. */
 export async function prepare(
   { directory, leash }: ControlPlane,
-  { command, args }: WebhookProgram,
+  { command, args, env }: WebhookProgram,
   { kubeconfig }: WebhookIdentity,
 ): Promise<PreparedWebhook> {
   const certDir = await mkdtemp(join(directory, 'webhook-'));
@@ -125,6 +130,7 @@ export async function prepare(
   return {
     command,
     args: args({ certDir, port, kubeconfig }),
+    env: { ...process.env, ...env },
     port,
     // Not beside the certificate, whose folder is watched: each line would make the webhook look there.
     log: `${certDir}.log`,
@@ -150,8 +156,8 @@ export class PeerProcess implements WebhookAddress {
 
   /** Returns at once. */
   static spawn(prepared: PreparedWebhook): PeerProcess {
-    const { command, args, log, leash } = prepared;
-    return new PeerProcess(new Child({ command, args, logFile: log, leash }), prepared);
+    const { command, args, env, log, leash } = prepared;
+    return new PeerProcess(new Child({ command, args, env, logFile: log, leash }), prepared);
   }
 
   /** Returns once it listens. */
