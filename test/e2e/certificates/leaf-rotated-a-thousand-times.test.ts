@@ -11,6 +11,7 @@ import { startGuard, type Guard } from '../../../src/webhook/guard.ts';
 import { secretCertificate } from '../../../src/webhook/secret-certificate.ts';
 import type { ServingCertificate } from '../../../src/webhook/serving-certificate.ts';
 import { memoryLog } from '../../support/log.ts';
+import { availableReleases } from '../control-plane/binaries.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { Cluster } from '../support/cluster.ts';
@@ -20,7 +21,10 @@ import { runBinaries } from '../support/run-binaries.ts';
 import { SteadyDeletes } from '../support/steady-deletes.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
-const ROTATIONS = 1_000;
+const binaries = await runBinaries();
+const [newest] = await availableReleases();
+/** Each leaf is a new RSA key, which takes half a second of a slow core. What API servers do about them is the same in all releases: the whole number once. */
+const ROTATIONS = binaries.release.kubernetes === newest?.kubernetes ? 1_000 : 100;
 const DAY_MS = 86_400_000;
 const WEBHOOK = `${PATHS.webhookConfigurations}/machineconfig-guard`;
 
@@ -42,7 +46,7 @@ let slow = false;
 const clock = () => new Date(Date.now() - (slow ? 5 * DAY_MS : 0));
 
 beforeAll(async () => {
-  controlPlane = await ControlPlane.start(await runBinaries());
+  controlPlane = await ControlPlane.start(binaries);
   const { apiServer } = controlPlane;
   const nobody = { url: '', ca: '' };
   cluster = new Cluster({
@@ -136,4 +140,4 @@ test(`${ROTATIONS} leaves under steady deletions: not one call fails`, async () 
   expect(serials.size).toBe(ROTATIONS);
   // Most leaves were really presented: as good as each one cost the API server a new connection.
   expect(proxy.accepted - connectionsBefore).toBeGreaterThan(ROTATIONS * 0.8);
-}, 900_000);
+}, 1_800_000);
