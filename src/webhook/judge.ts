@@ -7,7 +7,8 @@ import { within } from '../cluster/wait.ts';
 import type { ConfigName } from '../policy/config-name.ts';
 import { decide, decideUnread, unverified } from '../policy/decide.ts';
 import type { Policy } from '../policy/policy.ts';
-import { type References, whoUses } from '../policy/references.ts';
+import { breaksWithout, firstUser, type References } from '../policy/references.ts';
+import type { Referrer } from '../policy/referrer.ts';
 import type { Review } from '../policy/review.ts';
 import type { Verdict } from '../policy/verdict.ts';
 
@@ -76,7 +77,7 @@ export class Judge {
 
   /** What the index knows of this config, if a fresh GET confirms that its first referrer still names it. */
   async #confirmedSuspicion(config: ConfigName, signal: AbortSignal): Promise<References | undefined> {
-    const [suspect] = whoUses(config, this.#index.referrers()).hard;
+    const suspect = firstUser(config, this.#index.referrers());
     if (suspect === undefined) return undefined;
     try {
       const fresh = await within(
@@ -84,14 +85,19 @@ export class Judge {
         signal,
         async (limited) => await freshReferrer(this.#api, suspect.kind, suspect.name, limited),
       );
-      if (fresh === undefined || whoUses(config, [fresh]).hard.length === 0) return undefined;
-      const others = [...this.#index.referrers()].filter(
-        ({ kind, name }) => kind !== suspect.kind || name !== suspect.name,
-      );
-      return { referrers: [fresh, ...others], unreadable: [] };
+      if (fresh === undefined || !breaksWithout(config, fresh)) return undefined;
+      return { referrers: { [Symbol.iterator]: () => withFresh(this.#index.referrers(), fresh) }, unreadable: [] };
     } catch (error) {
       this.#log.debug({ reason: reasonOf(error) }, 'a suspected referrer could not be read; reading everything');
       return undefined;
     }
+  }
+}
+
+/** What was known, but this one as it is now. */
+function* withFresh(known: Iterable<Referrer>, fresh: Referrer): Generator<Referrer> {
+  yield fresh;
+  for (const referrer of known) {
+    if (referrer.kind !== fresh.kind || referrer.name !== fresh.name) yield referrer;
   }
 }
