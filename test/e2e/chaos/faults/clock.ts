@@ -56,7 +56,7 @@ export const clockAhead: Fault = {
   launch: withFalseClock,
   answers: { used: ['unverified'], free: ['unverified'] },
   proof: 'unverified',
-  lastsMs: 5_000,
+  lastsMs: 15_000,
   begin: async ({ controlPlane: { directory }, network }) => {
     await setClock(directory, '+365d');
     await network.refuse();
