@@ -140,18 +140,17 @@ export class EventRecorder {
 
   async #write(method: 'POST' | 'PATCH', path: string, body: unknown): Promise<boolean> {
     try {
-      const written = await this.#writes.inTurn(async () => {
-        await this.#api.json({
+      const written = await this.#writes.inTurn(() =>
+        this.#api.json({
           method,
           path,
           body,
           ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
           signal: AbortSignal.timeout(WRITE_MS),
-        });
-        return true;
-      });
-      if (written === undefined) this.#giveUp();
-      return written === true;
+        }),
+      );
+      if (!written) this.#giveUp();
+      return written;
     } catch (error) {
       this.#log.warn({ reason: reasonOf(error) }, 'an event could not be written');
       return false;

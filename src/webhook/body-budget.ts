@@ -1,3 +1,5 @@
+import { orAborted } from '../cluster/wait.ts';
+
 /** The part of a body that has arrived. */
 export interface HeldBody {
   /** Waits until this many bytes more may be held. Rejects with the signal's reason. */
@@ -64,20 +66,11 @@ export class BodyBudget {
     return first === body || (this.#bodies.get(body) ?? 0) + bytes <= this.#small || this.#held + bytes <= this.#total;
   }
 
-  /** Waits until some body is gone. */
+  /** Waits until some body is gone. Who gave up is forgotten with the next one that goes, which is its own at the latest. */
   async #change(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    await new Promise<void>((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#waiting = this.#waiting.filter((one) => one !== onChange);
-        reject(signal.reason as Error);
-      };
-      const onChange = (): void => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      };
-      this.#waiting.push(onChange);
-      signal.addEventListener('abort', onAbort, { once: true });
+    const change = new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
     });
+    await orAborted(change, signal);
   }
 }
