@@ -1,16 +1,15 @@
-import { execFile } from 'node:child_process';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 
-import { availableReleases, findBinaries, NoControlPlane } from '../e2e/control-plane/binaries.ts';
+import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
+import { Usage } from '../support/usage.ts';
 import type { Bench } from './bench.ts';
 import { environment } from './environment.ts';
 import { asMarkdown, charts, type Report } from './report.ts';
 import { writeSummary } from './wanted.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BENCHES = new URL('benches/', import.meta.url);
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 
@@ -30,50 +29,39 @@ Options:
 Example: npm run bench -- --only floor --quick
 `;
 
-/** Wrong usage; the message is one sentence. */
-class Usage extends Error {}
-
-interface Flags {
-  readonly only: readonly string[];
-  readonly quick: boolean;
-  readonly out: string | undefined;
-  readonly kubernetes: string | undefined;
-  readonly list: boolean;
-  readonly summary: boolean;
-  readonly help: boolean;
-}
-
-async function main(args: readonly string[]): Promise<void> {
-  const flags = readFlags(args);
+async function main(): Promise<number> {
+  const { values: flags } = parseArgs({
+    options: {
+      only: { type: 'string', multiple: true, default: [] },
+      quick: { type: 'boolean', default: false },
+      out: { type: 'string' },
+      kubernetes: { type: 'string' },
+      list: { type: 'boolean', default: false },
+      summary: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
   if (flags.help) {
     process.stdout.write(HELP);
-    return;
+    return 0;
   }
   if (flags.summary) {
     writeSummary();
-    return;
+    return 0;
   }
   const names = await benchNames();
   if (flags.list) {
     for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await load(name)).question}\n`);
-    return;
+    return 0;
   }
   const unknown = flags.only.find((name) => !names.includes(name));
   if (unknown !== undefined) throw new Usage(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
-  const releases = await availableReleases();
-  const release = releases.find(({ kubernetes }) => flags.kubernetes === undefined || kubernetes === flags.kubernetes);
-  if (release === undefined) {
-    const known = releases.map(({ kubernetes }) => kubernetes).join(' or ');
-    throw new Usage(`--kubernetes ${flags.kubernetes} is not available here: it can be ${known}.`);
-  }
-  const binaries = await findBinaries(release, log);
-  // What is measured is the bundle, as it runs in a cluster, and of these sources.
-  await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT });
+  const binaries = await prepareRun(flags.kubernetes);
   const out = flags.out === undefined ? (flags.quick ? undefined : RESULTS) : resolve(flags.out);
   for (const name of flags.only.length === 0 ? names : names.filter((one) => flags.only.includes(one))) {
     const { question, run } = await load(name);
     log(`${name}: ${question}`);
-    const around = await environment(release);
+    const around = await environment(binaries.release);
     const begun = performance.now();
     const elapsed = () => (performance.now() - begun) / 1_000;
     const tables = await run({
@@ -84,6 +72,7 @@ async function main(args: readonly string[]): Promise<void> {
     const command = `npm run bench -- --only ${name}${flags.quick ? ' --quick' : ''}`;
     await publish({ bench: name, question, command, environment: around, seconds: Math.round(elapsed()), tables }, out);
   }
+  return 0;
 }
 
 async function publish(report: Report, out: string | undefined): Promise<void> {
@@ -110,42 +99,4 @@ async function load(name: string): Promise<Bench> {
   return module.default;
 }
 
-function readFlags(args: readonly string[]): Flags {
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        only: { type: 'string', multiple: true, default: [] },
-        quick: { type: 'boolean', default: false },
-        out: { type: 'string' },
-        kubernetes: { type: 'string' },
-        list: { type: 'boolean', default: false },
-        summary: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    });
-    const { only, quick, out, kubernetes, list, summary, help } = values;
-    return { only, quick, out, kubernetes, list, summary, help };
-  } catch (error) {
-    // The parser's own sentence; what follows it is advice on escaping that is of no use here.
-    throw new Usage(`${(error as Error).message.split('. ')[0]?.replace(/\.$/, '')}.`);
-  }
-}
-
-function log(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
-try {
-  await main(process.argv.slice(2));
-} catch (error) {
-  if (error instanceof Usage) {
-    log(`${error.message} See: npm run bench -- --help`);
-    process.exitCode = 2;
-  } else if (error instanceof NoControlPlane) {
-    log(error.message);
-    process.exitCode = 1;
-  } else {
-    throw error;
-  }
-}
+await runCommand('bench', main);

@@ -1,16 +1,14 @@
-import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 
 import { environment } from '../bench/environment.ts';
-import { findBinaries, availableReleases, NoControlPlane } from '../e2e/control-plane/binaries.ts';
-import { wholeNumber, wrongUsage } from '../support/usage.ts';
+import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
+import { wholeNumber } from '../support/usage.ts';
 import { asChart, asMarkdown, failuresOf, reportOf, type SoakReport } from './report.ts';
 import { soak } from './soak.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 /** A shorter run has no second half worth the name. */
 const MINUTES_MIN = 1;
@@ -44,12 +42,8 @@ async function main(): Promise<number> {
   }
   const minutes = wholeNumber('minutes', values.minutes, MINUTES_MIN);
   const nodes = wholeNumber('nodes', values.nodes, 10);
-  const [release] = await availableReleases();
-  if (release === undefined) throw new NoControlPlane('There is no release of Kubernetes to run.');
-  const binaries = await findBinaries(release, log);
-  // What is soaked is the bundle, as it runs in a cluster, and of these sources.
-  await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT });
-  const around = await environment(release);
+  const binaries = await prepareRun();
+  const around = await environment(binaries.release);
   const begun = performance.now();
   const elapsed = (): string => ((performance.now() - begun) / 1_000).toFixed(0).padStart(5);
   const soaked = await soak({ binaries, minutes, nodes, log: (line) => log(`${elapsed()} s  ${line}`) });
@@ -70,21 +64,4 @@ async function publish(report: SoakReport, out: string): Promise<void> {
   log(`Written to ${join(out, 'soak')}.json, .md and .svg`);
 }
 
-function log(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
-try {
-  process.exitCode = await main();
-} catch (error) {
-  const usage = wrongUsage(error);
-  if (error instanceof NoControlPlane) {
-    log(error.message);
-    process.exitCode = 1;
-  } else if (usage !== undefined) {
-    log(`${usage} See: npm run soak -- --help`);
-    process.exitCode = 2;
-  } else {
-    throw error;
-  }
-}
+await runCommand('soak', main);
