@@ -1,3 +1,14 @@
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../policy/json-bytes.ts';
+
 /** What a list says beside its items. */
 export interface ListEnvelope {
   readonly resourceVersion: string;
@@ -20,15 +31,6 @@ export class BrokenList extends Error {
 export const ITEM_MAX = 8 * 1024 * 1024;
 /** Everything around the items. */
 export const ENVELOPE_MAX = 1024 * 1024;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 /** Depth inside the list's own object, and inside its `items`. */
 const TOP = 1;

@@ -1,3 +1,5 @@
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
+
 /**
  * The parts of an object that are wanted: `value` for a string, number, boolean or null, `values` for an object full of them, or the
  * wanted parts of an object in it.
@@ -18,14 +20,6 @@ const WANTED_MAX = 2 * 1024 * 1024;
 /** What a key or a value costs beside its bytes. */
 const EACH_COSTS = 16;
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
