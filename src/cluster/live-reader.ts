@@ -23,6 +23,8 @@ export interface LiveReaderOptions {
  * fresh connection. One that is only slow, because the API server is busy, goes on alone: another beside it would make both slower.
  */
 const IMPATIENCE_MS = 1_000;
+/** Having begun again this often, a read is without end because of what is read, not because of who answers. */
+const RESTLESS = 2;
 /** Bounds the memory and the load of reads that hang. */
 const READS_AT_ONCE = 3;
 
@@ -133,6 +135,7 @@ class Reading {
   readonly #unreadable = new Map<string, string>();
   #renderedConfigs: RenderedConfig[] | undefined;
   #heardAt = Number.NaN;
+  #begunAgain = 0;
   #end: () => void = () => {};
 
   constructor(api: ClusterApi) {
@@ -169,6 +172,7 @@ class Reading {
       if (signal.aborted) return;
       if (after === before) break;
       before = after;
+      this.#begunAgain += 1;
     }
     this.#pending.delete(ALL);
   }
@@ -213,7 +217,12 @@ class Reading {
   }
 
   snapshot(): References {
-    const missing = [...this.#pending].filter(([what]) => what !== ALL || this.#pending.size === 1);
+    const isRestless = this.#begunAgain >= RESTLESS;
+    const missing = [...this.#pending].filter(([what, lastError]) => {
+      if (what === ALL) return isRestless || this.#pending.size === 1;
+      // Read before, and now again because others changed: that it is under way explains nothing.
+      return !isRestless || lastError !== undefined || !this.#referrers.has(what);
+    });
     const pending = missing.map(([what, lastError]) => ({ what, reason: reasonWhy(what, lastError) }));
     const refused = [...this.#unreadable].map(([what, reason]) => ({ what, reason }));
     return {
@@ -251,6 +260,7 @@ class Reading {
     await this.#untilRead('machineconfigs', async () => {
       const found: RenderedConfig[] = [];
       const keep = ({ metadata }: ApiObject): void => {
+        this.#heardAt = performance.now();
         const name = configName(String(metadata?.name));
         const createdAt = new Date(String(metadata?.creationTimestamp));
         if (isRendered(name) && !Number.isNaN(createdAt.getTime())) found.push({ name, createdAt });
