@@ -1,3 +1,5 @@
+import type { Column } from './bench.ts';
+
 /** What is told of many measurements of one thing. */
 export interface Summary {
   readonly n: number;
@@ -12,6 +14,17 @@ export function summary(values: readonly number[]): Summary {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
   return { n: values.length, p50: at(0.5), p90: at(0.9), p99: at(0.99) };
+}
+
+/** The columns of a {@link Summary}: how many, and milliseconds with so many decimals. */
+export function summaryColumns(digits?: number): readonly Column[] {
+  const milliseconds = digits === undefined ? {} : { digits };
+  return [
+    { key: 'n', heading: 'n' },
+    { key: 'p50', heading: 'p50', ...milliseconds },
+    { key: 'p90', heading: 'p90', ...milliseconds },
+    { key: 'p99', heading: 'p99', ...milliseconds },
+  ];
 }
 
 /**

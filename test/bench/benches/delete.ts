@@ -12,7 +12,7 @@ import { interleave } from '../interleave.ts';
 import { createFleet, nodeName, nodeSizes, type NodeConfigs } from '../nodes.ts';
 import { goPeer, NO_GO } from '../peers/go-peer.ts';
 import { controllerRuntime, getAndDeny, peerIdentity, PeerProcess } from '../peers/peer-process.ts';
-import { summary, type Summary } from '../percentiles.ts';
+import { summary, summaryColumns, type Summary } from '../percentiles.ts';
 import { startPlainWebhook } from '../plain-webhooks.ts';
 
 const WEBHOOKS = {
@@ -291,10 +291,7 @@ function table(
       { key: 'clients', heading: 'clients' },
       { key: 'who', heading: 'who decides' },
       { key: 'answer', heading: 'answer' },
-      { key: 'n', heading: 'n' },
-      { key: 'p50', heading: 'p50', digits: 1 },
-      { key: 'p90', heading: 'p90', digits: 1 },
-      { key: 'p99', heading: 'p99', digits: 1 },
+      ...summaryColumns(1),
       { key: 'late', heading: 'not in time' },
       { key: 'timesNoOp', heading: 'p50 × no-op, node:https', digits: 2 },
       { key: 'timesDenier', heading: 'p50 × one GET and deny', digits: 2 },

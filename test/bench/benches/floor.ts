@@ -9,7 +9,7 @@ import { labelsOf, narrowGuard, register } from '../contestants.ts';
 import { applyFloor, awaitFloor } from '../floor.ts';
 import { interleave } from '../interleave.ts';
 import { createFleet, nodeSizes, type NodeConfigs } from '../nodes.ts';
-import { summary } from '../percentiles.ts';
+import { summary, summaryColumns } from '../percentiles.ts';
 import { startPlainWebhook } from '../plain-webhooks.ts';
 
 const CONTESTANTS = ['no webhook', 'no-op webhook', 'policy floor', 'guard'] as const;
@@ -153,10 +153,7 @@ function table(rows: Table['rows'], sizes: { readonly full: number; readonly met
       { key: 'state', heading: 'who has the config' },
       { key: 'who', heading: 'who decides' },
       { key: 'answer', heading: 'answer' },
-      { key: 'n', heading: 'n' },
-      { key: 'p50', heading: 'p50', digits: 1 },
-      { key: 'p90', heading: 'p90', digits: 1 },
-      { key: 'p99', heading: 'p99', digits: 1 },
+      ...summaryColumns(1),
       { key: 'timesNone', heading: 'p50 × no webhook', digits: 1 },
       { key: 'timesNoOp', heading: 'p50 × no-op', digits: 1 },
     ],

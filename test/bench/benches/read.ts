@@ -14,7 +14,7 @@ import type { Bench, BenchContext, Table } from '../bench.ts';
 import { goalTable } from '../goals.ts';
 import { type Contestant, interleave } from '../interleave.ts';
 import { createFleet, nodeSizes } from '../nodes.ts';
-import { summary } from '../percentiles.ts';
+import { summary, summaryColumns } from '../percentiles.ts';
 
 const FULL = [
   { nodes: 5, rounds: 200 },
@@ -165,10 +165,7 @@ function table(rows: Table['rows'], sizes: { readonly full: number; readonly met
     columns: [
       { key: 'nodes', heading: 'nodes' },
       { key: 'how', heading: 'how' },
-      { key: 'n', heading: 'n' },
-      { key: 'p50', heading: 'p50', digits: 1 },
-      { key: 'p90', heading: 'p90', digits: 1 },
-      { key: 'p99', heading: 'p99', digits: 1 },
+      ...summaryColumns(1),
       { key: 'timesRaw', heading: `p50 × ${RAW}`, digits: 2 },
     ],
     rows,

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { createAuthority } from '../../../src/certs/authority.ts';
 import { Child } from '../../e2e/control-plane/child.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
+import { certificateIn, serveArguments } from '../../e2e/support/guard-process.ts';
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
 import { imageEnvironment } from '../../e2e/support/image-environment.ts';
 import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
@@ -16,9 +16,8 @@ import { firstAnswer } from '../first-answer.ts';
 import { type Contestant, interleave } from '../interleave.ts';
 import { goalTable } from '../goals.ts';
 import { createFleet } from '../nodes.ts';
-import { summary } from '../percentiles.ts';
+import { summary, summaryColumns } from '../percentiles.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 const NAMESPACE = 'machineconfig-guard';
 /** The name that the API server calls: both certificates have it. */
 const SERVICE = `machineconfig-guard.${NAMESPACE}.svc`;
@@ -57,9 +56,8 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
       stringData: { 'ca.crt': authority.certificatePem, 'ca.key': authority.privateKeyPem },
     });
     // The certificate that the guard of the cluster has.
-    const made = guarded.guard.certDir;
     const files = {
-      certificate: [`--tls-cert-file=${join(made, 'tls.crt')}`, `--tls-private-key-file=${join(made, 'tls.key')}`],
+      certificate: certificateIn(guarded.guard.certDir),
       ca: guarded.guard.ca,
     };
     const secret = { certificate: [`--tls-secret=${NAMESPACE}/${SECRET}`], ca: authority.certificatePem };
@@ -110,21 +108,13 @@ async function emptyProgram(): Promise<number> {
 
 /** Throws where the first answer is not the right one. */
 async function firstAnswerOfGuard({ guarded, certificate, ca, config, allowed }: Start): Promise<number> {
-  const [port = 0, health = 0, metrics = 0] = await freePorts(3);
+  const [securePort = 0, healthPort = 0, metricsPort = 0] = await freePorts(3);
+  const ports = { securePort, healthPort, metricsPort };
   const { directory, leash } = guarded.controlPlane;
   const start = () =>
     new Child({
       command: process.execPath,
-      args: [
-        PROGRAM,
-        'serve',
-        `--kubeconfig=${guarded.kubeconfig}`,
-        ...certificate,
-        '--bind-address=127.0.0.1',
-        `--secure-port=${port}`,
-        `--health-port=${health}`,
-        `--metrics-port=${metrics}`,
-      ],
+      args: serveArguments({ kubeconfig: guarded.kubeconfig, certificate, ports }),
       env: { ...process.env, ...imageEnvironment() },
       logFile: join(directory, 'started-guards.log'),
       leash,
@@ -133,7 +123,7 @@ async function firstAnswerOfGuard({ guarded, certificate, ca, config, allowed }:
     if (answer.allowed !== allowed) throw new Error(`The first answer was ${JSON.stringify(answer)}`);
     return true;
   };
-  const server = { url: `https://127.0.0.1:${port}/validate`, ca, servername: SERVICE };
+  const server = { url: `https://127.0.0.1:${securePort}/validate`, ca, servername: SERVICE };
   return await firstAnswer(server, reviewAbout(config), isRight, start);
 }
 
@@ -155,10 +145,7 @@ function table(rows: Table['rows']): Table {
     columns: [
       { key: 'nodes', heading: 'nodes' },
       { key: 'who', heading: 'what' },
-      { key: 'n', heading: 'n' },
-      { key: 'p50', heading: 'p50' },
-      { key: 'p90', heading: 'p90' },
-      { key: 'p99', heading: 'p99' },
+      ...summaryColumns(),
       { key: 'timesNode', heading: `p50 × ${NODE}`, digits: 1 },
     ],
     rows,

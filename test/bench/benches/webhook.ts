@@ -3,7 +3,7 @@ import type { Bench, BenchContext, Table } from '../bench.ts';
 import { askDirectly, overriddenReview, type WebhookClient, webhookClient } from '../direct-reviews.ts';
 import { goalTable } from '../goals.ts';
 import { type Contestant, interleave } from '../interleave.ts';
-import { summary } from '../percentiles.ts';
+import { summary, summaryColumns } from '../percentiles.ts';
 import { startPlainWebhook } from '../plain-webhooks.ts';
 
 const BYTES_ONLY = 'node:https, bytes only';
@@ -106,14 +106,11 @@ function goals(rows: Table['rows']): Table {
 
 function table(rows: Table['rows']): Table {
   return {
-    title: 'Reviews over TLS, without an API server between',
+    title: 'Reviews over TLS, without an API server between, milliseconds',
     columns: [
       { key: 'size', heading: 'review' },
       { key: 'who', heading: 'who answers' },
-      { key: 'n', heading: 'n' },
-      { key: 'p50', heading: 'p50, ms', digits: 2 },
-      { key: 'p90', heading: 'p90, ms', digits: 2 },
-      { key: 'p99', heading: 'p99, ms', digits: 2 },
+      ...summaryColumns(2),
       { key: 'timesBytes', heading: `p50 × ${BYTES_ONLY}`, digits: 2 },
       { key: 'perSecond', heading: `a second, ${PARALLEL} in parallel` },
       { key: 'share', heading: 'share of bytes only', digits: 2 },

@@ -8,12 +8,12 @@ import { Child } from '../../e2e/control-plane/child.ts';
 import { type ControlPlane, kubeconfig } from '../../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
 import type { Leash } from '../../e2e/control-plane/leash.ts';
+import { certificateIn, serveArguments } from '../../e2e/support/guard-process.ts';
 import { imageEnvironment } from '../../e2e/support/image-environment.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import { serviceAccountToken } from '../../e2e/support/service-account.ts';
 import type { WebhookAddress } from '../contestants.ts';
 
-const GUARD = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 const GET_AND_DENY = fileURLToPath(new URL('get-and-deny.ts', import.meta.url));
 const NAMESPACE = 'default';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -41,17 +41,12 @@ export interface WebhookProgram {
 export const guardProgram: WebhookProgram = {
   command: process.execPath,
   env: imageEnvironment(),
-  args: ({ certDir, port, kubeconfig }) => [
-    GUARD,
-    'serve',
-    `--kubeconfig=${kubeconfig}`,
-    `--tls-cert-file=${join(certDir, 'tls.crt')}`,
-    `--tls-private-key-file=${join(certDir, 'tls.key')}`,
-    '--bind-address=127.0.0.1',
-    `--secure-port=${port}`,
-    '--health-port=0',
-    '--metrics-port=0',
-  ],
+  args: ({ certDir, port, kubeconfig }) =>
+    serveArguments({
+      kubeconfig,
+      certificate: certificateIn(certDir),
+      ports: { securePort: port, healthPort: 0, metricsPort: 0 },
+    }),
 };
 
 /** The webhook on controller-runtime: how it looks into its cache, or `no-op` to allow everything and read nothing. */

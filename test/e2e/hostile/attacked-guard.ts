@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 
+import { memoryOf } from '../../bench/memory.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 import { Cluster, unique } from '../support/cluster.ts';
 import { GuardedCluster } from '../support/guarded-cluster.ts';
@@ -130,16 +131,15 @@ export class AttackedGuard {
     };
   }
 
-  /** The most memory that it has had, in MiB. */
+  /** The most memory that it has had, in MB. */
   async peakMemory(): Promise<number> {
-    const status = await readFile(`/proc/${this.#pid}/status`, 'utf8');
-    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024;
+    return (await memoryOf(this.#pid)).peak;
   }
 }
 
 /** Nothing has happened to it. */
 export const UNHARMED: GuardState = { running: true, ready: 200, stackTraces: [], secrets: [] };
-/** In MiB. With 5,000 nodes it takes 160; what strangers send may add to it, but not without end. */
+/** In MB. With 5,000 nodes it takes 120; what strangers send may add to it, but not without end. */
 export const MEMORY_MAX = 400;
 
 interface GuardState {

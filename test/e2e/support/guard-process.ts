@@ -91,21 +91,10 @@ export class GuardProcess {
     ]);
     // Not beside the certificate, whose folder the guard watches: each line would make it look there.
     const log = `${own}.log`;
-    const launched = ({ securePort, healthPort, metricsPort }: Ports, { through, env = {} }: Launch = {}) => {
-      const serve = [
-        PROGRAM,
-        'serve',
-        `--kubeconfig=${kubeconfig}`,
-        ...(tlsSecret === undefined
-          ? [`--tls-cert-file=${join(own, 'tls.crt')}`, `--tls-private-key-file=${join(own, 'tls.key')}`]
-          : [`--tls-secret=${tlsSecret.name}`]),
-        '--bind-address=127.0.0.1',
-        `--secure-port=${securePort}`,
-        `--health-port=${healthPort}`,
-        `--metrics-port=${metricsPort}`,
-        '--shutdown-delay-duration=0s',
-        '--log-level=info',
-      ];
+    const launched = (ports: Ports, { through, env = {} }: Launch = {}) => {
+      const certificate = tlsSecret === undefined ? certificateIn(own) : [`--tls-secret=${tlsSecret.name}`];
+      const always = ['--shutdown-delay-duration=0s', '--log-level=info'];
+      const serve = [...serveArguments({ kubeconfig, certificate, ports }), ...always];
       const node = process.execPath;
       const [command, args] =
         through === undefined ? [node, serve] : ['/bin/sh', ['-c', through, 'sh', node, ...serve]];
@@ -169,10 +158,35 @@ export function awaitDecisions(log: string, config: string, count = 1): Promise<
   );
 }
 
-interface Ports {
+/** Where the guard listens; 0 is any that is free. */
+export interface Ports {
   readonly securePort: number;
   readonly healthPort: number;
   readonly metricsPort: number;
+}
+
+/** What node is called with, so that it is the bundled guard on 127.0.0.1; `certificate` are its flags about that. */
+export function serveArguments(serve: {
+  readonly kubeconfig: string;
+  readonly certificate: readonly string[];
+  readonly ports: Ports;
+}): readonly string[] {
+  const { securePort, healthPort, metricsPort } = serve.ports;
+  return [
+    PROGRAM,
+    'serve',
+    `--kubeconfig=${serve.kubeconfig}`,
+    ...serve.certificate,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${securePort}`,
+    `--health-port=${healthPort}`,
+    `--metrics-port=${metricsPort}`,
+  ];
+}
+
+/** The guard's flags for the pair in this folder. */
+export function certificateIn(directory: string): readonly string[] {
+  return [`--tls-cert-file=${join(directory, 'tls.crt')}`, `--tls-private-key-file=${join(directory, 'tls.key')}`];
 }
 
 async function jsonLines(file: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
