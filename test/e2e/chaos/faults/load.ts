@@ -30,11 +30,12 @@ export const everyRequestRefused: Fault = {
 
 export const someRequestsRefused: Fault = {
   name: 'some-429',
-  title: '429 to every third request of the guard',
+  title: '429 to every fifth request of the guard',
   seen: ANSWERED_429,
   answers: { used: ['in use', 'unverified'], free: ['let go', 'unverified'] },
-  lastsMs: 6_000,
-  begin: under({ refused: 1 / 3 }),
+  // A read is five requests, and waits a second after each refusal: long enough for several reads.
+  lastsMs: 12_000,
+  begin: under({ refused: 1 / 5 }),
 };
 
 export const slowAnswers: Fault = {
