@@ -18,17 +18,17 @@ const NOUNS: Readonly<Record<ReferrerKind, string>> = {
 
 /** The refusal of a config that something uses: who uses it, what would happen, what to do. */
 export function inUseMessage(name: ConfigName, users: Users, overrideWithoutReason: boolean): string {
+  const groups = byKind(users.hard);
   return answer('MCG_IN_USE', [
-    `${shown(name)} is in use by ${listed(byKind(users.hard))}.`,
-    ...consequence(users),
+    `${shown(name)} is in use by ${listed(groups.map(told))}.`,
+    ...consequence(groups, users.poolTerminating),
     overrideWithoutReason ? 'Its allow-deletion annotation has no reason and does not count.' : '',
   ]);
 }
 
 /** What a deletion would do, and how it becomes possible: told for nodes first, because they suffer most. */
-function consequence({ hard, poolTerminating }: Users): readonly [string, string] {
-  const of = (kind: ReferrerKind): number =>
-    new Set(hard.filter((reference) => reference.kind === kind).map((reference) => reference.name)).size;
+function consequence(groups: readonly Group[], poolTerminating: boolean): readonly [string, string] {
+  const of = (kind: ReferrerKind): number => groups.find((group) => group.kind === kind)?.count ?? 0;
   const nodes = of('Node');
   const degraded = nodes + of('MachineConfigPool');
   if (degraded === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
@@ -78,7 +78,7 @@ export function allowedMessage(code: Code, name: ConfigName, why: string): strin
 export function noteWarnings(name: ConfigName, users: Users): string[] {
   const warnings: string[] = [];
   if (users.notes.length > 0) {
-    const mentioned = listed(byKind(users.notes));
+    const mentioned = listed(byKind(users.notes).map(told));
     // The name first: what does not fit is cut off at the end.
     warnings.push(oneLine(`${name} is still mentioned by ${mentioned}`, WARNING_MAX));
   }
@@ -101,23 +101,47 @@ export function wouldDenyWarning(cause: Code, name: ConfigName): string {
   return oneLine(`MCG_WOULD_DENY (${cause}): mode Enforce would refuse to delete ${name}`, WARNING_MAX);
 }
 
-/** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more)`, one text a kind. */
-function byKind(references: readonly Reference[]): string[] {
-  return (Object.keys(NOUNS) as ReferrerKind[]).flatMap((kind) => {
-    const fields = new Map<string, string[]>();
-    for (const { name, field } of references.filter((reference) => reference.kind === kind)) {
-      fields.set(name, [...(fields.get(name) ?? []), field]);
-    }
-    if (fields.size === 0) return [];
-    const names = [...fields].slice(0, NAMES_PER_KIND);
-    const [only] = names;
-    if (fields.size === 1 && only !== undefined) {
-      return [`${NOUNS[kind]} ${oneLine(only[0], NAME_MAX)} (${only[1].join(', ')})`];
-    }
-    const more = fields.size - names.length;
-    const shownNames = names.map(([name, where]) => `${oneLine(name, NAME_MAX)} ${where.join('+')}`).join(', ');
-    return [`${counted(fields.size, NOUNS[kind])} (${shownNames}${more > 0 ? ` and ${more} more` : ''})`];
-  });
+/** The objects of one kind among references, as far as they are named. */
+interface Group {
+  readonly kind: ReferrerKind;
+  count: number;
+  readonly named: { readonly name: string; readonly fields: string[] }[];
+}
+
+/** The kinds that there are, nodes first. One walk and next to no memory: there may be thousands of references. */
+function byKind(references: readonly Reference[]): readonly Group[] {
+  const groups = {
+    Node: empty('Node'),
+    MachineConfigPool: empty('MachineConfigPool'),
+    MachineOSBuild: empty('MachineOSBuild'),
+  };
+  let last: Reference | undefined;
+  for (const reference of references) {
+    const { kind, name, field } = reference;
+    const group: Group = groups[kind];
+    const isSame = last?.kind === kind && last.name === name;
+    last = reference;
+    if (!isSame) group.count += 1;
+    if (group.count > NAMES_PER_KIND) continue;
+    if (isSame) group.named.at(-1)?.fields.push(field);
+    else group.named.push({ name, fields: [field] });
+  }
+  return Object.values(groups).filter(({ count }) => count > 0);
+}
+
+function empty(kind: ReferrerKind): Group {
+  return { kind, count: 0, named: [] };
+}
+
+/** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more)`. */
+function told({ kind, count, named }: Group): string {
+  const [only] = named;
+  if (count === 1 && only !== undefined) {
+    return `${NOUNS[kind]} ${oneLine(only.name, NAME_MAX)} (${only.fields.join(', ')})`;
+  }
+  const more = count - named.length;
+  const shownNames = named.map(({ name, fields }) => `${oneLine(name, NAME_MAX)} ${fields.join('+')}`).join(', ');
+  return `${counted(count, NOUNS[kind])} (${shownNames}${more > 0 ? ` and ${more} more` : ''})`;
 }
 
 function shown(name: ConfigName): string {

@@ -28,7 +28,7 @@ export interface Reference extends Use {
   readonly name: string;
 }
 
-/** Everything in the cluster that names one config. */
+/** Everything in the cluster that names one config. Uses by one object follow one another. */
 export interface Users {
   readonly hard: readonly Reference[];
   readonly notes: readonly Reference[];
@@ -60,7 +60,9 @@ export function whoUses(config: ConfigName, referrers: Iterable<Referrer>): User
     if (unreported === true) unreportedNodes += 1;
     if (terminating === true && name === pool) poolTerminating = true;
     for (const use of uses) {
-      if (use.config === config) (use.strength === 'hard' ? hard : notes).push({ kind, name, ...use });
+      if (use.config !== config) continue;
+      const { field, strength } = use;
+      (strength === 'hard' ? hard : notes).push({ kind, name, field, config, strength });
     }
   }
   return { hard, notes, unreportedNodes, poolTerminating };
