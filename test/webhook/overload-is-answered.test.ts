@@ -1,12 +1,14 @@
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, expect, test } from 'vitest';
 import { decide } from '../../src/policy/decide.ts';
 import { DEFAULT_POLICY } from '../../src/policy/policy.ts';
 import type { Review } from '../../src/policy/review.ts';
 import { admissionApp, type AdmissionLimits } from '../../src/webhook/admission-app.ts';
-import type { Judgement } from '../../src/webhook/judge.ts';
+import type { Judge, Judgement } from '../../src/webhook/judge.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
 
@@ -19,7 +21,7 @@ afterEach(() => {
   server?.close();
 });
 
-async function serve(limits: Partial<AdmissionLimits>, judge: (review: Review) => Promise<Judgement>): Promise<string> {
+async function serve(limits: Partial<AdmissionLimits>, judge: Judge['judge']): Promise<string> {
   const app = admissionApp({
     log: memoryLog().log,
     draining: () => false,
@@ -90,6 +92,22 @@ test('more reviews than can be under way are refused at once, and free places ar
   release?.();
   expect((await Promise.all(waiting)).map(({ response }) => response.allowed)).toEqual([true, true]);
   expect((await review(url, '5s')).response.allowed).toBe(true);
+});
+
+test('the time for reading ends in time, whatever the garbage collector does meanwhile', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  let isOver = false;
+  const url = await serve({}, async (asked, signal) => {
+    while (!signal.aborted) {
+      collect();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    isOver = true;
+    return await free(asked);
+  });
+  await review(url, '1s');
+  expect(isOver).toBe(true);
 });
 
 /** Room for one body of 20 kB, and small ones up to 10 kB beside it. */
