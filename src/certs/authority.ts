@@ -1,8 +1,8 @@
-import { generateKeyPair, type X509Certificate } from 'node:crypto';
-import { promisify } from 'node:util';
+import type { X509Certificate } from 'node:crypto';
 import forge from 'node-forge';
 import { checkKeyPair, type KeyPair } from './key-pair.ts';
 import { validityOf } from './renewal.ts';
+import { newRsaKeys } from './rsa-keys.ts';
 import { newSerial } from './serial.ts';
 import { validityFrom } from './validity.ts';
 
@@ -31,8 +31,6 @@ const MIN_KEY_BITS = 2048;
 
 /** X.520 ub-common-name. */
 const MAX_COMMON_NAME = 64;
-
-const generate = promisify(generateKeyPair);
 
 /**
  * Makes a self-signed authority: RSA, SHA-256, may sign leaves and nothing below them (pathlen 0). It starts 26 hours before
@@ -84,18 +82,6 @@ export function checkAuthority(pair: KeyPair, now: Date): AuthorityCheck {
   if (now < notBefore) return { usable: false, reason: `the authority is not valid before ${notBefore.toISOString()}` };
   if (now > notAfter) return { usable: false, reason: `the authority expired at ${notAfter.toISOString()}` };
   return { usable: true, certificate };
-}
-
-/** A new RSA key pair in PEM, from OpenSSL: 0.05 to 0.3 s, where node-forge's own JavaScript may need 30 s. */
-export async function newRsaKeys(
-  bits: number,
-): Promise<{ readonly publicKeyPem: string; readonly privateKeyPem: string }> {
-  const { publicKey, privateKey } = await generate('rsa', {
-    modulusLength: bits,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  });
-  return { publicKeyPem: publicKey, privateKeyPem: privateKey };
 }
 
 /** PEM with plain line ends: node-forge writes CRLF, which YAML can only carry in an escaped string. */

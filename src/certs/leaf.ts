@@ -1,9 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import forge from 'node-forge';
-import { checkAuthority, newRsaKeys, pemOf, type Authority } from './authority.ts';
+import { checkAuthority, pemOf, type Authority } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 import { spelledOut, whyNotDnsName, whyNotIpAddress } from './names.ts';
 import { validityOf } from './renewal.ts';
+import { newLeafKeys, type LeafKeys } from './rsa-keys.ts';
 import { newSerial } from './serial.ts';
 import { validityFrom } from './validity.ts';
 
@@ -17,10 +18,8 @@ export interface LeafRequest {
   /** How long from `now`, 1 to 3650; cut at the authority's own end. */
   readonly days: number;
   readonly now: Date;
+  readonly newKeys?: LeafKeys;
 }
-
-/** Enough until 2030 (NIST SP 800-57), half the handshake cost of 3072, and a leaf is replaced long before. */
-const LEAF_KEY_BITS = 2048;
 
 /** Go has not looked at it since 1.15; the names are in the SAN alone, which has no limit of 64 characters. */
 const COMMON_NAME = 'machineconfig-guard';
@@ -35,12 +34,13 @@ const SAN_IP = 7;
  * signature, the key and every name. Throws a RangeError on bad names or days, an Error with the reason if the authority cannot
  * sign at `now`.
  */
-export async function issueLeaf({ authority, dnsNames, ipAddresses, days, now }: LeafRequest): Promise<KeyPair> {
+export async function issueLeaf(request: LeafRequest): Promise<KeyPair> {
+  const { authority, dnsNames, ipAddresses, days, now, newKeys = newLeafKeys } = request;
   assertNames(dnsNames, ipAddresses);
   const check = checkAuthority(authority, now);
   if (!check.usable) throw new Error(`the authority cannot issue a certificate: ${check.reason}`);
   const { notBefore, notAfter } = validityFrom(now, days, validityOf(check.certificate));
-  const keys = await newRsaKeys(LEAF_KEY_BITS);
+  const keys = await newKeys();
   const issuer = forge.pki.certificateFromPem(authority.certificatePem);
   const certificate = forge.pki.createCertificate();
   certificate.serialNumber = newSerial();

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Logger } from 'pino';
+import { type LeafKeys, leafKeysBegun } from '../certs/rsa-keys.ts';
 import type { ClusterApi } from '../cluster/api.ts';
 import type { ServingCertificate } from '../webhook/serving-certificate.ts';
 import { clusterApi, type ClusterFlags, withClusterFlags } from './cluster-options.ts';
@@ -29,7 +30,8 @@ interface SecretName {
   readonly name: string;
 }
 
-type CertificateSource = { readonly certFile: string; readonly keyFile: string } | { readonly secret: SecretName };
+type CertificateSource =
+  { readonly certFile: string; readonly keyFile: string } | { readonly secret: SecretName; readonly newKeys: LeafKeys };
 
 /** Names as Kubernetes' own components spell them, and what Node calls them. */
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
@@ -169,7 +171,7 @@ function certificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: ServeF
   if (files && tlsSecret !== undefined) {
     throw new CliError('use either --tls-secret or the two file flags, not both.', EXIT.usage);
   }
-  if (tlsSecret !== undefined) return { secret: tlsSecret };
+  if (tlsSecret !== undefined) return { secret: tlsSecret, newKeys: leafKeysBegun() };
   if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) {
     throw new CliError(
       'serve needs --tls-cert-file and --tls-private-key-file (`machineconfig-guard certs` makes both), or --tls-secret.',
@@ -187,7 +189,8 @@ async function servingCertificate(
 ): Promise<ServingCertificate> {
   if ('secret' in source) {
     const { secretCertificate } = await import('../webhook/secret-certificate.ts');
-    return await secretCertificate({ api, ...source.secret, log, signal });
+    const { secret, newKeys } = source;
+    return await secretCertificate({ api, ...secret, newKeys, log, signal });
   }
   const { certificateFiles, CertificateFilesError } = await import('../webhook/certificate-files.ts');
   try {

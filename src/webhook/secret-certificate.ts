@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { type Authority, checkAuthority } from '../certs/authority.ts';
 import { issueLeaf } from '../certs/leaf.ts';
 import { needsRenewal } from '../certs/renewal.ts';
+import { type LeafKeys, newLeafKeys } from '../certs/rsa-keys.ts';
 import { type ClusterApi, reasonOf } from '../cluster/api.ts';
 import { pause, within } from '../cluster/wait.ts';
 import { type Expiry, expiryOf, type ServingCertificate, type ServingPair } from './serving-certificate.ts';
@@ -17,6 +18,7 @@ export interface SecretCertificateOptions {
   /** Ends the looking. */
   readonly signal: AbortSignal;
   readonly now?: () => Date;
+  readonly newKeys?: LeafKeys;
   /** How often to look at the Secret and at the leaf's age, in milliseconds. */
   readonly pollMs?: number;
 }
@@ -135,9 +137,9 @@ class SelfIssuedCertificate implements ServingCertificate {
   }
 
   async #issue(authority: Authority, now: Date, why: string): Promise<void> {
-    const { namespace, log } = this.#options;
+    const { namespace, log, newKeys = newLeafKeys } = this.#options;
     const dnsNames = [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`];
-    const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now });
+    const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now, newKeys });
     this.#authority = authority;
     this.#pair = { cert: leaf.certificatePem, key: leaf.privateKeyPem };
     const { validTo, fingerprint256 } = new X509Certificate(leaf.certificatePem);
