@@ -34,6 +34,14 @@ const READS_AT_ONCE = 3;
  */
 const HEAD_START_MS = 250;
 
+/**
+ * So many that wait for the same read are a prune in parallel, of which more are on their way: it waits for as long as they keep coming,
+ * within bounds, because another read would keep the API server from letting them come. Fewer never wait.
+ */
+const CROWD = 10;
+const CROWD_QUIET_MS = 50;
+const CROWD_WAITS_MS = 1_000;
+
 const RENDERED_CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
 
 /**
@@ -41,13 +49,16 @@ const RENDERED_CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconf
  *
  * Why nothing stale can slip through: a review joins only a read that has not begun. All its lists are therefore sent
  * after the review arrived, and a list without resourceVersion holds every write that was acknowledged before it was
- * sent. Reviews that arrive while a read runs share the next one, so that N parallel deletes cost two reads.
+ * sent. Reviews that arrive while a read runs share the next one, so that N parallel deletes cost two reads, or three where they
+ * take longer to arrive than a read takes.
  */
 export class LiveReader {
   readonly #api: ClusterApi;
   readonly #needsRenderedConfigs: () => boolean;
   readonly #running = new Set<Reading>();
   #next: Reading | undefined;
+  /** When the next one is looked at again. */
+  #later: NodeJS.Timeout | undefined;
   #reads = 0;
 
   constructor({ api, needsRenderedConfigs }: LiveReaderOptions) {
@@ -66,15 +77,14 @@ export class LiveReader {
    */
   async read(signal: AbortSignal): Promise<References> {
     const reading = this.#join();
-    reading.waiting += 1;
+    reading.join();
     try {
       await orAborted(reading.ended, signal);
     } catch {
       // Out of time. The snapshot says what is missing.
     }
     const references = reading.snapshot();
-    reading.waiting -= 1;
-    if (reading.waiting === 0) this.#leave(reading);
+    if (!reading.leave()) this.#abandon(reading);
     return references;
   }
 
@@ -90,20 +100,21 @@ export class LiveReader {
   }
 
   /** Nobody waits for this read any more. One that has not begun is forgotten, so that nobody joins it later. */
-  #leave(reading: Reading): void {
+  #abandon(reading: Reading): void {
     if (reading === this.#next) this.#next = undefined;
     reading.abandon();
   }
 
-  /** Begins the next read if none runs, or if those that run have been silent for too long and are not too many. */
+  /** Begins the next read, or looks again later: while another one runs and is not silent for too long, and while a crowd gathers. */
   #begin(reading: Reading): void {
-    if (reading !== this.#next) return;
+    if (reading !== this.#next || this.#running.size >= READS_AT_ONCE) return;
     const silence = Math.min(...[...this.#running].map((other) => other.silentMs));
-    if (this.#running.size >= READS_AT_ONCE) return;
-    if (this.#running.size > 0 && silence < IMPATIENCE_MS) {
-      setTimeout(() => {
+    const wait = Math.max(reading.gathersMs, this.#running.size === 0 ? 0 : IMPATIENCE_MS - silence);
+    clearTimeout(this.#later);
+    if (wait > 0) {
+      this.#later = setTimeout(() => {
         this.#begin(reading);
-      }, IMPATIENCE_MS - silence).unref();
+      }, wait).unref();
       return;
     }
     this.#next = undefined;
@@ -127,13 +138,15 @@ export class LiveReader {
  */
 class Reading {
   readonly ended: Promise<void>;
-  waiting = 0;
   readonly #api: ClusterApi;
   readonly #abandoned = new AbortController();
   readonly #pending = new Map<string, unknown>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
   readonly #unreadable = new Map<string, string>();
   #renderedConfigs: RenderedConfig[] | undefined;
+  readonly #openedAt = performance.now();
+  #joinedAt = this.#openedAt;
+  #waiting = 0;
   #heardAt = Number.NaN;
   #begunAgain = 0;
   #end: () => void = () => {};
@@ -144,6 +157,25 @@ class Reading {
       this.#end = resolve;
     });
     this.#pending.set(ALL, undefined);
+  }
+
+  /** For how long it should wait for more to join, before it begins; 0 or less is not at all. */
+  get gathersMs(): number {
+    if (this.#waiting < CROWD) return 0;
+    const now = performance.now();
+    return Math.min(this.#joinedAt + CROWD_QUIET_MS, this.#openedAt + CROWD_WAITS_MS) - now;
+  }
+
+  /** Somebody waits for it. */
+  join(): void {
+    this.#waiting += 1;
+    this.#joinedAt = performance.now();
+  }
+
+  /** Somebody waits no more. Returns whether others do. */
+  leave(): boolean {
+    this.#waiting -= 1;
+    return this.#waiting > 0;
   }
 
   /** How long nothing has come of it. */

@@ -154,6 +154,43 @@ describe('who shares a read', () => {
     expect(reader.reads).toBe(1);
   });
 
+  test('a crowd that takes longer to arrive than a read takes is waited for', async () => {
+    const { api } = await fakeApi(
+      cluster((asked, response) => {
+        if (asked.path !== NODES) return false;
+        setTimeout(() => {
+          send(response, list([]));
+        }, 20);
+        return true;
+      }),
+    );
+    const reader = new LiveReader({ api });
+    const reads: Promise<References>[] = [];
+    while (reads.length < 400) {
+      reads.push(...Array.from({ length: 4 }, () => reader.read(soon(10_000))));
+      await new Promise((resolve) => setTimeout(resolve, 4));
+    }
+    expect((await Promise.all(reads)).every(({ unreadable }) => unreadable.length === 0)).toBe(true);
+    // Without waiting, one every 30 ms.
+    expect(reader.reads).toBeLessThanOrEqual(6);
+  });
+
+  test('a crowd that never ends is not waited for without end', async () => {
+    const { api } = await fakeApi(cluster(() => {}));
+    const reader = new LiveReader({ api });
+    const crowd = () => Array.from({ length: 20 }, async () => await reader.read(soon(10_000)));
+    const [first] = crowd();
+    let isRead = false;
+    void first?.then(() => (isRead = true));
+    const others: Promise<References>[] = [];
+    while (!isRead) {
+      others.push(...crowd());
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect((await first)?.unreadable).toEqual([]);
+    expect((await Promise.all(others)).every(({ unreadable }) => unreadable.length === 0)).toBe(true);
+  });
+
   test('a review never joins a read that has begun: what was written after that is seen', async () => {
     let written = false;
     let listed = 0;
