@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import forge from 'node-forge';
-import { checkAuthority, pemOf, type Authority } from './authority.ts';
+import { checkAuthority, pemOf, sign, type Authority } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 import { spelledOut, whyNotDnsName, whyNotIpAddress } from './names.ts';
 import { validityOf } from './renewal.ts';
@@ -63,8 +63,7 @@ export async function issueLeaf(request: LeafRequest): Promise<KeyPair> {
     { name: 'subjectKeyIdentifier' },
     { name: 'authorityKeyIdentifier', keyIdentifier: keyIdentifierOf(issuer) },
   ]);
-  // Without a digest here node-forge signs with SHA-1, which Go refuses.
-  certificate.sign(forge.pki.privateKeyFromPem(authority.privateKeyPem), forge.md.sha256.create());
+  sign(certificate, authority.privateKeyPem);
   const leaf = { certificatePem: pemOf(certificate), privateKeyPem: keys.privateKeyPem };
   assertServes(leaf, check.certificate, dnsNames, ipAddresses);
   return leaf;

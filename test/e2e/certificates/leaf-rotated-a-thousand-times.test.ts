@@ -139,23 +139,22 @@ async function probe(): Promise<false> {
 }
 
 test(`${ROTATIONS} leaves under steady deletions: not one call fails`, async () => {
-  // Gently: it shares this process and its two cores with a thousand signatures.
-  const load = SteadyDeletes.start(cluster, { clients: 1, pauseMs: 60 });
+  const load = SteadyDeletes.start(cluster, { clients: 1, pauseMs: 10 });
   await load.more(20);
-  const connectionsBefore = proxy.accepted;
 
   for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
     const before = certificate.current().cert;
     slow = !slow;
     while (certificate.current().cert === before) await pause(2);
     serials.add(new X509Certificate(certificate.current().cert).serialNumber);
+    const connections = proxy.accepted;
     await cluster.admin.patch(WEBHOOK, { webhooks: registration(rotation).webhooks });
+    // Until it has been presented.
+    while (proxy.accepted === connections) await pause(2);
   }
   await load.more(20);
   await load.stop();
 
   expect(load.faults).toEqual([]);
   expect(serials.size).toBe(ROTATIONS);
-  // Most leaves were really presented: as good as each one cost the API server a new connection.
-  expect(proxy.accepted - connectionsBefore).toBeGreaterThan(ROTATIONS * 0.8);
-}, 1_800_000);
+}, 900_000);
