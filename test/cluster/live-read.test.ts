@@ -180,10 +180,10 @@ describe('who shares a read', () => {
     const reader = new LiveReader({ api });
     const crowd = () => Array.from({ length: 20 }, async () => await reader.read(soon(10_000)));
     const [first] = crowd();
-    let isRead = false;
-    void first?.then(() => (isRead = true));
+    const state = { isRead: false };
+    void first?.then(() => (state.isRead = true));
     const others: Promise<References>[] = [];
-    while (!isRead) {
+    while (!state.isRead) {
       others.push(...crowd());
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
