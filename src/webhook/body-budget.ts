@@ -2,9 +2,12 @@ import { orAborted } from '../cluster/wait.ts';
 
 /** The part of a body that has arrived. */
 export interface HeldBody {
-  /** Waits until this many bytes more may be held. Rejects with the signal's reason. */
-  readonly grow: (bytes: number, signal: AbortSignal) => Promise<void>;
-  /** The body is not needed any more. May be called more than once. */
+  /**
+   * Room for this many bytes or more, in which what is held already stands at the beginning; the rest is anything. Waits until so much may be
+   * held. Rejects with the signal's reason.
+   */
+  readonly room: (bytes: number, signal: AbortSignal) => Promise<Buffer>;
+  /** The body is not needed any more, and its room belongs to others. May be called more than once. */
   readonly release: () => void;
   /** Is it only waiting for others? */
   readonly waits: () => boolean;
@@ -18,17 +21,27 @@ export interface BodyBudgetOptions {
   readonly small: number;
 }
 
+/** Room comes in powers of two from this on, so that it fits the next body too. */
+const ROOM_MIN = 1_024;
+/** Bytes that are kept for bodies to come, and for how long after the last one went. */
+const SPARE_MAX = 32 * 1024 * 1024;
+const SPARE_MS = 5_000;
+
 /**
  * Bounds the memory of bodies that are arriving: beyond it they wait in the order in which they began.
  *
  * What counts is what has arrived, not what was announced: a client that announces megabytes and sends a byte a second takes
- * away a byte a second. The body that began first always goes on, so that bodies which each hold a part never wait for each other.
+ * away next to nothing. The body that began first always goes on, so that bodies which each hold a part never wait for each other.
+ *
+ * Room is used again: given to the garbage collector, a megabyte for each review makes it go through the whole heap every few reviews,
+ * which takes longer than answering them (npm run bench -- --only webhook).
  */
 export class BodyBudget {
   readonly #total: number;
   readonly #small: number;
-  /** Bytes by body, in the order in which they began. */
-  readonly #bodies = new Map<object, number>();
+  /** Their room, in the order in which they began. */
+  readonly #bodies = new Map<object, Buffer>();
+  readonly #spare = new SpareRoom();
   #held = 0;
   #waiting: (() => void)[] = [];
 
@@ -41,18 +54,23 @@ export class BodyBudget {
   open(): HeldBody {
     const body = {};
     let waits = false;
-    this.#bodies.set(body, 0);
+    this.#bodies.set(body, Buffer.alloc(0));
     return {
       waits: () => waits,
-      grow: async (bytes, signal) => {
+      room: async (bytes, signal) => {
+        const size = roomFor(bytes);
         waits = true;
-        while (!this.#fits(body, bytes)) await this.#change(signal);
+        while (!this.#fits(body, size)) await this.#change(signal);
         waits = false;
-        this.#held += bytes;
-        this.#bodies.set(body, (this.#bodies.get(body) ?? 0) + bytes);
+        const larger = this.#spare.take(size);
+        this.#of(body).copy(larger);
+        this.#free(body);
+        this.#bodies.set(body, larger);
+        this.#held += size;
+        return larger;
       },
       release: () => {
-        this.#held -= this.#bodies.get(body) ?? 0;
+        this.#free(body);
         this.#bodies.delete(body);
         const woken = this.#waiting;
         this.#waiting = [];
@@ -61,9 +79,19 @@ export class BodyBudget {
     };
   }
 
-  #fits(body: object, bytes: number): boolean {
+  #of(body: object): Buffer {
+    return this.#bodies.get(body) ?? Buffer.alloc(0);
+  }
+
+  #free(body: object): void {
+    const room = this.#of(body);
+    this.#held -= room.length;
+    this.#spare.give(room);
+  }
+
+  #fits(body: object, size: number): boolean {
     const [first] = this.#bodies.keys();
-    return first === body || (this.#bodies.get(body) ?? 0) + bytes <= this.#small || this.#held + bytes <= this.#total;
+    return first === body || size <= this.#small || this.#held - this.#of(body).length + size <= this.#total;
   }
 
   /** Waits until some body is gone. Who gave up is forgotten with the next one that goes, which is its own at the latest. */
@@ -73,4 +101,36 @@ export class BodyBudget {
     });
     await orAborted(change, signal);
   }
+}
+
+/** Room that nothing uses, by its size. */
+class SpareRoom {
+  readonly #bySize = new Map<number, Buffer[]>();
+  #bytes = 0;
+  #forgets: NodeJS.Timeout | undefined;
+
+  take(size: number): Buffer {
+    const spare = this.#bySize.get(size)?.pop();
+    if (spare === undefined) return Buffer.allocUnsafeSlow(size);
+    this.#bytes -= size;
+    return spare;
+  }
+
+  give(room: Buffer): void {
+    if (room.length === 0 || this.#bytes + room.length > SPARE_MAX) return;
+    this.#bytes += room.length;
+    const same = this.#bySize.get(room.length);
+    if (same === undefined) this.#bySize.set(room.length, [room]);
+    else same.push(room);
+    this.#forgets ??= setTimeout(() => {
+      this.#bySize.clear();
+      this.#bytes = 0;
+      this.#forgets = undefined;
+    }, SPARE_MS).unref();
+    this.#forgets.refresh();
+  }
+}
+
+function roomFor(bytes: number): number {
+  return Math.max(ROOM_MIN, 2 ** Math.ceil(Math.log2(bytes)));
 }

@@ -15,10 +15,10 @@ export interface ReadBodyOptions {
 /**
  * The body of a request, in one piece.
  *
- * Each piece is copied as it comes, into room that doubles; not into as much as was announced, because announcing costs nothing. Kept
- * until the last, hundreds of pieces would outlive the young generation of the heap, and their memory would be free only after a collection
- * of the whole of it.
+ * Each piece is copied as it comes, into room that grows with it. Kept until the last, hundreds of pieces would outlive the young generation of
+ * the heap, and their memory would be free only after a collection of the whole of it.
  *
+ * @returns bytes in the room of `held`: theirs until that is released
  * @throws BadReview where it is compressed, larger than the limit, or breaks off; the signal's reason
  */
 export async function readBody(request: IncomingMessage, { held, limit, signal }: ReadBodyOptions): Promise<Buffer> {
@@ -27,28 +27,21 @@ export async function readBody(request: IncomingMessage, { held, limit, signal }
     throw new BadReview('the request body is compressed, which admission reviews are not');
   }
   const tooLarge = new BadReview(`the request body is larger than ${limit / 1024 / 1024} MiB`);
-  const announced = Number(request.headers['content-length'] ?? limit);
-  if (announced > limit) throw tooLarge;
-  let body = Buffer.alloc(0);
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge;
+  let room: Buffer = Buffer.alloc(0);
   let length = 0;
   try {
     // Not destroyed when it is left early: the answer goes out on the same connection.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       const needed = length + chunk.length;
       if (needed > limit) throw tooLarge;
-      if (needed > body.length) {
-        const room = Math.max(needed, Math.min(announced, 2 * body.length));
-        await held.grow(room - body.length, signal);
-        const larger = Buffer.allocUnsafeSlow(room);
-        body.copy(larger, 0, 0, length);
-        body = larger;
-      }
-      chunk.copy(body, length);
+      if (needed > room.length) room = await held.room(needed, signal);
+      chunk.copy(room, length);
       length = needed;
     }
   } catch (error) {
     if (error instanceof BadReview || signal.aborted) throw error;
     throw new BadReview('the request body broke off');
   }
-  return body.subarray(0, length);
+  return room.subarray(0, length);
 }

@@ -110,8 +110,8 @@ test('the time for reading ends in time, whatever the garbage collector does mea
   expect(isOver).toBe(true);
 });
 
-/** Room for one body of 20 kB, and small ones up to 10 kB beside it. */
-const ROOM = { heldBytes: 30_000, smallBodyBytes: 10_000 };
+/** Room for one body of 20 kB, which takes 32, and for small ones up to 8 kB beside it. */
+const ROOM = { heldBytes: 56 * 1024, smallBodyBytes: 8 * 1024 };
 const LARGE = { padding: 'x'.repeat(20_000) };
 
 test('a large body waits until there is room and is then read; small ones pass', async () => {
@@ -148,6 +148,20 @@ test('many large bodies at once, more than there is room for, are all read, each
     Array.from({ length: 40 }, () => review(url, '30s', { padding: 'x'.repeat(90_000) })),
   );
   expect(answers.filter(({ response }) => response.allowed)).toHaveLength(40);
+});
+
+test('bodies whose room was that of others before are read as what they are', async () => {
+  const url = await serve({}, free);
+  const ask = async (wave: number, index: number) => {
+    const uid = `u-${wave}-${index}`;
+    const padding = String(index % 10).repeat(5_000 * ((wave * 7 + index * 13) % 40));
+    return { uid, answer: await review(url, '30s', { uid, padding }) };
+  };
+  for (let wave = 0; wave < 10; wave += 1) {
+    const asked = await Promise.all(Array.from({ length: 20 }, (_, index) => ask(wave, index)));
+    expect(asked.map(({ answer }) => answer.response.uid)).toEqual(asked.map(({ uid }) => uid));
+    expect(asked.every(({ answer }) => answer.response.allowed)).toBe(true);
+  }
 });
 
 test('a caller with a long timeout has no longer for its body', async () => {
