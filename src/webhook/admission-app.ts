@@ -51,6 +51,8 @@ const LIMITS: AdmissionLimits = {
 };
 
 const PATH = '/validate';
+/** One for all: each would collect a stack, at every end of a request, that nobody looks at. */
+const GONE = new DOMException('the caller has gone', 'AbortError');
 
 /** The webhook as an express application: `POST /validate`, every fault a well-formed AdmissionReview. */
 export function admissionApp({ judge, log, onDecision, draining, limits }: AdmissionAppOptions): Express {
@@ -72,8 +74,8 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
     }, within);
     response.on('close', () => {
       clearTimeout(timer);
-      gone.abort();
-      over.abort();
+      gone.abort(GONE);
+      over.abort(GONE);
     });
     if (draining()) response.setHeader('connection', 'close');
     // Requests whose body is still on its way do not count: they cost nothing but their connection, and anybody can make many.
