@@ -3,8 +3,8 @@ import { orAborted } from '../cluster/wait.ts';
 /** The part of a body that has arrived. */
 export interface HeldBody {
   /**
-   * Room for this many bytes or more, in which what is held already stands at the beginning; the rest is anything. Waits until so much may be
-   * held. Rejects with the signal's reason.
+   * Room for a body of which this many bytes have arrived. What is held already stands at its beginning, the rest is anything. Waits until so
+   * much may be held. Rejects with the signal's reason.
    */
   readonly room: (bytes: number, signal: AbortSignal) => Promise<Buffer>;
   /** The body is not needed any more, and its room belongs to others. May be called more than once. */
@@ -21,6 +21,14 @@ export interface BodyBudgetOptions {
   readonly small: number;
 }
 
+/** One that is arriving. */
+interface Body {
+  /** Bytes of it. */
+  arrived: number;
+  room: Buffer;
+}
+
+const NO_ROOM = Buffer.alloc(0);
 /** Room comes in powers of two from this on, so that it fits the next body too. */
 const ROOM_MIN = 1_024;
 /** Bytes that are kept for bodies to come, and for how long after the last one went. */
@@ -39,8 +47,8 @@ const SPARE_MS = 5_000;
 export class BodyBudget {
   readonly #total: number;
   readonly #small: number;
-  /** Their room, in the order in which they began. */
-  readonly #bodies = new Map<object, Buffer>();
+  /** In the order in which they began. */
+  readonly #bodies = new Set<Body>();
   readonly #spare = new SpareRoom();
   #held = 0;
   #waiting: (() => void)[] = [];
@@ -52,26 +60,31 @@ export class BodyBudget {
 
   /** A body begins to arrive. */
   open(): HeldBody {
-    const body = {};
+    const body: Body = { arrived: 0, room: NO_ROOM };
     let waits = false;
-    this.#bodies.set(body, Buffer.alloc(0));
+    this.#bodies.add(body);
     return {
       waits: () => waits,
       room: async (bytes, signal) => {
-        const size = roomFor(bytes);
         waits = true;
-        while (!this.#fits(body, size)) await this.#change(signal);
+        while (!this.#fits(body, bytes)) await this.#change(signal);
         waits = false;
-        const larger = this.#spare.take(size);
-        this.#of(body).copy(larger);
-        this.#free(body);
-        this.#bodies.set(body, larger);
-        this.#held += size;
-        return larger;
+        this.#held += bytes - body.arrived;
+        body.arrived = bytes;
+        if (bytes > body.room.length) {
+          const larger = this.#spare.take(roomFor(bytes));
+          body.room.copy(larger);
+          this.#spare.give(body.room);
+          body.room = larger;
+        }
+        return body.room;
       },
       release: () => {
-        this.#free(body);
+        this.#held -= body.arrived;
+        this.#spare.give(body.room);
         this.#bodies.delete(body);
+        body.arrived = 0;
+        body.room = NO_ROOM;
         const woken = this.#waiting;
         this.#waiting = [];
         for (const wake of woken) wake();
@@ -79,19 +92,9 @@ export class BodyBudget {
     };
   }
 
-  #of(body: object): Buffer {
-    return this.#bodies.get(body) ?? Buffer.alloc(0);
-  }
-
-  #free(body: object): void {
-    const room = this.#of(body);
-    this.#held -= room.length;
-    this.#spare.give(room);
-  }
-
-  #fits(body: object, size: number): boolean {
-    const [first] = this.#bodies.keys();
-    return first === body || size <= this.#small || this.#held - this.#of(body).length + size <= this.#total;
+  #fits(body: Body, bytes: number): boolean {
+    const [first] = this.#bodies;
+    return first === body || bytes <= this.#small || this.#held - body.arrived + bytes <= this.#total;
   }
 
   /** Waits until some body is gone. Who gave up is forgotten with the next one that goes, which is its own at the latest. */

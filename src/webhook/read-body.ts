@@ -35,7 +35,7 @@ export async function readBody(request: IncomingMessage, { held, limit, signal }
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       const needed = length + chunk.length;
       if (needed > limit) throw tooLarge;
-      if (needed > room.length) room = await held.room(needed, signal);
+      room = await held.room(needed, signal);
       chunk.copy(room, length);
       length = needed;
     }
