@@ -106,9 +106,12 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
     withinMs: number,
     gone: AbortSignal,
   ): Promise<Review | undefined> => {
-    const held = bodies.open();
+    const tooSlow = badReview('the request body did not arrive in time');
+    const held = bodies.open(() => {
+      refuseUnread(response, tooSlow);
+    });
     const late = setTimeout(() => {
-      refuseUnread(response, held.waits() ? overloaded() : badReview('the request body did not arrive in time'));
+      refuseUnread(response, held.waits() ? overloaded() : tooSlow);
     }, withinMs);
     try {
       const body = await readBody(request, { held, limit: bodyBytes, signal: gone });

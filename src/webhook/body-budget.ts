@@ -25,9 +25,16 @@ export interface BodyBudgetOptions {
 interface Body {
   /** Bytes of it. */
   arrived: number;
+  /** When the last of them came. */
+  arrivedAt: number;
   room: Buffer;
+  /** Is it only waiting for others? */
+  waits: boolean;
+  readonly giveWay: () => void;
 }
 
+/** The API server sends a body at once. One of which nothing has come for so long, in milliseconds, gives way to those that wait. */
+const STALLED_MS = 1_000;
 const NO_ROOM = Buffer.alloc(0);
 /** Room comes in powers of two from this on, so that it fits the next body too. */
 const ROOM_MIN = 1_024;
@@ -36,7 +43,7 @@ const SPARE_MAX = 32 * 1024 * 1024;
 const SPARE_MS = 5_000;
 
 /**
- * Bounds the memory of bodies that are arriving: beyond it they wait in the order in which they began.
+ * Bounds the memory of bodies that are arriving: beyond it they wait in the order in which they began, and those that have stalled give way.
  *
  * What counts is what has arrived, not what was announced: a client that announces megabytes and sends a byte a second takes
  * away next to nothing. The body that began first always goes on, so that bodies which each hold a part never wait for each other.
@@ -58,19 +65,19 @@ export class BodyBudget {
     this.#small = small;
   }
 
-  /** A body begins to arrive. */
-  open(): HeldBody {
-    const body: Body = { arrived: 0, room: NO_ROOM };
-    let waits = false;
+  /** A body begins to arrive. `giveWay` is called, perhaps more than once, when it has stalled while others wait: it should be released. */
+  open(giveWay: () => void): HeldBody {
+    const body: Body = { arrived: 0, arrivedAt: performance.now(), room: NO_ROOM, waits: false, giveWay };
     this.#bodies.add(body);
     return {
-      waits: () => waits,
+      waits: () => body.waits,
       room: async (bytes, signal) => {
-        waits = true;
+        body.waits = true;
         while (!this.#fits(body, bytes)) await this.#change(signal);
-        waits = false;
+        body.waits = false;
         this.#held += bytes - body.arrived;
         body.arrived = bytes;
+        body.arrivedAt = performance.now();
         if (bytes > body.room.length) {
           const larger = this.#spare.take(roomFor(bytes));
           body.room.copy(larger);
@@ -102,7 +109,16 @@ export class BodyBudget {
     const change = new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
     });
-    await orAborted(change, signal);
+    const looking = setInterval(() => {
+      for (const { arrivedAt, waits, giveWay } of this.#bodies) {
+        if (!waits && performance.now() - arrivedAt > STALLED_MS) giveWay();
+      }
+    }, STALLED_MS / 4);
+    try {
+      await orAborted(change, signal);
+    } finally {
+      clearInterval(looking);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { orAborted } from '../cluster/wait.ts';
 import { BadReview } from '../policy/review.ts';
 import type { HeldBody } from './body-budget.ts';
 
@@ -8,7 +9,7 @@ export interface ReadBodyOptions {
   readonly held: HeldBody;
   /** Largest body in bytes. */
   readonly limit: number;
-  /** Aborts when the client has gone. That the body arrives in time is for the caller to see to. */
+  /** Aborts when the client has gone or got its answer. That the body arrives in time is for the caller to see to. */
   readonly signal: AbortSignal;
 }
 
@@ -32,11 +33,15 @@ export async function readBody(request: IncomingMessage, { held, limit, signal }
   let length = 0;
   try {
     // Not destroyed when it is left early: the answer goes out on the same connection.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      const needed = length + chunk.length;
+    const pieces = request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>;
+    for (;;) {
+      // A request that has been answered before it was complete never ends, not even with its connection.
+      const { done, value: piece } = await orAborted(pieces.next(), signal);
+      if (done === true) break;
+      const needed = length + piece.length;
       if (needed > limit) throw tooLarge;
       room = await held.room(needed, signal);
-      chunk.copy(room, length);
+      piece.copy(room, length);
       length = needed;
     }
   } catch (error) {

@@ -124,6 +124,21 @@ test('a large body waits until there is room and is then read; small ones pass',
   expect((await large).response.allowed).toBe(true);
 });
 
+test('a body that did not arrive in time takes no room away afterwards', async () => {
+  const url = await serve({ ...ROOM, bodyMs: 300 }, free);
+  const slow = Array.from({ length: 3 }, async () => text(slowClient(url, '30s', 50_000, 'x'.repeat(9_000))));
+  for (const answer of await Promise.all(slow)) expect(answer).toContain('did not arrive in time');
+  expect((await review(url, '30s', LARGE)).response.allowed).toBe(true);
+});
+
+test('bodies that have stalled give way to one that waits, and are told so', async () => {
+  const url = await serve({ ...ROOM, bodyMs: 60_000 }, free);
+  const stalled = Array.from({ length: 3 }, async () => text(slowClient(url, '30s', 50_000, 'x'.repeat(9_000))));
+  await arrived(url);
+  expect((await review(url, '10s', LARGE)).response.allowed).toBe(true);
+  for (const answer of await Promise.all(stalled)) expect(answer).toContain('did not arrive in time');
+});
+
 test('a large body for which there is no room is refused within its time', async () => {
   const url = await serve(ROOM, free);
   slowClient(url, '30s', 50_000, 'x'.repeat(20_000));
