@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 
+import type { Environment } from '../bench/environment.ts';
 import { Random } from '../simulation/random.ts';
+import type { Tally } from './churn.ts';
+import type { Observation } from './observation.ts';
+import { reportOf } from './report.ts';
 import { grows, type Sample, trendOf } from './trend.ts';
 
 const TOLERANCE = { share: 0.05, amount: 4 };
@@ -73,4 +77,29 @@ test('of a flat series the interval holds 0', () => {
 
 test('too few samples have no trend', () => {
   expect(() => trendOf(series(() => 1).slice(0, 39))).toThrow('39 samples have no trend: it takes 40.');
+});
+
+/** Does it grow, where machine and guard are so much slower in the last quarter? */
+function delayGrows(slowerBy: { readonly machine: number; readonly guard: number }): boolean {
+  const observations = Array.from({ length: 600 }, (_, index): Observation => {
+    const isLate = index > 450;
+    const delay = (12 + 3 * noise()) * (isLate ? slowerBy.guard : 1);
+    const yardstick = (2 + 0.3 * noise()) * (isLate ? slowerBy.machine : 1);
+    return { minute: index / 30, memory: 100, files: 30, delay, yardstick, cpu: 0.1, busyCores: 0.5 };
+  });
+  const tally: Tally = { refused: 1, deleted: 1, undecided: 0, wrong: [], statuses: 1, rollouts: 1 };
+  const facts = { command: '', environment: {} as Environment, minutes: 20, nodes: 1 };
+  const { trends } = reportOf(facts, { observations, tally, setUp: 1 });
+  return trends.some((trend) => trend.what.startsWith('delay') && trend.grows);
+}
+
+describe('the delay, on a machine that becomes half as fast', () => {
+  test('is not that of the guard', () => {
+    expect(delayGrows({ machine: 2.5, guard: 2.5 })).toBe(false);
+  });
+
+  test('is told from a guard that becomes slower', () => {
+    expect(delayGrows({ machine: 1, guard: 2.5 })).toBe(true);
+    expect(delayGrows({ machine: 2, guard: 5 })).toBe(true);
+  });
 });

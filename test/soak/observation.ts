@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 
 import { memoryOf } from '../bench/memory.ts';
+import { summary } from '../bench/percentiles.ts';
 
 /** What is seen of the guard at a moment. */
 export interface Observation {
@@ -13,6 +15,8 @@ export interface Observation {
   readonly files: number;
   /** The longest of some answers of `/healthz`, milliseconds: whoever asks waits for the event loop, and for nothing else. */
   readonly delay: number;
+  /** What the observer needed at this moment for a piece of work that is always the same, milliseconds: how fast the machine was. */
+  readonly yardstick: number;
   /** Share of one core that the guard took since the last observation. */
   readonly cpu: number;
   /** Cores that were busy on the whole machine since then. */
@@ -21,6 +25,8 @@ export interface Observation {
 
 /** Enough that one of them meets whatever keeps the event loop. */
 const PROBES = 5;
+/** Enough to last a millisecond or two. */
+const YARDSTICK = Buffer.alloc(1_000_000, 'as long as this takes');
 /** Clock ticks a second in /proc (getconf CLK_TCK; 100 on every Linux that Node runs on). */
 const TICKS = 100;
 
@@ -55,7 +61,8 @@ export class Observer {
     ];
     this.#last = usage;
     const minute = (performance.now() - this.#begun) / 60_000;
-    return { minute, memory: memory.now, files: files.length, delay: await this.#delay(), cpu, busyCores };
+    const delay = await this.#delay();
+    return { minute, memory: memory.now, files: files.length, delay, yardstick: measured(), cpu, busyCores };
   }
 
   async #delay(): Promise<number> {
@@ -69,6 +76,16 @@ export class Observer {
     }
     return longest;
   }
+}
+
+/** The middle of several: one alone may have waited for its turn. */
+function measured(): number {
+  const times = Array.from({ length: PROBES }, () => {
+    const begun = performance.now();
+    createHash('sha256').update(YARDSTICK).digest();
+    return performance.now() - begun;
+  });
+  return summary(times).p50;
 }
 
 /** Seconds of processor time. */
