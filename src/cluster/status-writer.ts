@@ -54,6 +54,7 @@ export interface StatusWriterOptions {
 const PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster';
 const EVERY_MS = 1_000;
 const DENIAL_EVERY_MS = 10_000;
+const DENIAL_REFERRERS = 10;
 const REQUEST_MS = 5_000;
 
 interface StoredGuard {
@@ -79,7 +80,8 @@ export class StatusWriter {
 
   /** Remembers a denial; of several in a short time the last is written. */
   denied(denial: Denial): void {
-    this.#denial = denial;
+    // Not the others: they may be thousands, and would outlive the review only to be forgotten.
+    this.#denial = { ...denial, referrers: denial.referrers.slice(0, DENIAL_REFERRERS) };
   }
 
   /** Looks again and again until the signal aborts. Never rejects. */
@@ -130,7 +132,7 @@ export class StatusWriter {
       time: `${time.toISOString().slice(0, -5)}Z`,
       name,
       user,
-      referrers: referrers.slice(0, 10).map(({ kind, name: referrer, field }) => ({ kind, name: referrer, field })),
+      referrers: referrers.map(({ kind, name: referrer, field }) => ({ kind, name: referrer, field })),
     };
     await this.#patch({ lastDenial }, signal);
     this.#denialWrittenAt = now;
