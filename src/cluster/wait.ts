@@ -12,7 +12,11 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /** The promise's outcome, or a rejection with the signal's reason as soon as it aborts. The promise itself goes on. */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
+  if (signal.aborted) {
+    // What becomes of it later concerns nobody, and must not end the process as a rejection that nobody handled.
+    promise.catch(() => {});
+    throw signal.reason;
+  }
   let stop: (() => void) | undefined;
   const aborted = new Promise<never>((_resolve, reject) => {
     const onAbort = (): void => {
