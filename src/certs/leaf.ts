@@ -18,7 +18,7 @@ export interface LeafRequest {
   /** How long from `now`, 1 to 3650; cut at the authority's own end. */
   readonly days: number;
   readonly now: Date;
-  readonly newKeys?: LeafKeys;
+  readonly newKeys?: LeafKeys | undefined;
 }
 
 /** Go has not looked at it since 1.15; the names are in the SAN alone, which has no limit of 64 characters. */

@@ -49,8 +49,8 @@ const RENDERED_CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconf
  *
  * Why nothing stale can slip through: a review joins only a read that has not begun. All its lists are therefore sent
  * after the review arrived, and a list without resourceVersion holds every write that was acknowledged before it was
- * sent. Reviews that arrive while a read runs share the next one, so that N parallel deletes cost two reads, or three where they
- * take longer to arrive than a read takes.
+ * sent. Reviews that arrive while a read runs share the next one, so that N parallel deletes cost two reads, and one more for each
+ * second that they take to arrive.
  */
 export class LiveReader {
   readonly #api: ClusterApi;

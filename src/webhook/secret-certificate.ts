@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { type Authority, checkAuthority } from '../certs/authority.ts';
 import { issueLeaf } from '../certs/leaf.ts';
 import { needsRenewal } from '../certs/renewal.ts';
-import { type LeafKeys, newLeafKeys } from '../certs/rsa-keys.ts';
+import type { LeafKeys } from '../certs/rsa-keys.ts';
 import { type ClusterApi, reasonOf } from '../cluster/api.ts';
 import { pause, within } from '../cluster/wait.ts';
 import { type Expiry, expiryOf, type ServingCertificate, type ServingPair } from './serving-certificate.ts';
@@ -137,7 +137,7 @@ class SelfIssuedCertificate implements ServingCertificate {
   }
 
   async #issue(authority: Authority, now: Date, why: string): Promise<void> {
-    const { namespace, log, newKeys = newLeafKeys } = this.#options;
+    const { namespace, log, newKeys } = this.#options;
     const dnsNames = [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`];
     const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now, newKeys });
     this.#authority = authority;

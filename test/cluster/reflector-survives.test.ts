@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Reflector, type ReflectorTiming } from '../../src/cluster/reflector.ts';
 import { BUILDS as BUILD_SOURCE, NODES as NODE_SOURCE, type Source } from '../../src/cluster/source.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import {
   ALPHA_BUILDS,
   bookmark,
@@ -325,8 +324,7 @@ test('5,000 nodes of 10 kB leave less than 1 kB each', async () => {
 
 /** The heap after a full collection, in bytes. */
 function retainedBytes(): number {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
+  collectGarbage();
   return process.memoryUsage().heapUsed;
 }
 
