@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pr
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile, type Plugin } from 'esbuild';
+import { atFirstUse, leanClient } from './lean-libraries.ts';
 import { thirdPartyLicences } from './licences.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -60,7 +61,7 @@ export async function bundle(outfile: string): Promise<Metafile> {
     minifySyntax: true,
     // The licences are in a file of their own, whole.
     legalComments: 'none',
-    plugins: [manifestsInside],
+    plugins: [manifestsInside, leanClient, atFirstUse],
     metafile: true,
     logLevel: 'warning',
   });

@@ -2,7 +2,8 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { KubeConfig, loadYaml } from '@kubernetes/client-node';
+import { KubeConfig } from '@kubernetes/client-node';
+import { parse } from 'yaml';
 
 /** Which cluster a command is to talk to, as given on its command line. */
 export interface ConnectionOptions {
@@ -171,9 +172,11 @@ function loadFiles(config: KubeConfig, files: readonly string[], source: string)
  * client library can do that but does not know the field's name, and would connect as nobody.
  */
 function readTokenFiles(config: KubeConfig, file: string): void {
-  const { users } = loadYaml<{
+  const text = readFileSync(file, 'utf8');
+  if (!text.includes('tokenFile')) return;
+  const { users } = (parse(text) as {
     users?: readonly { name?: unknown; user?: { tokenFile?: unknown } | null }[] | null;
-  } | null>(readFileSync(file, 'utf8')) ?? { users: [] };
+  } | null) ?? { users: [] };
   const tokenFiles = new Map((users ?? []).map(({ name, user }) => [name, user?.tokenFile]));
   config.users = config.users.map((user) => {
     const tokenFile = tokenFiles.get(user.name);
