@@ -130,7 +130,10 @@ export async function candidates(api: ClusterApi): Promise<Candidates> {
   await listCollection(api, CONFIGS, { metadataOnly: true }, keepConfig, signal).catch((error: unknown) => {
     throw clusterError(error, { verb: 'list', resource: CONFIGS_RESOURCE }, api);
   });
-  const uses = configs.map((candidate) => ({ ...candidate, users: whoUses(candidate.config, referrers).hard }));
+  const uses = configs.map((candidate) => ({
+    ...candidate,
+    users: whoUses(candidate.config, referrers).hard.references,
+  }));
   const used = PREFERENCE.flatMap((kind) =>
     uses.flatMap(({ config, uid, users }) => {
       const reference = users.find((user) => user.kind === kind);

@@ -86,8 +86,8 @@ export function usesReport({ server, at, configs, referrers }: Usage, asked: rea
       exists,
       rendered: isRendered(name),
       pool: poolOf(name) ?? null,
-      used: hard.length > 0,
-      usedBy: [...hard, ...notes].map(usedBy),
+      used: hard.total > 0,
+      usedBy: [...hard.references, ...notes.references].map(usedBy),
       suggestion: exists ? null : (nearestName(name, existing) ?? null),
     };
   });
@@ -109,7 +109,7 @@ export function unusedConfigs({
   for (const { name, createdAt } of configs) {
     if (!isRendered(name)) continue;
     const { hard, notes } = whoUses(name, referrers);
-    if (hard.length === 0) unused.push({ name, createdAt, notes });
+    if (hard.total === 0) unused.push({ name, createdAt, notes: notes.references });
   }
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }

@@ -41,7 +41,9 @@ export class KnownConfigs {
   readonly #deletedAt = new Map<ConfigName, Date>();
 
   constructor({ api, log, timing, now = () => new Date() }: KnownConfigsOptions) {
-    const onGone = ({ name }: KnownConfig): void => {
+    const onChange = (before: KnownConfig | undefined, after: KnownConfig | undefined): void => {
+      if (before === undefined || after !== undefined) return;
+      const { name } = before;
       this.#deletedAt.delete(name);
       this.#deletedAt.set(name, now());
       for (const oldest of this.#deletedAt.keys()) {
@@ -49,7 +51,7 @@ export class KnownConfigs {
         this.#deletedAt.delete(oldest);
       }
     };
-    const options = { api, source: CONFIGS, log, onGone };
+    const options = { api, source: CONFIGS, log, onChange };
     this.#reflector = new Reflector(timing === undefined ? options : { ...options, timing });
   }
 

@@ -1,12 +1,23 @@
+import type { ConfigName } from '../policy/config-name.ts';
 import type { Referrer } from '../policy/referrer.ts';
-import type { Reflector } from './reflector.ts';
+import { ReferrersByConfig } from './referrers-by-config.ts';
+import { Reflector, type ReflectorOptions } from './reflector.ts';
+import { SOURCES } from './source.ts';
 
 /** All references as last heard from the watches: quick, possibly late. Only ever used to find a referrer, never to rule one out. */
 export class ReferenceIndex {
   readonly #reflectors: readonly Reflector[];
+  /** One a kind, in the order of {@link SOURCES}: what is looked at first, nodes, is read in one small GET. */
+  readonly #byConfig: readonly ReferrersByConfig[];
 
-  constructor(reflectors: readonly Reflector[]) {
-    this.#reflectors = reflectors;
+  constructor(options: Pick<ReflectorOptions, 'api' | 'log' | 'timing'>) {
+    const kinds = SOURCES.map((source) => {
+      const byConfig = new ReferrersByConfig();
+      const onChange = byConfig.change.bind(byConfig);
+      return { byConfig, reflector: new Reflector({ ...options, source, onChange }) };
+    });
+    this.#reflectors = kinds.map(({ reflector }) => reflector);
+    this.#byConfig = kinds.map(({ byConfig }) => byConfig);
   }
 
   /** Has every kind been read completely once since the start? */
@@ -29,6 +40,14 @@ export class ReferenceIndex {
   /** Every referrer as last heard. */
   *referrers(): Generator<Referrer> {
     for (const reflector of this.#reflectors) yield* reflector.objects();
+  }
+
+  /**
+   * What names this config, as last heard, and the pools that are being deleted: all that a refusal tells of. It takes as long as there are
+   * users, however many nodes there are.
+   */
+  *concerning(config: ConfigName): Generator<Referrer> {
+    for (const byConfig of this.#byConfig) yield* byConfig.concerning(config);
   }
 
   /** Follows the cluster until the signal aborts. Never rejects. */

@@ -37,8 +37,8 @@ export interface ReflectorOptions<Kept extends { readonly name: string } = Refer
   readonly log: Logger;
   readonly timing?: ReflectorTiming;
   readonly random?: () => number;
-  /** Called with each object that is heard to be gone. */
-  readonly onGone?: (kept: Kept) => void;
+  /** Called with each object that is heard of: as it was known before, if it was, and as it is, unless it is gone. */
+  readonly onChange?: (before: Kept | undefined, now: Kept | undefined) => void;
 }
 
 /** A whole pool or build in one watch event; nodes come as metadata and are far smaller. */
@@ -68,7 +68,7 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
   readonly #log: Logger;
   readonly #timing: ReflectorTiming;
   readonly #random: () => number;
-  readonly #onGone: (kept: Kept) => void;
+  readonly #onChange: (before: Kept | undefined, now: Kept | undefined) => void;
   readonly #backoff: Backoff;
   #objects = new Map<string, Kept>();
   #listed = false;
@@ -76,13 +76,13 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
   #complaint = '';
   #heardAt = Number.NaN;
 
-  constructor({ api, source, log, timing = REFLECTOR_TIMING, random = Math.random, onGone }: ReflectorOptions<Kept>) {
+  constructor({ api, source, log, timing = REFLECTOR_TIMING, random = Math.random, onChange }: ReflectorOptions<Kept>) {
     this.source = source;
     this.#api = api;
     this.#log = log.child({ resource: source.resource });
     this.#timing = timing;
     this.#random = random;
-    this.#onGone = onGone ?? (() => {});
+    this.#onChange = onChange ?? (() => {});
     this.#backoff = new Backoff(...timing.backoffMs, random);
   }
 
@@ -158,7 +158,8 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
     );
     const before = this.#objects;
     this.#objects = objects;
-    for (const [name, kept] of before) if (!objects.has(name)) this.#onGone(kept);
+    for (const [name, kept] of before) if (!objects.has(name)) this.#onChange(kept, undefined);
+    for (const [name, kept] of objects) this.#onChange(before.get(name), kept);
     return listed;
   }
 
@@ -222,12 +223,14 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
     }
     if (type === 'ADDED' || type === 'MODIFIED') {
       const kept = this.source.read(object);
+      const before = this.#objects.get(kept.name);
       this.#objects.set(kept.name, kept);
+      this.#onChange(before, kept);
     } else if (type === 'DELETED') {
       const name = String(object.metadata?.name);
       const gone = this.#objects.get(name);
       this.#objects.delete(name);
-      if (gone !== undefined) this.#onGone(gone);
+      if (gone !== undefined) this.#onChange(gone, undefined);
     } else if (type !== 'BOOKMARK') {
       throw new Expired(`a watch event has the unknown type ${String(type)}`);
     }

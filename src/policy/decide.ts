@@ -11,14 +11,18 @@ import {
   wouldDenyWarning,
 } from './message.ts';
 import { ALLOW_DELETION, type Policy } from './policy.ts';
-import { type References, supersededSince, type Unreadable, whoUses } from './references.ts';
+import { type References, supersededSince, type Unreadable, type Uses, whoUses } from './references.ts';
 import type { Review, ReviewedConfig } from './review.ts';
 import type { Refusal, Verdict } from './verdict.ts';
 
 const FORBIDDEN: Refusal = { code: 403, reason: 'Forbidden' };
+/** Objects of each kind that a verdict names; what tells of it, names at most so many. */
+const NAMED = 10;
 /** Without Retry-After, clients print it once and do not retry. Never 409: the garbage collector would drop its precondition. */
 const UNAVAILABLE: Refusal = { code: 503, reason: 'ServiceUnavailable' };
 const BAD_REQUEST: Refusal = { code: 400, reason: 'BadRequest' };
+
+const NO_REFERRERS = { referrers: [], referrersTotal: 0 } as const;
 
 /**
  * The verdict where no look at the cluster is needed, else undefined: the object is not guarded, a person has overridden
@@ -43,7 +47,7 @@ export function decideUnread(review: Review, policy: Policy): Verdict | undefine
         config.name,
         'may be deleted: its allow-deletion annotation gives a reason',
       ),
-      referrers: [],
+      ...NO_REFERRERS,
       warnings: [overrideWarning(reason)],
       overrideReason: reason,
     };
@@ -83,10 +87,10 @@ export function badReview(problem: string): Verdict {
 }
 
 function judged(config: ReviewedConfig, references: References, policy: Policy, now: Date): Verdict {
-  const users = whoUses(config.name, references.referrers);
-  if (users.hard.length > 0) {
+  const users = whoUses(config.name, references.referrers, NAMED);
+  if (users.hard.total > 0) {
     const message = inUseMessage(config.name, users, config.annotations.has(ALLOW_DELETION));
-    return { ...denied('MCG_IN_USE', config.name, message, FORBIDDEN), referrers: users.hard };
+    return { ...denied('MCG_IN_USE', config.name, message, FORBIDDEN), ...referrersOf(users.hard) };
   }
   const unreadable = [...references.unreadable];
   if (policy.holdSupersededMs > 0 && references.renderedConfigs === undefined && unreadable.length === 0) {
@@ -102,7 +106,7 @@ function judged(config: ReviewedConfig, references: References, policy: Policy, 
   }
   return {
     ...allowed(config.name, allowedMessage('MCG_NOT_IN_USE', config.name, 'is not in use')),
-    referrers: users.notes,
+    ...referrersOf(users.notes),
     warnings: noteWarnings(config.name, users),
   };
 }
@@ -117,9 +121,14 @@ function inMode(verdict: Verdict, policy: Policy): Verdict {
     config: verdict.config,
     message: wouldDenyMessage(policy.mode, verdict.message),
     referrers: verdict.referrers,
+    referrersTotal: verdict.referrersTotal,
     warnings:
       policy.mode === 'Warn' && verdict.config !== undefined ? [wouldDenyWarning(verdict.code, verdict.config)] : [],
   };
+}
+
+function referrersOf({ references, total }: Uses): Pick<Verdict, 'referrers' | 'referrersTotal'> {
+  return { referrers: references, referrersTotal: total };
 }
 
 function overrideReason(config: ReviewedConfig): string | undefined {
@@ -128,7 +137,7 @@ function overrideReason(config: ReviewedConfig): string | undefined {
 }
 
 function allowed(config: ConfigName | undefined, message: string): Verdict {
-  return { outcome: 'allowed', code: 'MCG_NOT_IN_USE', config, message, referrers: [], warnings: [] };
+  return { outcome: 'allowed', code: 'MCG_NOT_IN_USE', config, message, ...NO_REFERRERS, warnings: [] };
 }
 
 function denied(
@@ -137,5 +146,5 @@ function denied(
   message: string,
   refusal: Refusal,
 ): Verdict {
-  return { outcome: 'denied', code, config, message, refusal, referrers: [], warnings: [] };
+  return { outcome: 'denied', code, config, message, refusal, ...NO_REFERRERS, warnings: [] };
 }

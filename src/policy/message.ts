@@ -1,7 +1,7 @@
 import { type Code, docsLink } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import { counted, listed, oneLine } from './line.ts';
-import type { Reference, Unreadable, Users } from './references.ts';
+import type { Unreadable, Users, Uses } from './references.ts';
 import type { ReferrerKind } from './referrer.ts';
 
 /** More names than this tell a person nothing new; the audit annotation carries more of them. */
@@ -77,7 +77,7 @@ export function allowedMessage(code: Code, name: ConfigName, why: string): strin
 /** What a person should know although the deletion was allowed. Each line fits a Warning header. */
 export function noteWarnings(name: ConfigName, users: Users): string[] {
   const warnings: string[] = [];
-  if (users.notes.length > 0) {
+  if (users.notes.total > 0) {
     const mentioned = listed(byKind(users.notes).map(told));
     // The name first: what does not fit is cut off at the end.
     warnings.push(oneLine(`${name} is still mentioned by ${mentioned}`, WARNING_MAX));
@@ -101,36 +101,31 @@ export function wouldDenyWarning(cause: Code, name: ConfigName): string {
   return oneLine(`MCG_WOULD_DENY (${cause}): mode Enforce would refuse to delete ${name}`, WARNING_MAX);
 }
 
-/** The objects of one kind among references, as far as they are named. */
+/** The objects of one kind that have a use, and those that are named. */
 interface Group {
   readonly kind: ReferrerKind;
-  count: number;
-  readonly named: { readonly name: string; readonly fields: string[] }[];
+  readonly count: number;
+  readonly named: readonly { readonly name: string; readonly fields: readonly string[] }[];
 }
 
-/** The kinds that there are, nodes first. One walk and next to no memory: there may be thousands of references. */
-function byKind(references: readonly Reference[]): readonly Group[] {
-  const groups = {
-    Node: empty('Node'),
-    MachineConfigPool: empty('MachineConfigPool'),
-    MachineOSBuild: empty('MachineOSBuild'),
-  };
-  let last: Reference | undefined;
-  for (const reference of references) {
-    const { kind, name, field } = reference;
-    const group: Group = groups[kind];
-    const isSame = last?.kind === kind && last.name === name;
-    last = reference;
-    if (!isSame) group.count += 1;
-    if (group.count > NAMES_PER_KIND) continue;
-    if (isSame) group.named.at(-1)?.fields.push(field);
-    else group.named.push({ name, fields: [field] });
+/** The kinds that there are, nodes first. */
+function byKind(uses: Uses): readonly Group[] {
+  const kinds = Object.keys(NOUNS) as ReferrerKind[];
+  return kinds
+    .filter((kind) => uses.objects[kind] > 0)
+    .map((kind) => ({ kind, count: uses.objects[kind], named: named(uses, kind) }));
+}
+
+function named({ references }: Uses, kind: ReferrerKind): Group['named'] {
+  const objects: { readonly name: string; readonly fields: string[] }[] = [];
+  for (const { kind: other, name, field } of references) {
+    if (other !== kind) continue;
+    const last = objects.at(-1);
+    if (last?.name === name) last.fields.push(field);
+    else if (objects.length === NAMES_PER_KIND) break;
+    else objects.push({ name, fields: [field] });
   }
-  return Object.values(groups).filter(({ count }) => count > 0);
-}
-
-function empty(kind: ReferrerKind): Group {
-  return { kind, count: 0, named: [] };
+  return objects;
 }
 
 /** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more)`. */

@@ -28,10 +28,20 @@ export interface Reference extends Use {
   readonly name: string;
 }
 
-/** Everything in the cluster that names one config. Uses by one object follow one another. */
+/** All uses of one strength. In a large cluster they are thousands, of which a person is shown a few. */
+export interface Uses {
+  /** Those of the first objects of each kind; all of them where nobody said how many. Uses by one object follow one another. */
+  readonly references: readonly Reference[];
+  /** How many references there are. */
+  readonly total: number;
+  /** How many objects have them. */
+  readonly objects: Readonly<Record<ReferrerKind, number>>;
+}
+
+/** Everything in the cluster that names one config. */
 export interface Users {
-  readonly hard: readonly Reference[];
-  readonly notes: readonly Reference[];
+  readonly hard: Uses;
+  readonly notes: Uses;
   /** How many nodes have not said yet which config they run. */
   readonly unreportedNodes: number;
   /** Is the pool that this config was rendered for being deleted? */
@@ -49,23 +59,50 @@ export function firstUser(config: ConfigName, referrers: Iterable<Referrer>): Re
   return undefined;
 }
 
-/** Who names this config, by exact equality of the name; labels and owners tell nothing about use. */
-export function whoUses(config: ConfigName, referrers: Iterable<Referrer>): Users {
-  const hard: Reference[] = [];
-  const notes: Reference[] = [];
+/**
+ * Who names this config, by exact equality of the name; labels and owners tell nothing about use.
+ *
+ * @param toldOf of how many objects of each kind the references themselves are wanted; the others are only counted
+ */
+export function whoUses(
+  config: ConfigName,
+  referrers: Iterable<Referrer>,
+  toldOf: number = Number.POSITIVE_INFINITY,
+): Users {
+  const hard = new Tally(toldOf);
+  const notes = new Tally(toldOf);
   const pool = poolOf(config);
   let unreportedNodes = 0;
   let poolTerminating = false;
-  for (const { kind, name, uses, unreported, terminating } of referrers) {
-    if (unreported === true) unreportedNodes += 1;
-    if (terminating === true && name === pool) poolTerminating = true;
-    for (const use of uses) {
-      if (use.config !== config) continue;
-      const { field, strength } = use;
-      (strength === 'hard' ? hard : notes).push({ kind, name, field, config, strength });
+  for (const referrer of referrers) {
+    if (referrer.unreported === true) unreportedNodes += 1;
+    if (referrer.terminating === true && referrer.name === pool) poolTerminating = true;
+    for (const use of referrer.uses) {
+      if (use.config === config) (use.strength === 'hard' ? hard : notes).add(referrer, use);
     }
   }
   return { hard, notes, unreportedNodes, poolTerminating };
+}
+
+/** Counts uses, and makes an object of those alone that are told. */
+class Tally implements Uses {
+  readonly references: Reference[] = [];
+  readonly objects: Record<ReferrerKind, number> = { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 };
+  total = 0;
+  readonly #toldOf: number;
+  #last: Referrer | undefined;
+
+  constructor(toldOf: number) {
+    this.#toldOf = toldOf;
+  }
+
+  add(referrer: Referrer, { field, config, strength }: Use): void {
+    const { kind, name } = referrer;
+    this.total += 1;
+    if (referrer !== this.#last) this.objects[kind] += 1;
+    this.#last = referrer;
+    if (this.objects[kind] <= this.#toldOf) this.references.push({ kind, name, field, config, strength });
+  }
 }
 
 /**

@@ -23,7 +23,10 @@ export interface Verdict {
   readonly message: string;
   /** Present exactly if the outcome is `denied`. */
   readonly refusal?: Refusal;
+  /** What uses the config, or mentions it: the first of them. */
   readonly referrers: readonly Reference[];
+  /** How many of them there are. */
+  readonly referrersTotal: number;
   /** Shown to the client by the API server; each at most 120 characters. */
   readonly warnings: readonly string[];
   /** Why a person overrode the guard, in their words. */
@@ -46,7 +49,7 @@ export function auditAnnotations(verdict: Verdict): Record<string, string> {
       code: verdict.code,
       ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
       referrers: referrers.map(({ kind, name, field }) => ({ kind, name, field })),
-      more: verdict.referrers.length - referrers.length,
+      more: verdict.referrersTotal - referrers.length,
       ...(verdict.overrideReason === undefined ? {} : { reason: oneLine(verdict.overrideReason, 256) }),
     }),
   };

@@ -44,7 +44,7 @@ export function logDecision(log: Logger, { uid, name, user, dryRun, verdict, pat
     code: verdict.code,
     ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
     referrers: verdict.referrers.slice(0, LOGGED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field })),
-    referrersTotal: verdict.referrers.length,
+    referrersTotal: verdict.referrersTotal,
     ...(verdict.overrideReason === undefined ? {} : { overrideReason: oneLine(verdict.overrideReason, 256) }),
     path,
     ms: Math.round(ms * 10) / 10,

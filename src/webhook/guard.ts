@@ -5,7 +5,7 @@ import { EventRecorder } from '../cluster/event-recorder.ts';
 import type { LeaseTiming } from '../cluster/lease.ts';
 import { LiveReader } from '../cluster/live-reader.ts';
 import { ReferenceIndex } from '../cluster/reference-index.ts';
-import { Reflector, type ReflectorTiming } from '../cluster/reflector.ts';
+import type { ReflectorTiming } from '../cluster/reflector.ts';
 import { SOURCES } from '../cluster/source.ts';
 import { orAborted, pause } from '../cluster/wait.ts';
 import { DEFAULT_POLICY, type Policy } from '../policy/policy.ts';
@@ -70,7 +70,7 @@ export class Guard {
     const { api, log, certificate, minVersion = 'TLSv1.2', policy = () => DEFAULT_POLICY, reflectorTiming } = options;
     this.#options = options;
     const timing = reflectorTiming === undefined ? {} : { timing: reflectorTiming };
-    this.#index = new ReferenceIndex(SOURCES.map((source) => new Reflector({ api, source, log, ...timing })));
+    this.#index = new ReferenceIndex({ api, log, ...timing });
     this.#events = new EventRecorder({ api, log });
     const live = new LiveReader({ api, needsRenderedConfigs: () => policy().holdSupersededMs > 0 });
     const judge = new Judge({ api, index: this.#index, live, policy, log });

@@ -24,7 +24,7 @@ export interface Judgement {
 /** What a judge needs. */
 export interface JudgeOptions {
   readonly api: ClusterApi;
-  readonly index: ReferenceIndex;
+  readonly index: Pick<ReferenceIndex, 'concerning'>;
   readonly live: LiveReader;
   /** The policy in force now. */
   readonly policy: () => Policy;
@@ -38,7 +38,7 @@ const CONFIRM_MS = 1_000;
 /** Finds out what a verdict needs and decides. Never rejects: what goes wrong becomes "could not verify". */
 export class Judge {
   readonly #api: ClusterApi;
-  readonly #index: ReferenceIndex;
+  readonly #index: Pick<ReferenceIndex, 'concerning'>;
   readonly #live: LiveReader;
   readonly #policy: () => Policy;
   readonly #log: Logger;
@@ -77,7 +77,7 @@ export class Judge {
 
   /** What the index knows of this config, if a fresh GET confirms that its first referrer still names it. */
   async #confirmedSuspicion(config: ConfigName, signal: AbortSignal): Promise<References | undefined> {
-    const suspect = firstUser(config, this.#index.referrers());
+    const suspect = firstUser(config, this.#index.concerning(config));
     if (suspect === undefined) return undefined;
     try {
       const fresh = await within(
@@ -86,7 +86,8 @@ export class Judge {
         async (limited) => await freshReferrer(this.#api, suspect.kind, suspect.name, limited),
       );
       if (fresh === undefined || !breaksWithout(config, fresh)) return undefined;
-      return { referrers: { [Symbol.iterator]: () => withFresh(this.#index.referrers(), fresh) }, unreadable: [] };
+      const referrers = { [Symbol.iterator]: () => withFresh(this.#index.concerning(config), fresh) };
+      return { referrers, unreadable: [] };
     } catch (error) {
       this.#log.debug({ reason: reasonOf(error) }, 'a suspected referrer could not be read; reading everything');
       return undefined;

@@ -51,7 +51,9 @@ async function poolsThatChange(times: number, changed: (version: number) => void
 const soon = (ms = 2_000): AbortSignal => AbortSignal.timeout(ms);
 
 function users(references: References): string[] {
-  return whoUses(CONFIG, references.referrers).hard.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
+  return whoUses(CONFIG, references.referrers).hard.references.map(
+    ({ kind, name, field }) => `${kind} ${name} ${field}`,
+  );
 }
 
 describe('what is asked', () => {

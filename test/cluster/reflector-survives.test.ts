@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Reflector, type ReflectorTiming } from '../../src/cluster/reflector.ts';
 import { BUILDS as BUILD_SOURCE, NODES as NODE_SOURCE, type Source } from '../../src/cluster/source.ts';
+import type { Referrer } from '../../src/policy/referrer.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import {
   ALPHA_BUILDS,
@@ -328,8 +329,8 @@ function retainedBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test('what goes is told: in a watch, and between two lists', async () => {
-  const gone: string[] = [];
+test('what changes is told, as it was and as it is: in a list, in a watch, and between two lists', async () => {
+  const changes: string[] = [];
   const { watching, open } = openWatches();
   let lists = 0;
   const fake = await fakeApi((asked, response) => {
@@ -340,7 +341,7 @@ test('what goes is told: in a watch, and between two lists', async () => {
         list(
           asked.query.has('limit') || (lists += 1) === 1
             ? [node('a', 'x'), node('b', 'x'), node('c', 'x')]
-            : [node('c', 'x')],
+            : [node('c', 'z'), node('d', 'z')],
         ),
       );
   });
@@ -349,15 +350,23 @@ test('what goes is told: in a watch, and between two lists', async () => {
     source: NODE_SOURCE,
     log: memoryLog().log,
     timing: TIMING,
-    onGone: ({ name }) => gone.push(name),
+    onChange: (before, now) => changes.push(`${(now ?? before)?.name} ${configOf(before)} ${configOf(now)}`),
   });
   const stop = new AbortController();
   const running = reflector.run(stop.signal);
   await expect.poll(() => watching.length).toBe(1);
-  watching[0]?.write(event('DELETED', node('a', 'x', '11')));
-  await expect.poll(() => gone).toEqual(['a']);
+  expect(changes.splice(0)).toEqual(['a - x', 'b - x', 'c - x']);
+  watching[0]?.write(event('MODIFIED', node('b', 'y', '11')));
+  watching[0]?.write(event('DELETED', node('a', 'x', '12')));
+  await expect.poll(() => changes.length).toBe(2);
+  expect(changes.splice(0)).toEqual(['b x y', 'a x -']);
   watching[0]?.end(event('ERROR', { code: 410 }));
-  await expect.poll(() => gone).toEqual(['a', 'b']);
+  await expect.poll(() => changes.length).toBe(3);
+  expect(changes).toEqual(['b y -', 'c x z', 'd - z']);
   stop.abort();
   await running;
 });
+
+function configOf(referrer: Referrer | undefined): string {
+  return referrer?.uses[0]?.config ?? '-';
+}

@@ -34,6 +34,7 @@ test('docs/metrics.md has every metric with its type and its labels, and no othe
       config: undefined,
       message: '',
       referrers: [],
+      referrersTotal: 0,
       warnings: [],
     },
   });

@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 
 import type { ClusterApi } from '../../src/cluster/api.ts';
 import { LiveReader } from '../../src/cluster/live-reader.ts';
-import type { ReferenceIndex } from '../../src/cluster/reference-index.ts';
+import { ReferrersByConfig } from '../../src/cluster/referrers-by-config.ts';
 import { configName } from '../../src/policy/config-name.ts';
 import { MODES, type Mode } from '../../src/policy/policy.ts';
 import type { Referrer } from '../../src/policy/referrer.ts';
@@ -43,12 +43,13 @@ export interface Outcome {
 }
 
 /** How the guard reads and decides: the real one, or one that is broken on purpose. */
-export type ReaderFor = (api: ClusterApi, index: ReferenceIndex) => LiveReader;
+export type ReaderFor = (api: ClusterApi, index: { readonly referrers: () => Iterable<Referrer> }) => LiveReader;
 
 interface Replica {
   readonly api: SimulatedApi;
   /** What its watches have delivered so far, of each object perhaps something else than what is committed now. */
   readonly known: Map<string, Referrer>;
+  readonly byConfig: ReferrersByConfig;
   readonly live: LiveReader;
   readonly judge: Judge;
 }
@@ -146,7 +147,9 @@ export class Simulation {
     const replica = this.#random.pick(this.#replicas);
     const referrer = this.#random.pick(this.#model.referrers());
     if (replica === undefined || referrer === undefined) return 'nothing';
-    replica.known.set(`${referrer.kind} ${referrer.name}`, referrer);
+    const key = `${referrer.kind} ${referrer.name}`;
+    replica.byConfig.change(replica.known.get(key), referrer);
+    replica.known.set(key, referrer);
     return `deliver ${referrer.name}`;
   }
 
@@ -184,11 +187,12 @@ export class Simulation {
   #startReplica(): Replica {
     const api = new SimulatedApi(this.#model, this.#random);
     const known = new Map<string, Referrer>();
-    const index = { referrers: () => known.values() } as unknown as ReferenceIndex;
+    const byConfig = new ReferrersByConfig();
+    const index = { referrers: () => known.values(), concerning: byConfig.concerning.bind(byConfig) };
     const live = this.#readerFor(api.client, index);
     const policy = () => ({ mode: this.#mode, holdSupersededMs: 0 });
     const judge = new Judge({ api: api.client, index, live, policy, log: pino({ level: 'silent' }) });
-    return { api, known, live, judge };
+    return { api, known, byConfig, live, judge };
   }
 
   /** A person, a prune or the garbage collector: what is used and what is free, one after another and at once. */

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { LiveReader } from '../../src/cluster/live-reader.ts';
-import type { ReferenceIndex } from '../../src/cluster/reference-index.ts';
 import { configName } from '../../src/policy/config-name.ts';
 import { ALLOW_DELETION, DEFAULT_POLICY, type Policy } from '../../src/policy/policy.ts';
 import type { References } from '../../src/policy/references.ts';
@@ -37,7 +36,7 @@ async function judged({ index = [], live = { referrers: [], unreadable: [] }, ge
   let liveReads = 0;
   const judge = new Judge({
     api,
-    index: { referrers: () => index[Symbol.iterator]() } as unknown as ReferenceIndex,
+    index: { concerning: () => index[Symbol.iterator]() as Generator<Referrer> },
     live: {
       read: async () => {
         liveReads += 1;

@@ -1,0 +1,53 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { configName } from '../../src/policy/config-name.ts';
+import { type Uses, whoUses } from '../../src/policy/references.ts';
+import { buildReferrer, nodeReferrer, poolReferrer } from '../../src/policy/referrer.ts';
+import { build, NAMES, node, pool } from './arbitrary.ts';
+
+const byName = { selector: ({ metadata }: { metadata?: { name?: unknown } | null }) => metadata?.name };
+const referrers = fc
+  .record({
+    nodes: fc.uniqueArray(node, byName),
+    pools: fc.uniqueArray(pool, byName),
+    builds: fc.uniqueArray(build, byName),
+  })
+  .map(({ nodes, pools, builds }) => [
+    ...nodes.map(nodeReferrer),
+    ...pools.map(poolReferrer),
+    ...builds.map(buildReferrer),
+  ]);
+
+test('of however many objects they are told: all are counted, and those of the first objects of each kind are told', () => {
+  fc.assert(
+    fc.property(referrers, fc.constantFrom(...NAMES), fc.integer({ min: 0, max: 4 }), (all, name, toldOf) => {
+      const whole = whoUses(configName(name), all);
+      const few = whoUses(configName(name), all, toldOf);
+      for (const strength of ['hard', 'notes'] as const) {
+        expect(whole[strength].total).toBe(whole[strength].references.length);
+        expect(few[strength]).toMatchObject({ total: whole[strength].total, objects: objectsOf(whole[strength]) });
+        expect(few[strength].references).toEqual(firstOf(whole[strength], toldOf));
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+function objectsOf({ references }: Uses): Uses['objects'] {
+  const count = (wanted: string): number =>
+    new Set(references.filter(({ kind }) => kind === wanted).map(({ name }) => name)).size;
+  return {
+    Node: count('Node'),
+    MachineConfigPool: count('MachineConfigPool'),
+    MachineOSBuild: count('MachineOSBuild'),
+  };
+}
+
+function firstOf({ references }: Uses, toldOf: number): Uses['references'] {
+  const seen: Record<string, Set<string>> = {};
+  return references.filter(({ kind, name }) => {
+    const names = (seen[kind] ??= new Set());
+    names.add(name);
+    return names.size <= toldOf;
+  });
+}
