@@ -1,7 +1,8 @@
 import type { ConfigName } from '../policy/config-name.ts';
-import type { Referrer } from '../policy/referrer.ts';
+import type { ApiObject, Referrer } from '../policy/referrer.ts';
 import { ReferrersByConfig } from './referrers-by-config.ts';
 import { Reflector, type ReflectorOptions } from './reflector.ts';
+import { SharedUses } from './shared-uses.ts';
 import { SOURCES } from './source.ts';
 
 /** All references as last heard from the watches: quick, possibly late. Only ever used to find a referrer, never to rule one out. */
@@ -11,7 +12,9 @@ export class ReferenceIndex {
   readonly #byConfig: readonly ReferrersByConfig[];
 
   constructor(options: Pick<ReflectorOptions, 'api' | 'log' | 'timing'>) {
-    const kinds = SOURCES.map((source) => {
+    const shared = new SharedUses();
+    const kinds = SOURCES.map((kind) => {
+      const source = { ...kind, read: (object: ApiObject) => shared.share(kind.read(object)) };
       const byConfig = new ReferrersByConfig();
       const onChange = byConfig.change.bind(byConfig);
       return { byConfig, reflector: new Reflector({ ...options, source, onChange }) };
@@ -46,8 +49,8 @@ export class ReferenceIndex {
    * What names this config, as last heard, and the pools that are being deleted: all that a refusal tells of. It takes as long as there are
    * users, however many nodes there are.
    */
-  *concerning(config: ConfigName): Generator<Referrer> {
-    for (const byConfig of this.#byConfig) yield* byConfig.concerning(config);
+  concerning(config: ConfigName): readonly Referrer[] {
+    return this.#byConfig.flatMap((byConfig) => byConfig.concerning(config));
   }
 
   /** Follows the cluster until the signal aborts. Never rejects. */

@@ -13,9 +13,8 @@ export class ReferrersByConfig {
   }
 
   /** All that name this config, and the pools that are being deleted, which name none: a refusal tells of that. */
-  *concerning(config: ConfigName): Generator<Referrer> {
-    yield* this.#naming.get(config) ?? [];
-    yield* this.#terminating;
+  concerning(config: ConfigName): readonly Referrer[] {
+    return [...(this.#naming.get(config) ?? []), ...this.#terminating];
   }
 
   #add(referrer: Referrer): void {

@@ -8,7 +8,6 @@ import type { ConfigName } from '../policy/config-name.ts';
 import { decide, decideUnread, unverified } from '../policy/decide.ts';
 import type { Policy } from '../policy/policy.ts';
 import { breaksWithout, firstUser, type References } from '../policy/references.ts';
-import type { Referrer } from '../policy/referrer.ts';
 import type { Review } from '../policy/review.ts';
 import type { Verdict } from '../policy/verdict.ts';
 
@@ -77,7 +76,8 @@ export class Judge {
 
   /** What the index knows of this config, if a fresh GET confirms that its first referrer still names it. */
   async #confirmedSuspicion(config: ConfigName, signal: AbortSignal): Promise<References | undefined> {
-    const suspect = firstUser(config, this.#index.concerning(config));
+    const known = this.#index.concerning(config);
+    const suspect = firstUser(config, known);
     if (suspect === undefined) return undefined;
     try {
       const fresh = await within(
@@ -86,19 +86,10 @@ export class Judge {
         async (limited) => await freshReferrer(this.#api, suspect.kind, suspect.name, limited),
       );
       if (fresh === undefined || !breaksWithout(config, fresh)) return undefined;
-      const referrers = { [Symbol.iterator]: () => withFresh(this.#index.concerning(config), fresh) };
-      return { referrers, unreadable: [] };
+      return { referrers: [fresh, ...known.filter((other) => other !== suspect)], unreadable: [] };
     } catch (error) {
       this.#log.debug({ reason: reasonOf(error) }, 'a suspected referrer could not be read; reading everything');
       return undefined;
     }
-  }
-}
-
-/** What was known, but this one as it is now. */
-function* withFresh(known: Iterable<Referrer>, fresh: Referrer): Generator<Referrer> {
-  yield fresh;
-  for (const referrer of known) {
-    if (referrer.kind !== fresh.kind || referrer.name !== fresh.name) yield referrer;
   }
 }

@@ -36,7 +36,7 @@ async function judged({ index = [], live = { referrers: [], unreadable: [] }, ge
   let liveReads = 0;
   const judge = new Judge({
     api,
-    index: { concerning: () => index[Symbol.iterator]() as Generator<Referrer> },
+    index: { concerning: () => index },
     live: {
       read: async () => {
         liveReads += 1;
