@@ -24,7 +24,7 @@ export function programName(file: string): string {
 
 /**
  * Every command, in the order of `--help`. A builder runs for each start of the program, so it only declares flags; whatever is
- * slow to load (@kubernetes/client-node about 450 ms, node-forge about 50 ms) is imported inside the action.
+ * slow to load (from the sources @kubernetes/client-node about 450 ms, node-forge about 50 ms) is imported inside the action.
  */
 const COMMANDS: readonly (() => Command)[] = [
   serveCommand,
