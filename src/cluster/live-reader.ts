@@ -36,11 +36,12 @@ const HEAD_START_MS = 250;
 
 /**
  * So many that wait for the same read are a prune in parallel, of which more are on their way: it waits for as long as they keep coming,
- * within bounds, because another read would keep the API server from letting them come. Fewer never wait.
+ * within bounds, because another read would keep the API server from letting them come. Fewer never wait. A review has 4 seconds: after the
+ * longest wait there is still time for a slow read.
  */
 const CROWD = 10;
 const CROWD_QUIET_MS = 50;
-const CROWD_WAITS_MS = 1_000;
+const CROWD_WAITS_MS = 1_500;
 
 const RENDERED_CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
 
@@ -50,7 +51,7 @@ const RENDERED_CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconf
  * Why nothing stale can slip through: a review joins only a read that has not begun. All its lists are therefore sent
  * after the review arrived, and a list without resourceVersion holds every write that was acknowledged before it was
  * sent. Reviews that arrive while a read runs share the next one, so that N parallel deletes cost two reads, and one more for each
- * second that they take to arrive.
+ * second and a half that they take to arrive.
  */
 export class LiveReader {
   readonly #api: ClusterApi;
