@@ -6,11 +6,15 @@ import { type Outcome, type ReaderFor, Simulation } from './simulation.ts';
 vi.mock('node:timers/promises', () => ({
   setTimeout: async (ms: number, value: unknown, { signal }: { signal?: AbortSignal } = {}) =>
     await new Promise((resolve, reject) => {
-      const timer = setTimeout(resolve, ms, value);
-      signal?.addEventListener('abort', () => {
+      const onAbort = (): void => {
         clearTimeout(timer);
-        reject(signal.reason as Error);
-      });
+        reject(signal?.reason as Error);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve(value);
+      }, ms);
+      signal?.addEventListener('abort', onAbort, { once: true });
     }),
 }));
 
