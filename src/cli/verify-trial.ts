@@ -132,7 +132,7 @@ export async function candidates(api: ClusterApi): Promise<Candidates> {
   });
   const uses = configs.map((candidate) => ({
     ...candidate,
-    users: whoUses(candidate.config, referrers).hard.references,
+    users: whoUses(candidate.config, referrers, 1).hard.references,
   }));
   const used = PREFERENCE.flatMap((kind) =>
     uses.flatMap(({ config, uid, users }) => {

@@ -51,8 +51,7 @@ export class KnownConfigs {
         this.#deletedAt.delete(oldest);
       }
     };
-    const options = { api, source: CONFIGS, log, onChange };
-    this.#reflector = new Reflector(timing === undefined ? options : { ...options, timing });
+    this.#reflector = new Reflector({ api, source: CONFIGS, log, timing, onChange });
   }
 
   /** Have they been read completely once since the start? */

@@ -35,7 +35,7 @@ export interface ReflectorOptions<Kept extends { readonly name: string } = Refer
   readonly api: ClusterApi;
   readonly source: Source<Kept>;
   readonly log: Logger;
-  readonly timing?: ReflectorTiming;
+  readonly timing?: ReflectorTiming | undefined;
   readonly random?: () => number;
   /** Called with each object that is heard of: as it was known before, if it was, and as it is, unless it is gone. */
   readonly onChange?: (before: Kept | undefined, now: Kept | undefined) => void;

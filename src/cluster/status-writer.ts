@@ -80,8 +80,7 @@ export class StatusWriter {
 
   /** Remembers a denial; of several in a short time the last is written. */
   denied(denial: Denial): void {
-    // Not the others: they may be thousands, and would outlive the review only to be forgotten.
-    this.#denial = { ...denial, referrers: denial.referrers.slice(0, DENIAL_REFERRERS) };
+    this.#denial = denial;
   }
 
   /** Looks again and again until the signal aborts. Never rejects. */
@@ -132,7 +131,9 @@ export class StatusWriter {
       time: `${time.toISOString().slice(0, -5)}Z`,
       name,
       user,
-      referrers: referrers.map(({ kind, name: referrer, field }) => ({ kind, name: referrer, field })),
+      referrers: referrers
+        .slice(0, DENIAL_REFERRERS)
+        .map(({ kind, name: referrer, field }) => ({ kind, name: referrer, field })),
     };
     await this.#patch({ lastDenial }, signal);
     this.#denialWrittenAt = now;

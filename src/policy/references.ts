@@ -53,12 +53,6 @@ export function breaksWithout(config: ConfigName, { uses }: Referrer): boolean {
   return uses.some((use) => use.strength === 'hard' && use.config === config);
 }
 
-/** The first that would break; a refusal needs no more, and in a large cluster the others are thousands. */
-export function firstUser(config: ConfigName, referrers: Iterable<Referrer>): Referrer | undefined {
-  for (const referrer of referrers) if (breaksWithout(config, referrer)) return referrer;
-  return undefined;
-}
-
 /**
  * Who names this config, by exact equality of the name; labels and owners tell nothing about use.
  *

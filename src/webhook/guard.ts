@@ -69,8 +69,7 @@ export class Guard {
   constructor(options: GuardOptions) {
     const { api, log, certificate, minVersion = 'TLSv1.2', policy = () => DEFAULT_POLICY, reflectorTiming } = options;
     this.#options = options;
-    const timing = reflectorTiming === undefined ? {} : { timing: reflectorTiming };
-    this.#index = new ReferenceIndex({ api, log, ...timing });
+    this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
     this.#events = new EventRecorder({ api, log });
     const live = new LiveReader({ api, needsRenderedConfigs: () => policy().holdSupersededMs > 0 });
     const judge = new Judge({ api, index: this.#index, live, policy, log });

@@ -7,7 +7,7 @@ import { within } from '../cluster/wait.ts';
 import type { ConfigName } from '../policy/config-name.ts';
 import { decide, decideUnread, unverified } from '../policy/decide.ts';
 import type { Policy } from '../policy/policy.ts';
-import { breaksWithout, firstUser, type References } from '../policy/references.ts';
+import { breaksWithout, type References } from '../policy/references.ts';
 import type { Review } from '../policy/review.ts';
 import type { Verdict } from '../policy/verdict.ts';
 
@@ -77,7 +77,7 @@ export class Judge {
   /** What the index knows of this config, if a fresh GET confirms that its first referrer still names it. */
   async #confirmedSuspicion(config: ConfigName, signal: AbortSignal): Promise<References | undefined> {
     const known = this.#index.concerning(config);
-    const suspect = firstUser(config, known);
+    const suspect = known.find((referrer) => breaksWithout(config, referrer));
     if (suspect === undefined) return undefined;
     try {
       const fresh = await within(
