@@ -50,7 +50,7 @@ export class ReferenceIndex {
    * users, however many nodes there are.
    */
   concerning(config: ConfigName): readonly Referrer[] {
-    return this.#byConfig.flatMap((byConfig) => byConfig.concerning(config));
+    return ([] as Referrer[]).concat(...this.#byConfig.map((byConfig) => byConfig.concerning(config)));
   }
 
   /** Follows the cluster until the signal aborts. Never rejects. */

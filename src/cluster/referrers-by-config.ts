@@ -1,16 +1,25 @@
 import type { ConfigName } from '../policy/config-name.ts';
 import type { Referrer } from '../policy/referrer.ts';
 
+/** The referrers that name one config. */
+interface Naming {
+  readonly byName: Map<string, Referrer>;
+  /** The same in one piece, which is copied much faster; undefined until it is asked for, after each change. */
+  inOnePiece: readonly Referrer[] | undefined;
+}
+
 /**
  * Referrers of one kind by the configs that they name, so that a refusal need not walk over all nodes of a cluster. One that changes keeps
  * its place: the same refusal, repeated, is to name the same nodes.
  */
 export class ReferrersByConfig {
-  readonly #naming = new Map<ConfigName, Map<string, Referrer>>();
+  readonly #naming = new Map<ConfigName, Naming>();
   readonly #terminating = new Map<string, Referrer>();
 
   /** One has changed: as it was, if it was there, and as it is, unless it is gone. */
   change(before: Referrer | undefined, now: Referrer | undefined): void {
+    // Most of what nodes report leaves alone what they name.
+    if (before !== undefined && now !== undefined && saysTheSame(before, now)) return;
     for (const { config } of before?.uses ?? []) {
       if (now?.uses.some((use) => use.config === config) !== true) this.#forget(config, before?.name ?? '');
     }
@@ -19,19 +28,33 @@ export class ReferrersByConfig {
     if (now.terminating === true) this.#terminating.set(now.name, now);
     for (const { config } of now.uses) {
       const naming = this.#naming.get(config);
-      if (naming === undefined) this.#naming.set(config, new Map([[now.name, now]]));
-      else naming.set(now.name, now);
+      if (naming === undefined) {
+        this.#naming.set(config, { byName: new Map([[now.name, now]]), inOnePiece: undefined });
+      } else {
+        naming.byName.set(now.name, now);
+        naming.inOnePiece = undefined;
+      }
     }
   }
 
   /** All that name this config, and the pools that are being deleted, which name none: a refusal tells of that. */
   concerning(config: ConfigName): readonly Referrer[] {
-    return [...(this.#naming.get(config)?.values() ?? []), ...this.#terminating.values()];
+    const naming = this.#naming.get(config);
+    if (naming === undefined) return [...this.#terminating.values()];
+    naming.inOnePiece ??= [...naming.byName.values()];
+    return this.#terminating.size === 0 ? naming.inOnePiece : [...naming.inOnePiece, ...this.#terminating.values()];
   }
 
   #forget(config: ConfigName, name: string): void {
     const naming = this.#naming.get(config);
-    naming?.delete(name);
-    if (naming?.size === 0) this.#naming.delete(config);
+    if (naming === undefined) return;
+    naming.byName.delete(name);
+    naming.inOnePiece = undefined;
+    if (naming.byName.size === 0) this.#naming.delete(config);
   }
+}
+
+/** Uses are shared by those that have the same (see {@link SharedUses}), so that one look tells. */
+function saysTheSame(before: Referrer, now: Referrer): boolean {
+  return before.uses === now.uses && before.terminating === now.terminating && before.unreported === now.unreported;
 }

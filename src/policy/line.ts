@@ -1,8 +1,12 @@
 /** Control, format, separator and private characters: they could break a log line, a terminal or a Warning header. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}\s]+/gu;
 
+/** Words of ASCII with one space between them: what is shown almost always. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
+
 /** The text as one printable line of at most `max` characters, cut with three dots (ASCII, because a Warning header carries it too). Whatever came from outside goes through here. */
 export function oneLine(text: string, max: number): string {
+  if (text.length <= max && PLAIN.test(text)) return text;
   // Cut before the regular expression runs: the text may be megabytes long.
   const line = text
     .slice(0, 4 * max)

@@ -65,17 +65,12 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
   const validate: RequestHandler = async (request, response) => {
     const arrivedAt = performance.now();
     const within = answerWithinMs(request.query['timeout']);
-    const gone = new AbortController();
-    // Ends with the time that the API server gives us, or when the caller has gone. Not AbortSignal.any with AbortSignal.timeout: in Node 20
+    // Ends when the caller has gone, or with the time that the API server gives us. Not AbortSignal.any with AbortSignal.timeout: in Node 20
     // the garbage collector takes such a timeout away before its time.
     const over = new AbortController();
-    const timer = setTimeout(() => {
-      over.abort(new DOMException('the time for an answer is over', 'TimeoutError'));
-    }, within);
+    let working = true;
     response.on('close', () => {
-      clearTimeout(timer);
-      gone.abort(GONE);
-      over.abort(GONE);
+      if (working) over.abort(GONE);
     });
     if (draining()) response.setHeader('connection', 'close');
     // Requests whose body is still on its way do not count: they cost nothing but their connection, and anybody can make many.
@@ -83,19 +78,37 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
       refuseUnread(response, overloaded());
       return;
     }
-    const review = await arrived(request, response, Math.min(within, bodyMs), gone.signal);
+    const review = await arrived(request, response, Math.min(within, bodyMs), over.signal);
     if (review === undefined) return;
     if (judging >= reviews) {
       answer(response, review.uid, overloaded());
       return;
     }
+    const timer = setTimeout(
+      () => {
+        over.abort(new DOMException('the time for an answer is over', 'TimeoutError'));
+      },
+      Math.max(1, within - (performance.now() - arrivedAt)),
+    );
     judging += 1;
     try {
       const { verdict, path } = await judge.judge(review, over.signal);
       answer(response, review.uid, verdict);
-      onDecision(decisionOf(review, verdict, path, performance.now() - arrivedAt), review);
+      const decision = decisionOf(review, verdict, path, performance.now() - arrivedAt);
+      // Others may be about to be answered in this turn of the event loop. To tell of one takes as long as to answer one.
+      setImmediate(tell, decision, review);
     } finally {
       judging -= 1;
+      working = false;
+      clearTimeout(timer);
+    }
+  };
+
+  const tell = (decision: Decision, review: Review): void => {
+    try {
+      onDecision(decision, review);
+    } catch (error) {
+      log.error({ err: error }, 'a decision could not be recorded');
     }
   };
 

@@ -77,7 +77,8 @@ export class Judge {
   /** What the index knows of this config, if a fresh GET confirms that its first referrer still names it. */
   async #confirmedSuspicion(config: ConfigName, signal: AbortSignal): Promise<References | undefined> {
     const known = this.#index.concerning(config);
-    const suspect = known.find((referrer) => breaksWithout(config, referrer));
+    const place = known.findIndex((referrer) => breaksWithout(config, referrer));
+    const suspect = known[place];
     if (suspect === undefined) return undefined;
     try {
       const fresh = await within(
@@ -86,7 +87,7 @@ export class Judge {
         async (limited) => await freshReferrer(this.#api, suspect.kind, suspect.name, limited),
       );
       if (fresh === undefined || !breaksWithout(config, fresh)) return undefined;
-      return { referrers: [fresh, ...known.filter((other) => other !== suspect)], unreadable: [] };
+      return { referrers: known.with(place, fresh), unreadable: [] };
     } catch (error) {
       this.#log.debug({ reason: reasonOf(error) }, 'a suspected referrer could not be read; reading everything');
       return undefined;

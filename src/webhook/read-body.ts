@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { orAborted } from '../cluster/wait.ts';
 import { BadReview } from '../policy/review.ts';
 import type { HeldBody } from './body-budget.ts';
 
@@ -27,26 +26,78 @@ export async function readBody(request: IncomingMessage, { held, limit, signal }
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new BadReview('the request body is compressed, which admission reviews are not');
   }
-  const tooLarge = new BadReview(`the request body is larger than ${limit / 1024 / 1024} MiB`);
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge;
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  const pieces = new Pieces(request, signal);
   let room: Buffer = Buffer.alloc(0);
   let length = 0;
   try {
-    // Not destroyed when it is left early: the answer goes out on the same connection.
-    const pieces = request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>;
-    for (;;) {
-      // A request that has been answered before it was complete never ends, not even with its connection.
-      const { done, value: piece } = await orAborted(pieces.next(), signal);
-      if (done === true) break;
+    for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) {
       const needed = length + piece.length;
-      if (needed > limit) throw tooLarge;
+      if (needed > limit) throw tooLarge(limit);
       room = await held.room(needed, signal);
       piece.copy(room, length);
       length = needed;
     }
-  } catch (error) {
-    if (error instanceof BadReview || signal.aborted) throw error;
-    throw new BadReview('the request body broke off');
+  } finally {
+    pieces.leave();
   }
   return room.subarray(0, length);
+}
+
+/**
+ * The pieces of a body as they come. Node's own iterator sees to much that does not happen here, which takes longer than a small
+ * body does; and left early, it would destroy the request, on whose connection the answer goes out.
+ */
+class Pieces {
+  readonly #request: IncomingMessage;
+  readonly #signal: AbortSignal;
+  #brokeOff = false;
+  #wake: () => void = () => {};
+
+  constructor(request: IncomingMessage, signal: AbortSignal) {
+    this.#request = request;
+    this.#signal = signal;
+    for (const event of ['readable', 'end']) request.on(event, this.#onChange);
+    for (const event of ['error', 'close']) request.on(event, this.#onBroken);
+    // A request that has been answered before it was complete never ends, not even with its connection.
+    signal.addEventListener('abort', this.#onChange);
+  }
+
+  /**
+   * The next one; undefined at the end.
+   *
+   * @throws BadReview where there is none although the body is not complete; the signal's reason
+   */
+  async next(): Promise<Buffer | undefined> {
+    for (;;) {
+      this.#signal.throwIfAborted();
+      const piece = this.#request.read() as Buffer | null;
+      if (piece !== null) return piece;
+      if (this.#request.complete) return undefined;
+      if (this.#brokeOff || this.#request.destroyed) throw new BadReview('the request body broke off');
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** No more of them are wanted. */
+  leave(): void {
+    for (const event of ['readable', 'end']) this.#request.off(event, this.#onChange);
+    for (const event of ['error', 'close']) this.#request.off(event, this.#onBroken);
+    this.#signal.removeEventListener('abort', this.#onChange);
+  }
+
+  readonly #onChange = (): void => {
+    this.#wake();
+  };
+
+  readonly #onBroken = (): void => {
+    this.#brokeOff = true;
+    this.#wake();
+  };
+}
+
+function tooLarge(limit: number): BadReview {
+  return new BadReview(`the request body is larger than ${limit / 1024 / 1024} MiB`);
 }
