@@ -123,8 +123,11 @@ export class ClusterApi {
   async #exchange(server: URL, credentials: Credentials, request: ApiRequest): Promise<IncomingMessage> {
     const payload = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const { headers, auth, agent: proxyAgent, ...tls } = credentials;
-    const target = new URL(server.pathname.replace(/\/$/, '') + request.path, server);
     const options: RequestOptions = {
+      // An address of IPv6 has brackets in a URL, and nowhere else.
+      hostname: server.hostname.replaceAll(/[[\]]/g, ''),
+      port: server.port,
+      path: server.pathname.replace(/\/$/, '') + request.path,
       method: request.method ?? 'GET',
       headers: {
         ...headers,
@@ -140,7 +143,7 @@ export class ClusterApi {
     };
     return await new Promise<IncomingMessage>((resolve, reject) => {
       const send = server.protocol === 'http:' ? httpRequest : httpsRequest;
-      const outgoing = send(target, options, resolve);
+      const outgoing = send(options, resolve);
       outgoing.on('error', (error) => {
         if (request.signal.aborted) reject(request.signal.reason as Error);
         else if (outgoing.reusedSocket) reject(new StaleConnection(unreachable(server, error)));

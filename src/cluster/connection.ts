@@ -26,6 +26,13 @@ export type Credentials = Pick<
   readonly headers: Readonly<Record<string, string>>;
 };
 
+/** Where a cluster is. */
+interface Cluster {
+  readonly name: string;
+  readonly server: URL;
+  readonly proxied: boolean;
+}
+
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /** How long credentials are used before they are read again. The token file itself is looked at once a minute by KubeConfig. */
@@ -36,6 +43,7 @@ export class ClusterConnection {
   readonly #load: () => KubeConfig;
   readonly #now: () => number;
   #config: KubeConfig;
+  #cluster: Cluster;
   #cached: { credentials: Credentials; until: number } | undefined;
 
   /**
@@ -46,22 +54,22 @@ export class ClusterConnection {
     this.#load = load;
     this.#now = now;
     this.#config = load();
-    this.#requireCluster();
+    this.#cluster = clusterOf(this.#config);
   }
 
   /** Base address of the API server. */
   get server(): URL {
-    return new URL(this.#requireCluster().server);
+    return this.#cluster.server;
   }
 
   /** Does the kubeconfig ask for a proxy? Then its agent must be used as it is. */
   get proxied(): boolean {
-    return (this.#requireCluster().proxyUrl ?? '') !== '';
+    return this.#cluster.proxied;
   }
 
   /** The name of the cluster in its kubeconfig, for people. */
   get clusterName(): string {
-    return this.#requireCluster().name;
+    return this.#cluster.name;
   }
 
   /** What a request needs to be accepted. Rejects where a token file or an exec plug-in fails. */
@@ -79,21 +87,23 @@ export class ClusterConnection {
   /** Reads everything again: the token was rotated, or the kubeconfig was rewritten. Keeps what it has if that fails. */
   reload(): void {
     this.#cached = undefined;
-    this.#config = this.#load();
+    const config = this.#load();
+    this.#cluster = clusterOf(config);
+    this.#config = config;
   }
+}
 
-  #requireCluster(): { name: string; server: string; proxyUrl?: string | undefined } {
-    const cluster = this.#config.getCurrentCluster();
-    if (cluster === null || !URL.canParse(cluster.server)) {
-      const context = this.#config.getCurrentContext();
-      throw new NoConnection(
-        context === ''
-          ? 'the kubeconfig has no current context'
-          : `the kubeconfig has no usable cluster for context "${context}"`,
-      );
-    }
-    return cluster;
+function clusterOf(config: KubeConfig): Cluster {
+  const cluster = config.getCurrentCluster();
+  if (cluster === null || !URL.canParse(cluster.server)) {
+    const context = config.getCurrentContext();
+    throw new NoConnection(
+      context === ''
+        ? 'the kubeconfig has no current context'
+        : `the kubeconfig has no usable cluster for context "${context}"`,
+    );
   }
+  return { name: cluster.name, server: new URL(cluster.server), proxied: (cluster.proxyUrl ?? '') !== '' };
 }
 
 /**
