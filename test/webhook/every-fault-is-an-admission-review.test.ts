@@ -136,6 +136,29 @@ test('an error inside the judge is a refusal, with the uid where it is known by 
   expect(lines.some(({ msg }) => msg === 'a review could not be answered')).toBe(true);
 });
 
+test('a decision that cannot be recorded changes no answer and ends nothing', async () => {
+  const memory = memoryLog();
+  const forgetful = admissionApp({
+    log: memory.log,
+    draining: () => false,
+    onDecision: () => {
+      throw new Error('no room');
+    },
+    judge: { judge: free },
+  });
+  for (let time = 0; time < 2; time += 1) {
+    const response = await request(forgetful)
+      .post('/validate')
+      .set('content-type', 'application/json')
+      .send(JSON.stringify(reviewBody()));
+    expect(answerOf(response).response.allowed).toBe(true);
+  }
+  expect(memory.lines).toMatchObject([
+    { msg: 'a decision could not be recorded', err: { message: 'no room' } },
+    { msg: 'a decision could not be recorded' },
+  ]);
+});
+
 test.each([
   ['another path', 'post', '/', 404],
   ['a deeper path', 'post', '/validate/x', 404],
