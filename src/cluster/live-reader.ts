@@ -3,6 +3,7 @@ import type { References, RenderedConfig } from '../policy/references.ts';
 import type { ApiObject, Referrer } from '../policy/referrer.ts';
 import { ApiError, type ClusterApi, reasonOf } from './api.ts';
 import { listCollection, listSource, mayPass } from './list.ts';
+import { SharedUses } from './shared-uses.ts';
 import { BUILDS, NODES, POOLS, type Source, SOURCES } from './source.ts';
 import { Backoff, orAborted, pause, within } from './wait.ts';
 
@@ -198,7 +199,7 @@ class Reading {
   async #readReferrers(signal: AbortSignal): Promise<void> {
     let before = await this.#readHoldersFirst(signal);
     for (;;) {
-      await this.#readSource(NODES, signal);
+      await this.#readNodes(signal);
       if (signal.aborted) return;
       // Where one cannot be read at all, nothing is gained by beginning again.
       const after = before === undefined ? undefined : await this.#readHolders(signal);
@@ -217,31 +218,42 @@ class Reading {
       () => false,
     );
     // To find a use early. It proves nothing, because the nodes are read before the others.
-    if (!inTime && !signal.aborted) await this.#readSource(NODES, signal);
+    if (!inTime && !signal.aborted) await this.#readNodes(signal);
     return await holders;
   }
 
   /** The objects with their versions, by which a change is noticed; undefined where one kind could not be read. */
   async #readHolders(signal: AbortSignal): Promise<string | undefined> {
-    const versions = await Promise.all(HOLDERS.map(async (source) => await this.#readSource(source, signal)));
+    const versions = await Promise.all(HOLDERS.map(async (source) => await this.#readVersions(source, signal)));
     return versions.includes(undefined) ? undefined : versions.join(' ');
   }
 
-  async #readSource(source: Source, signal: AbortSignal): Promise<string | undefined> {
-    let versions: string | undefined;
-    await this.#untilRead(source.resource, async () => {
-      const found: Referrer[] = [];
+  async #readVersions(source: Source, signal: AbortSignal): Promise<string | undefined> {
+    return await this.#untilRead(source.resource, async () => {
       const seen: string[] = [];
-      const keep = (object: ApiObject): void => {
-        this.#heardAt = performance.now();
-        found.push(source.read(object));
-        seen.push(`${String(object.metadata?.name)}@${String(object.metadata?.resourceVersion)}`);
-      };
-      await listSource(this.#api, source, keep, signal);
-      this.#referrers.set(source.resource, found);
-      versions = seen.sort((a, b) => a.localeCompare(b)).join(' ');
+      await this.#list(source, signal, ({ metadata }) => {
+        seen.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
+      });
+      return seen.sort((a, b) => a.localeCompare(b)).join(' ');
     });
-    return versions;
+  }
+
+  async #readNodes(signal: AbortSignal): Promise<void> {
+    await this.#untilRead(NODES.resource, async () => {
+      await this.#list(NODES, signal);
+    });
+  }
+
+  async #list(source: Source, signal: AbortSignal, onObject?: (object: ApiObject) => void): Promise<void> {
+    const found: Referrer[] = [];
+    const shared = new SharedUses();
+    const keep = (object: ApiObject): void => {
+      this.#heardAt = performance.now();
+      found.push(shared.share(source.read(object)));
+      onObject?.(object);
+    };
+    await listSource(this.#api, source, keep, signal);
+    this.#referrers.set(source.resource, found);
   }
 
   /** Nobody waits any more: ends the requests, whose answers would only cost memory. */
@@ -266,27 +278,29 @@ class Reading {
     };
   }
 
-  async #untilRead(what: string, read: () => Promise<void>): Promise<void> {
+  /** What was read; undefined where it cannot be, or nobody waits any more. */
+  async #untilRead<Result>(what: string, read: () => Promise<Result>): Promise<Result | undefined> {
     const { signal } = this.#abandoned;
     const backoff = new Backoff(100, 1_000);
     this.#pending.set(what, undefined);
     while (!signal.aborted) {
       try {
-        await read();
+        const result = await read();
         this.#pending.delete(what);
-        return;
+        return result;
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) return undefined;
         if (!mayPass(error)) {
           this.#pending.delete(what);
           this.#unreadable.set(what, reasonOf(error));
-          return;
+          return undefined;
         }
         this.#pending.set(what, error);
         const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
         await pause(Math.max(asked, backoff.next()), signal).catch(() => {});
       }
     }
+    return undefined;
   }
 
   async #readRenderedConfigs(signal: AbortSignal): Promise<void> {

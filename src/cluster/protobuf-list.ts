@@ -1,6 +1,7 @@
 import type { ApiObject } from '../policy/referrer.ts';
 import { BrokenList, ENVELOPE_MAX, ITEM_MAX, type ListEnvelope, type ListReader } from './list-stream.ts';
 import { BrokenMessage, Fields, MAGIC, varint } from './protobuf.ts';
+import { readMetadata, WantedAnnotations } from './protobuf-object.ts';
 import { UnreadBytes } from './unread-bytes.ts';
 
 /** Fields of runtime.Unknown, the envelope of every answer (k8s.io/apimachinery, pkg/runtime/generated.proto). */
@@ -9,27 +10,10 @@ const TYPE_META = { apiVersion: 1, kind: 2 } as const;
 /** Fields in k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto. */
 const LIST = { metadata: 1, items: 2 } as const;
 const LIST_META = { resourceVersion: 2, continue: 3 } as const;
-const OBJECT = { metadata: 1 } as const;
-const OBJECT_META = {
-  name: 1,
-  uid: 5,
-  creationTimestamp: 8,
-  deletionTimestamp: 9,
-  labels: 11,
-  annotations: 12,
-} as const;
-const ENTRY = { key: 1, value: 2 } as const;
-const TIME = { seconds: 1 } as const;
 
 const LENGTH_DELIMITED = 2;
 /** A tag and a length, each of at most this many bytes. */
 const HEADER_MAX = 20;
-
-/** The name of an annotation, and its bytes. */
-interface Key {
-  readonly key: string;
-  readonly bytes: Buffer;
-}
 
 /** What is read next: the first bytes, the fields of the envelope, or those of the list inside it. */
 type Place = 'magic' | 'envelope' | 'list';
@@ -41,7 +25,7 @@ type Place = 'magic' | 'envelope' | 'list';
  */
 export class MetadataListStream implements ListReader {
   readonly #onItem: (item: ApiObject) => void;
-  readonly #annotations: readonly Key[] | undefined;
+  readonly #readItem: (object: Fields) => ApiObject;
   #place: Place = 'magic';
   /** What has arrived and is not read yet. */
   readonly #unread = new UnreadBytes();
@@ -55,12 +39,11 @@ export class MetadataListStream implements ListReader {
   #continue = '';
 
   /**
-   * With names of annotations, only those are kept, the object's name, and whether it is being deleted: to turn bytes that nobody reads
-   * into texts would be most of the work.
+   * With names of annotations, only those are kept, and the object's name (see {@link WantedAnnotations}).
    */
   constructor(onItem: (item: ApiObject) => void, annotations?: readonly string[]) {
     this.#onItem = onItem;
-    this.#annotations = annotations?.map((key) => ({ key, bytes: Buffer.from(key) }));
+    this.#readItem = annotations === undefined ? readMetadata : new WantedAnnotations(annotations).read;
   }
 
   /**
@@ -148,7 +131,7 @@ export class MetadataListStream implements ListReader {
     this.#left -= length;
     if (this.#left < 0) throw new BrokenList('a part of the list is longer than the list');
     if (this.#left === 0) this.#place = 'envelope';
-    if (field === LIST.items) this.#onItem(readObject(content, this.#annotations));
+    if (field === LIST.items) this.#onItem(this.#readItem(content));
     else if (field === LIST.metadata) this.#readListMeta(content);
   }
 
@@ -172,58 +155,6 @@ function fieldHeader(
   if (length.end === undefined) return undefined;
   if (tag.value % 8 !== LENGTH_DELIMITED) throw new BrokenList('the answer is not a list');
   return { field: Math.floor(tag.value / 8), from: length.end, length: length.value };
-}
-
-function readObject(object: Fields, wanted: readonly Key[] | undefined): ApiObject {
-  // Without a prototype: keys come from outside.
-  const metadata = empty<unknown>();
-  const [labels, annotations] = [empty<string>(), empty<string>()];
-  const entry = object.inside();
-  while (object.next()) {
-    if (object.field !== OBJECT.metadata) continue;
-    const fields = object.inside();
-    while (fields.next()) {
-      if (fields.field === OBJECT_META.annotations) readEntry(entry.enter(fields), annotations, wanted);
-      else if (fields.field === OBJECT_META.name) metadata['name'] = fields.text();
-      else if (fields.field === OBJECT_META.deletionTimestamp) metadata['deletionTimestamp'] = time(fields);
-      else if (wanted !== undefined) continue;
-      else if (fields.field === OBJECT_META.uid) metadata['uid'] = fields.text();
-      else if (fields.field === OBJECT_META.labels) readEntry(entry.enter(fields), labels);
-      else if (fields.field === OBJECT_META.creationTimestamp) metadata['creationTimestamp'] = time(fields);
-    }
-  }
-  return { metadata: { ...metadata, labels, annotations } };
-}
-
-function readEntry(entry: Fields, into: Record<string, string>, wanted?: readonly Key[]): void {
-  let [key, value] = ['', ''];
-  while (entry.next()) {
-    if (entry.field === ENTRY.key) {
-      const known = wanted === undefined ? entry.text() : keyOf(entry, wanted);
-      if (known === undefined) return;
-      key = known;
-    } else if (entry.field === ENTRY.value) {
-      value = entry.text();
-    }
-  }
-  into[key] = value;
-}
-
-function keyOf(entry: Fields, wanted: readonly Key[]): string | undefined {
-  for (const { key, bytes } of wanted) if (entry.is(bytes)) return key;
-  return undefined;
-}
-
-/** As JSON has it; whole seconds, for the API keeps no more. An empty one means none. */
-function time(field: Fields): string | undefined {
-  const parts = field.inside();
-  let seconds: number | undefined;
-  while (parts.next()) if (parts.field === TIME.seconds) seconds = parts.value;
-  return seconds === undefined ? undefined : new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
-}
-
-function empty<Value>(): Record<string, Value> {
-  return Object.create(null) as Record<string, Value>;
 }
 
 /** What the walk over the fields finds wrong is wrong with the list. */

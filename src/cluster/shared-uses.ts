@@ -1,22 +1,44 @@
+import type { ConfigName } from '../policy/config-name.ts';
 import type { Referrer, Use } from '../policy/referrer.ts';
 
-/** Beyond it all are forgotten: a cluster has a few at a time, and those of configs that are gone must not add up. */
-const REMEMBERED = 1_000;
+/** Beyond it all are forgotten: a cluster has a few configs at a time, and those that are gone must not add up. */
+const CONFIGS = 500;
+/** So many forms of uses that begin with the same config are remembered: on its way from one config to the next a node has three or four. */
+const FORMS = 16;
 
 /**
- * Lets referrers that name the same configs in the same fields share that: the nodes of a pool have a handful of forms. In a large cluster a
- * refusal waits for memory more than for anything else, and so it finds most of it in the processor's cache.
+ * Lets referrers that name the same configs in the same fields share that: the nodes of a pool have a handful of forms. In a large cluster
+ * a verdict waits for memory more than for anything else: a refusal finds most of the index in the processor's cache, and a permission
+ * leaves the garbage collector little to carry about.
  */
 export class SharedUses {
-  readonly #known = new Map<string, readonly Use[]>();
+  /** By the config that is named first. */
+  readonly #known = new Map<ConfigName | undefined, (readonly Use[])[]>();
 
   /** The same referrer, with uses that others have too. */
   share(referrer: Referrer): Referrer {
-    const key = referrer.uses.map(({ field, config, strength }) => `${field} ${strength} ${config}`).join('\n');
-    const known = this.#known.get(key);
+    const { uses } = referrer;
+    const first = uses[0]?.config;
+    const forms = this.#known.get(first);
+    const known = forms?.find((form) => areSame(form, uses));
     if (known !== undefined) return { ...referrer, uses: known };
-    if (this.#known.size >= REMEMBERED) this.#known.clear();
-    this.#known.set(key, referrer.uses);
+    if (forms === undefined) this.#remember(first, [uses]);
+    else if (forms.unshift(uses) > FORMS) forms.pop();
     return referrer;
   }
+
+  #remember(first: ConfigName | undefined, forms: (readonly Use[])[]): void {
+    if (this.#known.size >= CONFIGS) this.#known.clear();
+    this.#known.set(first, forms);
+  }
+}
+
+function areSame(some: readonly Use[], others: readonly Use[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every(({ field, config, strength }, place) => {
+      const other = others[place];
+      return config === other?.config && field === other.field && strength === other.strength;
+    })
+  );
 }

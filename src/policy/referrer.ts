@@ -47,8 +47,15 @@ const MCO = 'machineconfiguration.openshift.io';
 const CURRENT_CONFIG = `${MCO}/currentConfig`;
 const DESIRED_CONFIG = `${MCO}/desiredConfig`;
 const FIRST_PIVOT_CONFIG = `${MCO}/firstPivotConfig`;
+const CONFIG_ANNOTATIONS = [
+  [CURRENT_CONFIG, 'currentConfig'],
+  [DESIRED_CONFIG, 'desiredConfig'],
+] as const;
 /** Values have the form `drain-<config>` or `uncordon-<config>` and are only ever compared as strings (machine-config-operator, pkg/daemon/drain.go). */
-const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'] as const;
+const DRAIN_ANNOTATIONS = [
+  [`${MCO}/desiredDrain`, 'desiredDrain'],
+  [`${MCO}/lastAppliedDrain`, 'lastAppliedDrain'],
+] as const;
 const DRAIN_VALUE = /^(?:drain|uncordon)-(?<config>.+)$/;
 /** A MachineOSBuild with one of these conditions true reads its config no more. */
 const BUILD_ENDED = new Set(['Succeeded', 'Failed', 'Interrupted']);
@@ -58,7 +65,7 @@ export const NODE_ANNOTATIONS: readonly string[] = [
   CURRENT_CONFIG,
   DESIRED_CONFIG,
   FIRST_PIVOT_CONFIG,
-  ...DRAIN_ANNOTATIONS.map((annotation) => `${MCO}/${annotation}`),
+  ...DRAIN_ANNOTATIONS.map(([annotation]) => annotation),
 ];
 
 /**
@@ -72,18 +79,15 @@ export function nodeReferrer(node: ApiObject): Referrer {
   const name = nameOf(node, 'Node');
   const annotations = node.metadata?.annotations ?? {};
   const uses: Use[] = [];
-  for (const [annotation, field] of [
-    [CURRENT_CONFIG, 'currentConfig'],
-    [DESIRED_CONFIG, 'desiredConfig'],
-  ] as const) {
-    addUse(uses, field, 'hard', text(annotations[annotation], `annotation ${annotation} of node ${name}`));
+  for (const [annotation, field] of CONFIG_ANNOTATIONS) {
+    addUse(uses, field, 'hard', annotationOf(annotations, annotation, name));
   }
   const unreported = uses.length === 0;
-  for (const field of DRAIN_ANNOTATIONS) {
-    const value = text(annotations[`${MCO}/${field}`], `annotation ${field} of node ${name}`);
-    addUse(uses, field, 'note', DRAIN_VALUE.exec(value ?? '')?.groups?.['config']);
+  for (const [annotation, field] of DRAIN_ANNOTATIONS) {
+    const value = annotationOf(annotations, annotation, name) ?? '';
+    addUse(uses, field, 'note', DRAIN_VALUE.exec(value)?.groups?.['config']);
   }
-  addUse(uses, 'firstPivotConfig', 'note', text(annotations[FIRST_PIVOT_CONFIG], `firstPivotConfig of node ${name}`));
+  addUse(uses, 'firstPivotConfig', 'note', annotationOf(annotations, FIRST_PIVOT_CONFIG, name));
   return unreported ? { kind: 'Node', name, uses, unreported } : { kind: 'Node', name, uses };
 }
 
@@ -147,6 +151,12 @@ function nameOf(object: ApiObject, kind: ReferrerKind): string {
   const name = object.metadata?.name;
   if (typeof name !== 'string' || name === '') throw new UnreadableObject(`a ${kind} has no name`);
   return name;
+}
+
+/** The value of an annotation. Its path is made where it is needed: there are thousands of nodes, and seldom a fault. */
+function annotationOf(annotations: Readonly<Record<string, unknown>>, key: string, node: string): string | undefined {
+  const value = annotations[key];
+  return typeof value === 'string' ? value : text(value, `annotation ${key} of node ${node}`);
 }
 
 /** The text, or undefined where there is none. Anything else is refused: a reference that cannot be read is not "none". */
