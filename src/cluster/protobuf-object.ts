@@ -1,5 +1,5 @@
 import type { ApiObject } from '../policy/referrer.ts';
-import type { Fields } from './protobuf.ts';
+import { Fields } from './protobuf.ts';
 
 /** Fields of PartialObjectMetadata and of what is in it (k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto). */
 const OBJECT = { metadata: 1 } as const;
@@ -68,6 +68,10 @@ export class WantedAnnotations {
   /** By the length of their names: for nearly all annotations of a node that is enough to know that they are not wanted. */
   readonly #byLength: (readonly WantedAnnotation[] | undefined)[] = [];
 
+  // One walker for many small messages leaves no garbage.
+  readonly #fields = new Fields(NOTHING);
+  readonly #entry = new Fields(NOTHING);
+
   constructor(keys: readonly string[]) {
     for (const key of keys) {
       const one = new WantedAnnotation(key);
@@ -83,13 +87,11 @@ export class WantedAnnotations {
   readonly read = (object: Fields): ApiObject => {
     let name: string | undefined;
     const annotations: Record<string, string> = {};
-    const fields = object.inside();
-    const entry = object.inside();
     while (object.next()) {
       if (object.field !== OBJECT.metadata) continue;
-      fields.enter(object);
+      const fields = this.#fields.enter(object);
       while (fields.next()) {
-        if (fields.field === OBJECT_META.annotations) this.#readEntry(entry.enter(fields), annotations);
+        if (fields.field === OBJECT_META.annotations) this.#readEntry(this.#entry.enter(fields), annotations);
         else if (fields.field === OBJECT_META.name) name = fields.text();
       }
     }
@@ -101,7 +103,7 @@ export class WantedAnnotations {
     let value = '';
     while (entry.next()) {
       if (entry.field === ENTRY.key) {
-        wanted = this.#byLength[entry.to - entry.from]?.find(({ bytes }) => entry.is(bytes));
+        wanted = this.#wanted(entry);
         if (wanted === undefined) return;
       } else if (entry.field === ENTRY.value) {
         value = wanted === undefined ? entry.text() : wanted.valueOf(entry);
@@ -109,10 +111,19 @@ export class WantedAnnotations {
     }
     if (wanted !== undefined) into[wanted.key] = value;
   }
+
+  /** The annotation whose name this field is. */
+  #wanted(key: Fields): WantedAnnotation | undefined {
+    for (const one of this.#byLength[key.to - key.from] ?? NONE) if (key.is(one.bytes)) return one;
+    return undefined;
+  }
 }
 
 /** So many values of one annotation are remembered: nodes of a few pools, some of them on their way to another config. */
 const REMEMBERED = 4;
+
+const NOTHING = Buffer.alloc(0);
+const NONE: readonly WantedAnnotation[] = [];
 
 class WantedAnnotation {
   readonly key: string;

@@ -89,11 +89,16 @@ export class Fields {
   }
 
   #varint(): number {
-    // Nearly all of them have one byte.
+    // Nearly all of them have one byte or two.
     const byte = this.#bytes[this.#at] ?? 0;
     if (byte < 0x80 && this.#at < this.#end) {
       this.#at += 1;
       return byte;
+    }
+    const second = this.#bytes[this.#at + 1] ?? 0;
+    if (second < 0x80 && this.#at + 1 < this.#end) {
+      this.#at += 2;
+      return (byte & 0x7f) + 128 * second;
     }
     const { value, end } = varint(this.#bytes, this.#at, this.#end);
     if (end === undefined) throw new BrokenMessage('a number is cut off');

@@ -56,7 +56,7 @@ const DRAIN_ANNOTATIONS = [
   [`${MCO}/desiredDrain`, 'desiredDrain'],
   [`${MCO}/lastAppliedDrain`, 'lastAppliedDrain'],
 ] as const;
-const DRAIN_VALUE = /^(?:drain|uncordon)-(?<config>.+)$/;
+const DRAIN_VERBS = ['drain-', 'uncordon-'] as const;
 /** A MachineOSBuild with one of these conditions true reads its config no more. */
 const BUILD_ENDED = new Set(['Succeeded', 'Failed', 'Interrupted']);
 
@@ -85,7 +85,8 @@ export function nodeReferrer(node: ApiObject): Referrer {
   const unreported = uses.length === 0;
   for (const [annotation, field] of DRAIN_ANNOTATIONS) {
     const value = annotationOf(annotations, annotation, name) ?? '';
-    addUse(uses, field, 'note', DRAIN_VALUE.exec(value)?.groups?.['config']);
+    const verb = DRAIN_VERBS.find((one) => value.startsWith(one));
+    if (verb !== undefined) addUse(uses, field, 'note', value.slice(verb.length));
   }
   addUse(uses, 'firstPivotConfig', 'note', annotationOf(annotations, FIRST_PIVOT_CONFIG, name));
   return unreported ? { kind: 'Node', name, uses, unreported } : { kind: 'Node', name, uses };
