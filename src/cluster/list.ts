@@ -1,3 +1,4 @@
+import { finished } from 'node:stream/promises';
 import type { ApiObject } from '../policy/referrer.ts';
 import { ApiError, type ApiResponse, ApiUnreachable, type ClusterApi, reasonOf } from './api.ts';
 import { isServed } from './discovery.ts';
@@ -77,8 +78,16 @@ export function mayPass(error: unknown): boolean {
 }
 
 async function pour({ body }: ApiResponse, stream: ListReader, signal: AbortSignal): Promise<void> {
+  // By events: a long list comes in thousands of pieces, and a promise for each takes longer than to read it.
+  body.on('data', (chunk: Buffer) => {
+    try {
+      stream.write(chunk);
+    } catch (error) {
+      body.destroy(error as Error);
+    }
+  });
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) stream.write(chunk);
+    await finished(body);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof Error && 'code' in error) {
