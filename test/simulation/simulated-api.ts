@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+
 import { ApiError, type ApiRequest, type ApiResponse, ApiUnreachable, type ClusterApi } from '../../src/cluster/api.ts';
 import type { ApiObject } from '../../src/policy/referrer.ts';
 import type { ClusterModel } from './cluster-model.ts';
@@ -63,7 +65,7 @@ export class SimulatedApi {
     const list = JSON.stringify({ kind: 'List', metadata: { resourceVersion: '1' }, items });
     // An answer may also break off in the middle.
     const cut = this.#random.chance(this.faults) ? this.#random.below(list.length) : list.length;
-    const body = [Buffer.from(list.slice(0, cut))] as unknown as ApiResponse['body'];
+    const body = Readable.from([Buffer.from(list.slice(0, cut))]) as ApiResponse['body'];
     return { status: 200, headers: {}, body };
   }
 
