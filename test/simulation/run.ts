@@ -10,7 +10,7 @@ Usage: npm run simulate [-- --steps N --seed S --seeds N]
 Options:
   --steps N   steps a seed (default: 250000)
   --seed S    the first seed (default: 1)
-  --seeds N   how many seeds, one after the other (default: 4)
+  --seeds N   how many seeds, one after the other (default: 8)
   --help      this text
 
 A run prints what happened, and ends with 1 if something in use was let go. The same seed and steps repeat it.
@@ -22,7 +22,7 @@ function simulate(): number {
     options: {
       steps: { type: 'string', default: '250000' },
       seed: { type: 'string', default: '1' },
-      seeds: { type: 'string', default: '4' },
+      seeds: { type: 'string', default: '8' },
       help: { type: 'boolean', default: false },
     },
   });
