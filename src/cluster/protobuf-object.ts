@@ -1,5 +1,6 @@
 import type { ApiObject } from '../policy/referrer.ts';
 import { Fields } from './protobuf.ts';
+import { Recent } from './recent.ts';
 
 /** Fields of PartialObjectMetadata and of what is in it (k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto). */
 const OBJECT = { metadata: 1 } as const;
@@ -60,21 +61,26 @@ function empty<Value>(): Record<string, Value> {
   return Object.create(null) as Record<string, Value>;
 }
 
+const NOTHING = Buffer.alloc(0);
+
+type Annotations = Readonly<Record<string, string>>;
+
 /**
  * Reads of objects in protobuf their names and a few annotations. Of a node that is one byte in twenty, and a permission waits for all of them:
- * the rest is stepped over, and no text is made twice.
+ * the rest is stepped over, and what many nodes have in common is made once. Objects whose wanted annotations are the same share them.
  */
 export class WantedAnnotations {
+  readonly #wanted: readonly WantedAnnotation[];
   /** By the length of their names: for nearly all annotations of a node that is enough to know that they are not wanted. */
   readonly #byLength: (readonly WantedAnnotation[] | undefined)[] = [];
-
+  readonly #recent = new Recent<Annotations>();
   // One walker for many small messages leaves no garbage.
   readonly #fields = new Fields(NOTHING);
   readonly #entry = new Fields(NOTHING);
 
   constructor(keys: readonly string[]) {
-    for (const key of keys) {
-      const one = new WantedAnnotation(key);
+    this.#wanted = keys.map((key) => new WantedAnnotation(key));
+    for (const one of this.#wanted) {
       this.#byLength[one.bytes.length] = [...(this.#byLength[one.bytes.length] ?? []), one];
     }
   }
@@ -86,62 +92,70 @@ export class WantedAnnotations {
    */
   readonly read = (object: Fields): ApiObject => {
     let name: string | undefined;
-    const annotations: Record<string, string> = {};
+    for (const one of this.#wanted) one.value = undefined;
     while (object.next()) {
       if (object.field !== OBJECT.metadata) continue;
       const fields = this.#fields.enter(object);
       while (fields.next()) {
-        if (fields.field === OBJECT_META.annotations) this.#readEntry(this.#entry.enter(fields), annotations);
+        if (fields.field === OBJECT_META.annotations) this.#readEntry(this.#entry.enter(fields));
         else if (fields.field === OBJECT_META.name) name = fields.text();
       }
     }
-    return { metadata: { name, annotations } };
+    return { metadata: { name, annotations: this.#recent.find(this.#isFound) ?? this.#found() } };
   };
 
-  #readEntry(entry: Fields, into: Record<string, string>): void {
+  #readEntry(entry: Fields): void {
     let wanted: WantedAnnotation | undefined;
     let value = '';
     while (entry.next()) {
       if (entry.field === ENTRY.key) {
-        wanted = this.#wanted(entry);
+        wanted = this.#wantedBy(entry);
         if (wanted === undefined) return;
       } else if (entry.field === ENTRY.value) {
-        value = wanted === undefined ? entry.text() : wanted.valueOf(entry);
+        value = wanted === undefined ? entry.text() : wanted.textOf(entry);
       }
     }
-    if (wanted !== undefined) into[wanted.key] = value;
+    if (wanted !== undefined) wanted.value = value;
   }
 
   /** The annotation whose name this field is. */
-  #wanted(key: Fields): WantedAnnotation | undefined {
-    for (const one of this.#byLength[key.to - key.from] ?? NONE) if (key.is(one.bytes)) return one;
+  #wantedBy(key: Fields): WantedAnnotation | undefined {
+    const candidates = this.#byLength[key.to - key.from];
+    if (candidates === undefined) return undefined;
+    for (const one of candidates) if (key.is(one.bytes)) return one;
     return undefined;
   }
+
+  readonly #isFound = (annotations: Annotations): boolean => {
+    for (const { key, value } of this.#wanted) if (annotations[key] !== value) return false;
+    return true;
+  };
+
+  #found(): Annotations {
+    const annotations: Record<string, string> = {};
+    for (const { key, value } of this.#wanted) if (value !== undefined) annotations[key] = value;
+    this.#recent.add(annotations);
+    return annotations;
+  }
 }
-
-/** So many values of one annotation are remembered: nodes of a few pools, some of them on their way to another config. */
-const REMEMBERED = 4;
-
-const NOTHING = Buffer.alloc(0);
-const NONE: readonly WantedAnnotation[] = [];
 
 class WantedAnnotation {
   readonly key: string;
   readonly bytes: Buffer;
-  readonly #values: { readonly bytes: Buffer; readonly text: string }[] = [];
-  #oldest = 0;
+  /** Of the object that is being read. */
+  value: string | undefined;
+  readonly #texts = new Recent<{ readonly bytes: Buffer; readonly text: string }>();
 
   constructor(key: string) {
     this.key = key;
     this.bytes = Buffer.from(key);
   }
 
-  /** The text of this field. Nodes have few different ones, and one that is known need not be made. */
-  valueOf(field: Fields): string {
-    for (const { bytes, text } of this.#values) if (field.is(bytes)) return text;
+  textOf(field: Fields): string {
+    const known = this.#texts.find(({ bytes }) => field.is(bytes));
+    if (known !== undefined) return known.text;
     const text = field.text();
-    this.#values[this.#oldest] = { bytes: Buffer.from(text), text };
-    this.#oldest = (this.#oldest + 1) % REMEMBERED;
+    this.#texts.add({ bytes: Buffer.from(text), text });
     return text;
   }
 }

@@ -21,7 +21,7 @@ export class SharedUses {
     const first = uses[0]?.config;
     const forms = this.#known.get(first);
     const known = forms?.find((form) => areSame(form, uses));
-    if (known !== undefined) return { ...referrer, uses: known };
+    if (known !== undefined) return known === uses ? referrer : { ...referrer, uses: known };
     if (forms === undefined) this.#remember(first, [uses]);
     else if (forms.unshift(uses) > FORMS) forms.pop();
     return referrer;
@@ -35,10 +35,11 @@ export class SharedUses {
 
 function areSame(some: readonly Use[], others: readonly Use[]): boolean {
   return (
-    some.length === others.length &&
-    some.every(({ field, config, strength }, place) => {
-      const other = others[place];
-      return config === other?.config && field === other.field && strength === other.strength;
-    })
+    some === others ||
+    (some.length === others.length &&
+      some.every(({ field, config, strength }, place) => {
+        const other = others[place];
+        return config === other?.config && field === other.field && strength === other.strength;
+      }))
   );
 }

@@ -1,3 +1,4 @@
+import { rememberingUses } from './remembering-uses.ts';
 import {
   type ApiObject,
   buildReferrer,
@@ -33,7 +34,7 @@ export const NODES: Source = {
   optional: false,
   metadataOnly: true,
   annotations: NODE_ANNOTATIONS,
-  read: nodeReferrer,
+  read: rememberingUses(nodeReferrer),
 };
 
 /** Pools: absent until the operator's definitions are installed, which early in an install they are not. */

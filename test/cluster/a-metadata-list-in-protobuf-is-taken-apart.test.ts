@@ -145,7 +145,7 @@ test('where only some annotations are wanted, a node still says the same', () =>
   const config = fc.constantFrom('', 'rendered-worker-1', 'drain-rendered-worker-1', 'uncordon-rendered-worker-2', 'x');
   const node = fc.record({ name: fc.constantFrom('w0', 'w1'), labels: map, annotations: fc.dictionary(key, config) });
   fc.assert(
-    fc.property(fc.array(node, { maxLength: 4 }), (items) => {
+    fc.property(fc.array(node, { maxLength: 12 }), (items) => {
       const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
       const found: unknown[] = [];
       const list = new MetadataListStream((item) => found.push(nodeReferrer(item)), NODE_ANNOTATIONS);
