@@ -3,7 +3,6 @@ import type { References, RenderedConfig } from '../policy/references.ts';
 import type { ApiObject, Referrer } from '../policy/referrer.ts';
 import { ApiError, type ClusterApi, reasonOf } from './api.ts';
 import { listCollection, listSource, mayPass } from './list.ts';
-import { SharedUses } from './shared-uses.ts';
 import { BUILDS, NODES, POOLS, type Source, SOURCES } from './source.ts';
 import { Backoff, orAborted, pause, within } from './wait.ts';
 
@@ -246,10 +245,9 @@ class Reading {
 
   async #list(source: Source, signal: AbortSignal, onObject?: (object: ApiObject) => void): Promise<void> {
     const found: Referrer[] = [];
-    const shared = new SharedUses();
     const keep = (object: ApiObject): void => {
       this.#heardAt = performance.now();
-      found.push(shared.share(source.read(object)));
+      found.push(source.read(object));
       onObject?.(object);
     };
     await listSource(this.#api, source, keep, signal);

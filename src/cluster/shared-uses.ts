@@ -8,8 +8,7 @@ const FORMS = 16;
 
 /**
  * Lets referrers that name the same configs in the same fields share that: the nodes of a pool have a handful of forms. In a large cluster
- * a verdict waits for memory more than for anything else: a refusal finds most of the index in the processor's cache, and a permission
- * leaves the garbage collector little to carry about.
+ * a refusal waits for memory more than for anything else, and so finds most of the index in the processor's cache.
  */
 export class SharedUses {
   /** By the config that is named first. */

@@ -44,21 +44,22 @@ export async function readBody(request: IncomingMessage, { held, limit, signal }
   return room.subarray(0, length);
 }
 
+/** After each of these a piece may be there, or be known never to come. */
+const CHANGES = ['readable', 'end', 'error', 'close'];
+
 /**
- * The pieces of a body as they come. Node's own iterator sees to much that does not happen here, which takes longer than a small
- * body does; and left early, it would destroy the request, on whose connection the answer goes out.
+ * The pieces of a body as they come. Node's own iterator is prepared for much that does not happen here, which takes longer than a
+ * small body does; and left early, it would destroy the request, on whose connection the answer goes out.
  */
 class Pieces {
   readonly #request: IncomingMessage;
   readonly #signal: AbortSignal;
-  #brokeOff = false;
   #wake: () => void = () => {};
 
   constructor(request: IncomingMessage, signal: AbortSignal) {
     this.#request = request;
     this.#signal = signal;
-    for (const event of ['readable', 'end']) request.on(event, this.#onChange);
-    for (const event of ['error', 'close']) request.on(event, this.#onBroken);
+    for (const event of CHANGES) request.on(event, this.#onChange);
     // A request that has been answered before it was complete never ends, not even with its connection.
     signal.addEventListener('abort', this.#onChange);
   }
@@ -74,7 +75,7 @@ class Pieces {
       const piece = this.#request.read() as Buffer | null;
       if (piece !== null) return piece;
       if (this.#request.complete) return undefined;
-      if (this.#brokeOff || this.#request.destroyed) throw new BadReview('the request body broke off');
+      if (this.#request.destroyed) throw new BadReview('the request body broke off');
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -83,17 +84,11 @@ class Pieces {
 
   /** No more of them are wanted. */
   leave(): void {
-    for (const event of ['readable', 'end']) this.#request.off(event, this.#onChange);
-    for (const event of ['error', 'close']) this.#request.off(event, this.#onBroken);
+    for (const event of CHANGES) this.#request.off(event, this.#onChange);
     this.#signal.removeEventListener('abort', this.#onChange);
   }
 
   readonly #onChange = (): void => {
-    this.#wake();
-  };
-
-  readonly #onBroken = (): void => {
-    this.#brokeOff = true;
     this.#wake();
   };
 }

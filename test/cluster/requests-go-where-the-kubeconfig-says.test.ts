@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer as createProxy, type IncomingMessage } from 'node:http';
 import { Agent, createServer } from 'node:https';
-import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
+import { connect, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -9,6 +8,7 @@ import { createAuthority } from '../../src/certs/authority.ts';
 import { issueLeaf } from '../../src/certs/leaf.ts';
 import { ClusterApi } from '../../src/cluster/api.ts';
 import { connectionFromText } from '../../src/cluster/connection.ts';
+import { listening } from '../../src/webhook/tls-server.ts';
 
 const now = new Date();
 const authority = createAuthority({ days: 1, now });
@@ -21,15 +21,14 @@ interface Arrived {
   readonly through: readonly string[];
 }
 
-async function listening(server: Server): Promise<number> {
+async function opened(server: Server): Promise<number> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => sockets.add(socket));
   onTestFinished(() => {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return (server.address() as AddressInfo).port;
+  return await listening(server, 0, '127.0.0.1');
 }
 
 /** Makes one request. */
@@ -66,7 +65,7 @@ async function startApiServer(): Promise<{
     seen.push({ host: headers.host, url });
     response.setHeader('content-type', 'application/json').end('{}');
   });
-  return { port: await listening(server), seen };
+  return { port: await opened(server), seen };
 }
 
 /** An HTTP proxy that leads to this port of this machine, whatever it is told. */
@@ -80,7 +79,7 @@ async function startProxy(port: number): Promise<{ readonly proxy: string; reado
     });
     for (const socket of [client, upstream]) socket.on('error', () => upstream.destroy());
   });
-  return { proxy: `http://127.0.0.1:${await listening(proxy)}`, through };
+  return { proxy: `http://127.0.0.1:${await opened(proxy)}`, through };
 }
 
 test('to a name and a port', async () => {
@@ -118,8 +117,8 @@ test.each([
     connections.push(options);
     return tlsConnect({ ...options, socket: connect(port, '127.0.0.1') });
   });
-  const { host } = await arrivedAt((listening) => {
-    port = listening;
+  const { host } = await arrivedAt((ofServer) => {
+    port = ofServer;
     return server;
   });
   expect(connections).toMatchObject([to]);
