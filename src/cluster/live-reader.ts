@@ -135,7 +135,7 @@ export class LiveReader {
  * The lists are of different moments, and a config can be handed from a pool to a node, or back, in between: in use all the time, and seen
  * in neither. So pools and builds are read before the nodes and once more after them. If none of them has changed, all that was
  * read was true at one moment, that of the nodes; otherwise it begins again (a double collect: Afek et al., "Atomic snapshots of shared
- * memory", 1993).
+ * memory", 1993). Its one gap is an object that lives for less than one read; pools and builds live for minutes.
  */
 class Reading {
   readonly ended: Promise<void>;
