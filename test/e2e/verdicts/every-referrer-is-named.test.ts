@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
+import { until } from '../control-plane/until.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { sharedCluster, unique } from '../support/cluster.ts';
 
@@ -13,6 +14,15 @@ test('a config that many things name is refused with three nodes by name, the re
     await cluster.node({ name: `${prefix}-${index}`, currentConfig: config, desiredConfig: config });
   }
   const pool = (await cluster.pool({ spec: config, status: config })).metadata.name;
+  // One user that it knows of is reason enough to refuse: the last one written is named as soon as the watch has brought it.
+  await until(
+    'the guard to know them all',
+    async () => {
+      const { message = '' } = statusOf(await cluster.delete(config, { dryRun: 'All' }));
+      return message.includes('(spec, status)');
+    },
+    { timeoutMs: 10_000 },
+  );
 
   const response = await cluster.delete(config);
 
