@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 import { defineConfig } from 'vitest/config';
 
 /** Tests on a real control plane; `npm run test:e2e` finds or builds its binaries, then runs this once a release. */
@@ -5,8 +7,9 @@ export default defineConfig({
   test: {
     include: ['test/e2e/**/*.test.ts'],
     globalSetup: ['test/e2e/support/shared-cluster.setup.ts'],
-    // One file after the other: they share a cluster and two cores, and some of them measure silence or time.
-    fileParallelism: false,
+    // Two files at a time, because most of them wait for most of their time; each worker has a cluster of its own to share. Not more:
+    // control planes need the cores, and calls have deadlines.
+    maxWorkers: Math.min(2, availableParallelism()),
     retry: 0,
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createAuthority } from '../../../src/certs/authority.ts';
 import { issueLeaf } from '../../../src/certs/leaf.ts';
@@ -14,6 +14,7 @@ import { kubeconfig } from '../control-plane/control-plane.ts';
 import { Child } from '../control-plane/child.ts';
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { Leash } from '../control-plane/leash.ts';
+import { sharedCluster } from '../support/cluster.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 /** What the image runs. npm carries the binary, so that no other source is needed. */
@@ -101,7 +102,7 @@ describe.each([
   });
 
   test('serve answers a review of a real API server, and ends when told to', async () => {
-    const { guard } = inject('sharedCluster');
+    const { guard } = sharedCluster().connection;
     const now = new Date();
     const authority = await createAuthority({ days: 1, now });
     const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: ['127.0.0.1'], days: 1, now });

@@ -43,7 +43,8 @@ export interface ClusterConnection {
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    sharedCluster: ClusterConnection;
+    /** One for each worker. */
+    sharedClusters: readonly ClusterConnection[];
   }
 }
 
@@ -193,9 +194,12 @@ export interface DeletionEvent {
   readonly series?: { readonly count: number };
 }
 
-/** The cluster that all tests of one run share: the guard in it is never disturbed. */
+/** The cluster that the tests of this worker share, one file after the other: the guard in it is never disturbed. */
 export function sharedCluster(): Cluster {
-  return new Cluster(inject('sharedCluster'));
+  const worker = Number(process.env['VITEST_POOL_ID']);
+  const connection = inject('sharedClusters')[worker - 1];
+  if (connection === undefined) throw new Error(`There is no cluster for worker ${worker}.`);
+  return new Cluster(connection);
 }
 
 /** A name that no other test uses. */

@@ -42,7 +42,10 @@ async function unpack(packages: readonly string[], root: string): Promise<void> 
     });
     const files = (await readdir(directory)).filter((name) => name.endsWith('.deb'));
     for (const file of files) await run('dpkg-deb', ['--extract', join(directory, file), join(directory, 'root')]);
-    await rename(join(directory, 'root'), root);
+    // Somebody else may have been first: then it is there already.
+    await rename(join(directory, 'root'), root).catch((error: unknown) => {
+      if (!existsSync(root)) throw error;
+    });
   } catch (error) {
     throw new Error(`It is not on the path, and apt-get cannot fetch the Debian packages ${packages.join(', ')}.`, {
       cause: error,

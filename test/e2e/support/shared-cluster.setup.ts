@@ -3,9 +3,22 @@ import type { TestProject } from 'vitest/node';
 import { GuardedCluster } from './guarded-cluster.ts';
 import { runBinaries } from './run-binaries.ts';
 
-/** Starts the cluster that the tests of one run share (see `sharedCluster`); what it returns stops it. */
+/** Starts the clusters that tests share, one for each worker (see `sharedCluster`); what it returns stops them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const cluster = await GuardedCluster.start(await runBinaries());
-  project.provide('sharedCluster', cluster.connection);
-  return () => cluster.stop();
+  const binaries = await runBinaries();
+  const clusters: GuardedCluster[] = [];
+  const stop = async () => {
+    await Promise.all(clusters.map((cluster) => cluster.stop()));
+  };
+  try {
+    while (clusters.length < project.config.maxWorkers) clusters.push(await GuardedCluster.start(binaries));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  project.provide(
+    'sharedClusters',
+    clusters.map(({ connection }) => connection),
+  );
+  return stop;
 }
