@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rename } from 'node:fs/promises';
+import { mkdir, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { publish } from './cache.ts';
 import { cachedBuild, goBuild, GoBuildFailed, hasGo } from './go-build.ts';
 import { Leash } from './leash.ts';
 import { moduleDirectory, releaseOf, RELEASES, type Release } from './releases.ts';
@@ -99,20 +100,11 @@ async function build(release: Release, directory: string, log: Log): Promise<voi
       const heading = `[${index + 1}/${TOOLS.length}] ${tool.name}`;
       await buildTool(release, tool.package, join(unfinished, tool.name), heading, started, log, leash);
     }
-    await publish(unfinished, directory);
+    await publish(unfinished, directory, () => isComplete(directory));
   } finally {
     await leash.end();
   }
   log(`Built in ${elapsed(started)}: ${directory}`);
-}
-
-/** Two builders may work at the same time, each in its own folder; the first to finish is the one that everybody uses. */
-async function publish(unfinished: string, directory: string): Promise<void> {
-  try {
-    await rename(unfinished, directory);
-  } catch (error) {
-    if (!isComplete(directory)) throw error;
-  }
 }
 
 async function buildTool(

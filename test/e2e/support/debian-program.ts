@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { cachePath, publish } from '../control-plane/cache.ts';
+
 const run = promisify(execFile);
-const CACHE = join(homedir(), '.cache', 'machineconfig-guard', 'debian');
 
 /** A program that a test needs and the project does not. */
 export interface DebianProgram {
@@ -23,7 +23,7 @@ export async function debianProgram(program: string, packages: readonly [string,
   for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
     if (existsSync(join(directory, program))) return { file: join(directory, program), env: process.env };
   }
-  const root = join(CACHE, packages[0]);
+  const root = cachePath('debian', packages[0]);
   if (!existsSync(root)) await unpack(packages, root);
   const libraries = await readdir(join(root, 'usr', 'lib')).catch(() => []);
   const paths = libraries.map((name) => join(root, 'usr', 'lib', name));
@@ -31,7 +31,7 @@ export async function debianProgram(program: string, packages: readonly [string,
 }
 
 async function unpack(packages: readonly string[], root: string): Promise<void> {
-  await mkdir(CACHE, { recursive: true });
+  await mkdir(dirname(root), { recursive: true });
   const directory = await mkdtemp(`${root}-`);
   try {
     const download = () => run('apt-get', ['download', ...packages], { cwd: directory });
@@ -42,10 +42,7 @@ async function unpack(packages: readonly string[], root: string): Promise<void> 
     });
     const files = (await readdir(directory)).filter((name) => name.endsWith('.deb'));
     for (const file of files) await run('dpkg-deb', ['--extract', join(directory, file), join(directory, 'root')]);
-    // Somebody else may have been first: then it is there already.
-    await rename(join(directory, 'root'), root).catch((error: unknown) => {
-      if (!existsSync(root)) throw error;
-    });
+    await publish(join(directory, 'root'), root, () => existsSync(root));
   } catch (error) {
     throw new Error(`It is not on the path, and apt-get cannot fetch the Debian packages ${packages.join(', ')}.`, {
       cause: error,

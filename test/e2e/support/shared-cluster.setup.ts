@@ -6,19 +6,14 @@ import { runBinaries } from './run-binaries.ts';
 /** Starts the clusters that tests share, one for each worker (see `sharedCluster`); what it returns stops them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const binaries = await runBinaries();
-  const clusters: GuardedCluster[] = [];
-  const stop = async () => {
-    await Promise.all(clusters.map((cluster) => cluster.stop()));
-  };
-  try {
-    while (clusters.length < project.config.maxWorkers) clusters.push(await GuardedCluster.start(binaries));
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  const starts = Array.from({ length: project.config.maxWorkers }, () => GuardedCluster.start(binaries));
+  // Where one fails, the leash of the others ends them with this process.
+  const clusters = await Promise.all(starts);
   project.provide(
     'sharedClusters',
     clusters.map(({ connection }) => connection),
   );
-  return stop;
+  return async () => {
+    await Promise.all(clusters.map((cluster) => cluster.stop()));
+  };
 }
