@@ -24,7 +24,7 @@ const manifestsInside: Plugin = {
       return {
         loader: 'ts',
         contents: `const FILES: Record<string, string> = ${JSON.stringify(Object.fromEntries(files))};
-          export function manifestFile(name: string): string {
+          export function readManifestFile(name: string): string {
             const text = FILES[name];
             if (text === undefined) throw new Error('there is no manifests/' + name);
             return text;

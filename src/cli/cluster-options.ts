@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { ClusterApi } from '../cluster/api.ts';
-import { CliError, EXIT } from './exit.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { CliError, EXIT_CODE } from './exit.ts';
 
 /** The flags of every command that talks to a cluster. */
 export interface ClusterFlags {
@@ -9,7 +9,7 @@ export interface ClusterFlags {
 }
 
 /** Adds `--kubeconfig` and `--context`. */
-export function withClusterFlags(command: Command): Command {
+export function addClusterFlags(command: Command): Command {
   return command
     .addOption(
       new Option('--kubeconfig <file>', 'kubeconfig to use (default: KUBECONFIG, the pod, ~/.kube/config)').env(
@@ -20,18 +20,18 @@ export function withClusterFlags(command: Command): Command {
 }
 
 /** The API of the cluster that the flags name. Throws a CliError in one sentence where there is none. */
-export async function clusterApi(flags: ClusterFlags, userAgent: string): Promise<ClusterApi> {
+export async function createKubeApi(flags: ClusterFlags, userAgent: string): Promise<KubeApi> {
   // The client library takes half a second to load, which `--help` should not cost.
-  const [{ loadConnection, NoConnection }, { ClusterApi }] = await Promise.all([
-    import('../cluster/connection.ts'),
-    import('../cluster/api.ts'),
+  const [{ loadConnection, KubeconfigError }, { KubeApi }] = await Promise.all([
+    import('../kube/connection.ts'),
+    import('../kube/api.ts'),
   ]);
   try {
-    return new ClusterApi(loadConnection(flags), userAgent);
+    return new KubeApi(loadConnection(flags), userAgent);
   } catch (error) {
-    if (!(error instanceof NoConnection)) throw error;
+    if (!(error instanceof KubeconfigError)) throw error;
     // A file that was named and cannot be used is wrong usage; no cluster at all is not.
     const named = flags.kubeconfig !== undefined || flags.context !== undefined;
-    throw new CliError(error.message, named ? EXIT.usage : EXIT.cluster);
+    throw new CliError(error.message, named ? EXIT_CODE.usage : EXIT_CODE.cluster);
   }
 }

@@ -1,5 +1,5 @@
 /** A time span to the second: `9s`, `2m05s`, `1h00m05s`. */
-export function elapsed(ms: number): string {
+export function formatElapsed(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 60) return `${seconds}s`;
   if (seconds < 3_600) return `${Math.floor(seconds / 60)}m${twoDigits(seconds % 60)}s`;
@@ -7,7 +7,7 @@ export function elapsed(ms: number): string {
 }
 
 /** An age in one unit, as kubectl's tables have it: `45s`, `12m`, `30h`, `250d`. */
-export function age(ms: number): string {
+export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 120) return `${seconds}s`;
   if (seconds < 2 * 3_600) return `${Math.floor(seconds / 60)}m`;

@@ -1,5 +1,5 @@
 /** What the exit code of every command means. Scripts rely on it; README.md lists them. */
-export const EXIT = {
+export const EXIT_CODE = {
   /** Done, or the answer is yes. */
   fine: 0,
   /** The answer is no, or the command failed for a reason none of the others names. */
@@ -10,8 +10,8 @@ export const EXIT = {
   cluster: 3,
 } as const;
 
-/** One of the four exit codes of {@link EXIT}. */
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+/** One of the four exit codes of {@link EXIT_CODE}. */
+export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
 /**
  * The one way for a command to end with something other than 0. The message is one sentence for a person (what happened, to

@@ -1,5 +1,5 @@
 import process from 'node:process';
-import { programName, report, run, type Terminal } from './program.ts';
+import { programNameOf, reportError, runProgram, type Terminal } from './program.ts';
 
 const terminal: Terminal = {
   stdout: (text) => void process.stdout.write(text),
@@ -7,7 +7,7 @@ const terminal: Terminal = {
   env: process.env,
 };
 
-const name = programName(process.argv[1] ?? '');
+const name = programNameOf(process.argv[1] ?? '');
 
 // `machineconfig-guard --help | head -1` closes the pipe early. That is the reader's choice, not an error; the command goes on to
 // its own end and its own exit code.
@@ -19,11 +19,11 @@ for (const stream of [process.stdout, process.stderr]) {
 
 // Unhandled rejections arrive here too. State is unknown from here on, so the process ends; but as a sentence, not as a stack.
 process.on('uncaughtException', (error) => {
-  process.exit(report(error, terminal, name));
+  process.exit(reportError(error, terminal, name));
 });
 
 // The exit code is set and the event loop left to run dry: process.exit() here would cut off output that is still on its way
 // through a pipe. No top-level await: the bundle is CommonJS.
-void run(process.argv.slice(2), terminal, name).then((exitCode) => {
+void runProgram(process.argv.slice(2), terminal, name).then((exitCode) => {
   process.exitCode = exitCode;
 });

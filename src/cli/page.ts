@@ -24,7 +24,7 @@ export interface OutputStream {
  * The page that a stream shows: its width, between 80 and what can be read well, and colours if it or the environment wants
  * them.
  */
-export function pageOf(
+export function createPage(
   stream: OutputStream,
   env: Readonly<Record<string, string | undefined>>,
   widthMax: number = PROSE_MAX,
@@ -34,7 +34,7 @@ export function pageOf(
 }
 
 /** Breaks a text at spaces. A word that is longer than a line stays whole: links must survive. */
-export function wrapped(text: string, width: number): string[] {
+export function wrapText(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
@@ -51,7 +51,7 @@ export function wrapped(text: string, width: number): string[] {
 }
 
 /** The text in that style, where the page has colours. */
-export function painted({ colours }: Page, style: Style | undefined, text: string): string {
+export function applyStyle({ colours }: Page, style: Style | undefined, text: string): string {
   if (!colours || style === undefined || text === '') return text;
   // The page has decided. By itself styleText would look at stdout once more.
   return styleText(style, text, { validateStream: false });

@@ -1,15 +1,15 @@
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { certsCommand } from './certs.ts';
-import { checkCommand } from './check.ts';
-import { demoCommand } from './demo.ts';
-import { devCommand } from './dev.ts';
-import { CliError, EXIT, type ExitCode } from './exit.ts';
-import { renderCommand } from './render.ts';
-import { serveCommand } from './serve.ts';
-import { verifyCommand } from './verify.ts';
-import { whoUsesCommand } from './who-uses.ts';
+import { createCertsCommand } from './certs/certs.ts';
+import { createCheckCommand } from './check/check.ts';
+import { createDemoCommand } from '../demo/demo.ts';
+import { createDevCommand } from './dev/dev.ts';
+import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
+import { createRenderCommand } from './render/render.ts';
+import { createServeCommand } from './serve/serve.ts';
+import { createVerifyCommand } from './verify/verify.ts';
+import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
 /** The name users type, and the first word of every line the program writes to stderr. */
 const PROGRAM_NAME = 'machineconfig-guard';
@@ -17,7 +17,7 @@ const PROGRAM_NAME = 'machineconfig-guard';
 const PLUGIN = /^(?<client>kubectl|oc)-mcguard$/;
 
 /** What a user typed to get here, from the path of the program file: `machineconfig-guard`, or `kubectl mcguard`. */
-export function programName(file: string): string {
+export function programNameOf(file: string): string {
   const client = PLUGIN.exec(path.basename(file))?.groups?.['client'];
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
 }
@@ -27,14 +27,14 @@ export function programName(file: string): string {
  * slow to load (from the sources @kubernetes/client-node about 450 ms, node-forge about 50 ms) is imported inside the action.
  */
 const COMMANDS: readonly (() => Command)[] = [
-  serveCommand,
-  renderCommand,
-  verifyCommand,
-  checkCommand,
-  whoUsesCommand,
-  devCommand,
-  demoCommand,
-  certsCommand,
+  createServeCommand,
+  createRenderCommand,
+  createVerifyCommand,
+  createCheckCommand,
+  createWhoUsesCommand,
+  createDevCommand,
+  createDemoCommand,
+  createCertsCommand,
 ];
 
 /** Where a run of the program writes, and the environment it sees. Tests pass their own. */
@@ -48,12 +48,12 @@ export interface Terminal {
  * Runs one command line (without the node and script paths) to its end and answers the exit code. Never throws: what a command
  * throws becomes one sentence on stderr.
  */
-export async function run(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
+export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
   try {
     await program(terminal, name).parseAsync(args, { from: 'user' });
-    return EXIT.fine;
+    return EXIT_CODE.fine;
   } catch (error) {
-    return report(error, terminal, name);
+    return reportError(error, terminal, name);
   }
 }
 
@@ -61,10 +61,10 @@ export async function run(args: readonly string[], terminal: Terminal, name = PR
  * Writes what went wrong as one line and answers the exit code for it. Also for errors that no command caught; with MCG_DEBUG set
  * the stack and the causes follow.
  */
-export function report(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
+export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
   const debug = isOn(terminal.env.MCG_DEBUG);
   // commander has written its own message (or the help that was asked for) before it throws.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.fine : EXIT.usage;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.fine : EXIT_CODE.usage;
   if (error instanceof CliError) {
     if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
     if (debug) terminal.stderr(`${details(error)}\n`);
@@ -74,7 +74,7 @@ export function report(error: unknown, terminal: Terminal, name = PROGRAM_NAME):
   const hint = debug ? '' : ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
   terminal.stderr(`${name}: ${what}${hint}\n`);
   if (debug) terminal.stderr(`${details(error)}\n`);
-  return EXIT.no;
+  return EXIT_CODE.no;
 }
 
 function program(terminal: Terminal, name: string): Command {

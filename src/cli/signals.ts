@@ -3,7 +3,7 @@
  *
  * @returns the name of the signal
  */
-export async function untilStopped(): Promise<NodeJS.Signals> {
+export async function waitForStopSignal(): Promise<NodeJS.Signals> {
   return await new Promise((resolve) => {
     const onSignal = (signal: NodeJS.Signals): void => {
       process.removeListener('SIGTERM', onSignal);

@@ -1,4 +1,4 @@
-import { type Page, painted, type Style } from './page.ts';
+import { type Page, applyStyle, type Style } from './page.ts';
 
 /** A cell and how it looks. */
 export interface Cell {
@@ -21,29 +21,29 @@ const GAP = '  ';
  * A table as kubectl prints them: capitals above, columns as wide as their contents, two blanks between. Where that is wider
  * than the page, the columns that may be cut are, the widest first.
  */
-export function table(page: Page, columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
+export function formatTable(page: Page, columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
   const widths = fitted(columns, rows, page.width);
   const line = (cells: readonly Cell[]): string => {
     const texts = cells.map(({ text, style }, index) => {
       const width = widths[index] ?? 0;
       const shown = shortened(text, width);
       const padding = ' '.repeat(Math.max(0, width - lengthOf(shown)));
-      const colored = painted(page, style, shown);
+      const colored = applyStyle(page, style, shown);
       return columns[index]?.right === true ? padding + colored : colored + padding;
     });
     return texts.join(GAP).trimEnd();
   };
   const head = line(columns.map((column) => ({ text: column.head })));
-  return `${[painted(page, 'dim', head), ...rows.map(line)].join('\n')}\n`;
+  return `${[applyStyle(page, 'dim', head), ...rows.map(line)].join('\n')}\n`;
 }
 
 /** How wide a table would be without cuts. */
-export function naturalWidth(columns: readonly Column[], rows: readonly (readonly Cell[])[]): number {
+export function measureTable(columns: readonly Column[], rows: readonly (readonly Cell[])[]): number {
   return total(natural(columns, rows));
 }
 
 /** The text in at most so many characters, with an ellipsis where something is left out. */
-export function cut(text: string, width: number): string {
+export function truncate(text: string, width: number): string {
   const characters = Array.from(text);
   return characters.length <= width ? text : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
 }

@@ -1,9 +1,9 @@
-import type { Authority } from '../certs/authority.ts';
-import type { OutputFile } from '../certs/output-directory.ts';
-import type { Mode } from '../policy/policy.ts';
+import type { Mode } from '../decision/settings.ts';
+import type { Authority } from '../certificates/authority.ts';
+import type { OutputFile } from './output-directory.ts';
 import { ADMISSION_POLICY, FLOW_SCHEMA, isAtLeast, type KubernetesVersion } from './kubernetes-version.ts';
-import { assemble, type Manifest } from './kustomization.ts';
-import { newManifest } from './new-manifest.ts';
+import { buildManifests, type Manifest } from './kustomization.ts';
+import { createManifest } from './new-manifest.ts';
 
 /** What happens to deletions while the guard does not answer. */
 export type Profile = 'fail-closed' | 'fail-open-with-floor';
@@ -35,12 +35,12 @@ export interface Installation {
 }
 
 /** These options exclude each other. The message is a sentence. */
-export class ImpossibleInstallation extends Error {
+export class InvalidInstallation extends Error {
   override readonly name = 'ImpossibleInstallation';
 }
 
 /** The names of the files of any set: an installer's directory may hold others' files too. */
-export const OWN_FILE = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
+export const OWN_FILE_NAME = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
 
 const NAME = 'machineconfig-guard';
 /** The authority's Secret, as `serve --tls-secret` of components/generated names it. */
@@ -74,19 +74,19 @@ const NUMBERS_A_KIND = 5;
 /**
  * The manifests for an installer's directory: one object a file, all of it in one piece. Only kinds that every API server knows
  * from its first second (and our own): an object that can never be applied fails the whole install.
- * Throws an {@link ImpossibleInstallation}.
+ * Throws an {@link InvalidInstallation}.
  */
-export function installation(options: InstallationOptions): Installation {
+export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, image, kubernetesVersion } = options;
   if (profile === 'fail-open-with-floor' && !isAtLeast(kubernetesVersion, ADMISSION_POLICY)) {
     const what =
       'the profile fail-open-with-floor needs ValidatingAdmissionPolicy, which Kubernetes has from 1.30 (OpenShift 4.17) on';
     const version =
       kubernetesVersion === undefined ? 'say which version the cluster has: --kubernetes-version' : 'use fail-closed';
-    throw new ImpossibleInstallation(`${what}; ${version}.`);
+    throw new InvalidInstallation(`${what}; ${version}.`);
   }
   const withFlowSchema = isAtLeast(kubernetesVersion, FLOW_SCHEMA);
-  const manifests = assemble(directories(options)).filter(
+  const manifests = buildManifests(directories(options)).filter(
     (manifest) => withFlowSchema || manifest.get('kind') !== 'FlowSchema',
   );
   the(manifests, 'Deployment').setIn(['spec', 'template', 'spec', 'containers', 0, 'image'], image);
@@ -121,7 +121,7 @@ function the(manifests: readonly Manifest[], kind: string): Manifest {
 }
 
 function authoritySecret({ certificatePem, privateKeyPem }: Authority): Manifest {
-  return newManifest(' The authority from which each replica issues its own serving certificate. Keep it secret.', {
+  return createManifest(' The authority from which each replica issues its own serving certificate. Keep it secret.', {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } },
@@ -135,7 +135,7 @@ function base64(text: string): string {
 }
 
 function guardInMode(mode: Mode): Manifest {
-  return newManifest(' Applying this again sets the mode again.', {
+  return createManifest(' Applying this again sets the mode again.', {
     apiVersion: 'machineconfig-guard.io/v1alpha1',
     kind: 'MachineConfigGuard',
     metadata: { name: 'cluster' },

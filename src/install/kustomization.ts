@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { type Document, isCollection, parse, parseAllDocuments } from 'yaml';
-import { manifestFile } from './manifest-files.ts';
+import { readManifestFile } from './manifest-files.ts';
 
 /** One object of manifests/, with the comments that were written beside it. */
 export type Manifest = Document.Parsed;
@@ -32,7 +32,7 @@ const UNDERSTOOD = new Set(['apiVersion', 'kind', 'resources', 'patches']);
  * patches of those that come later. The files stay the only place where an object is written down; what is rendered for an
  * installer and what `oc apply -k` applies cannot drift apart.
  */
-export function assemble(directories: readonly string[]): Manifest[] {
+export function buildManifests(directories: readonly string[]): Manifest[] {
   const manifests: Manifest[] = [];
   for (const directory of directories) {
     const kustomization = readKustomization(directory);
@@ -43,7 +43,7 @@ export function assemble(directories: readonly string[]): Manifest[] {
       const target = manifests.find((manifest) => isTarget(manifest, patch));
       if (target === undefined) throw new Error(`${directory}: there is no ${patch.target.kind} ${patch.target.name}`);
       const file = path.posix.join(directory, patch.path);
-      for (const operation of parse(manifestFile(file)) as Operation[]) apply(target, operation, file);
+      for (const operation of parse(readManifestFile(file)) as Operation[]) apply(target, operation, file);
     }
   }
   return manifests;
@@ -51,7 +51,7 @@ export function assemble(directories: readonly string[]): Manifest[] {
 
 function readKustomization(directory: string): Kustomization {
   const file = path.posix.join(directory, 'kustomization.yaml');
-  const kustomization = parse(manifestFile(file)) as Kustomization;
+  const kustomization = parse(readManifestFile(file)) as Kustomization;
   const unknown = Object.keys(kustomization).find((key) => !UNDERSTOOD.has(key));
   if (unknown !== undefined) throw new Error(`${file}: ${unknown} is not understood here`);
   return kustomization;
@@ -59,7 +59,7 @@ function readKustomization(directory: string): Kustomization {
 
 function read(file: string): Manifest[] {
   // The schema of YAML 1.1: what is set later is quoted wherever either version could read it as something else.
-  const documents = parseAllDocuments(manifestFile(file), { schema: 'yaml-1.1' });
+  const documents = parseAllDocuments(readManifestFile(file), { schema: 'yaml-1.1' });
   if (!Array.isArray(documents)) throw new Error(`${file} is empty`);
   for (const document of documents) {
     const [error] = document.errors;

@@ -6,6 +6,6 @@ import path from 'node:path';
  *
  * The bundle has no manifests/ beside it: build/bundle.ts puts the files themselves in place of this module.
  */
-export function manifestFile(name: string): string {
+export function readManifestFile(name: string): string {
   return readFileSync(path.join(import.meta.dirname, '..', '..', 'manifests', name), 'utf8');
 }

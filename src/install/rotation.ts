@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
-import { type Authority, checkAuthority } from '../certs/authority.ts';
-import type { OutputFile } from '../certs/output-directory.ts';
-import { newManifest } from './new-manifest.ts';
+import { type Authority, checkAuthority } from '../certificates/authority.ts';
+import type { OutputFile } from './output-directory.ts';
+import { createManifest } from './new-manifest.ts';
 import { WEBHOOK_NAME } from './webhook-configuration.ts';
 
 /** The objects that a rotation starts from, as the API server or a rendered set has them. */
-export interface RotationStart {
+export interface RotationInput {
   readonly webhookConfiguration: unknown;
   readonly secret: unknown;
 }
@@ -14,7 +14,7 @@ export interface RotationStart {
 export const ROTATION_FILES = ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'] as const;
 
 /** What is there cannot be rotated. The message is one sentence with what to do instead. */
-export class CannotRotate extends Error {
+export class RotationError extends Error {
   override readonly name = 'CannotRotate';
 }
 
@@ -26,7 +26,7 @@ export interface RotationPlan {
   readonly files: (fresh: Authority) => readonly OutputFile[];
 }
 
-interface WebhookConfiguration {
+interface StoredWebhookConfiguration {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata?: Metadata;
@@ -59,20 +59,20 @@ const PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
  * one, then only the new one is trusted. Everything else of the two objects stays as it is.
  *
  * A rotation that was left in the middle is no obstacle: what counts is the authority in the Secret, for that is the one the
- * guard issues from; others in the bundle are dropped. Throws a {@link CannotRotate}.
+ * guard issues from; others in the bundle are dropped. Throws a {@link RotationError}.
  */
-export function planRotation({ webhookConfiguration, secret }: RotationStart, now: Date): RotationPlan {
-  const configuration = webhookConfiguration as WebhookConfiguration;
+export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date): RotationPlan {
+  const configuration = webhookConfiguration as StoredWebhookConfiguration;
   const trusted = trustedAuthorities(configuration);
   const { metadata, data } = secret as Secret;
   const current: Authority = { certificatePem: decoded(data?.['ca.crt']), privateKeyPem: decoded(data?.['ca.key']) };
   const old = parsed(current.certificatePem);
   if (old === undefined)
-    throw new CannotRotate(
+    throw new RotationError(
       'the Secret machineconfig-guard-ca has no certificate in ca.crt; render the installation again',
     );
   if (!trusted.some(({ fingerprint256 }) => fingerprint256 === old.fingerprint256)) {
-    throw new CannotRotate(
+    throw new RotationError(
       'the caBundle of the webhook configuration does not hold the authority of the Secret machineconfig-guard-ca, so calls fail already; apply the manifests of one rendering again, both of them',
     );
   }
@@ -120,26 +120,26 @@ function bundle(...pems: readonly string[]): string {
   return base64(pems.map((pem) => `${pem.trim()}\n`).join(''));
 }
 
-function trustedAuthorities(configuration: WebhookConfiguration): readonly X509Certificate[] {
+function trustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {
   const annotations = configuration.metadata?.annotations ?? {};
   const other = Object.keys(OTHERS).find((annotation) => annotations[annotation] !== undefined);
-  if (other !== undefined) throw new CannotRotate(`there is nothing to rotate here: ${OTHERS[other] ?? ''}`);
+  if (other !== undefined) throw new RotationError(`there is nothing to rotate here: ${OTHERS[other] ?? ''}`);
   const webhook = configuration.webhooks?.find(({ name }) => name === WEBHOOK_NAME);
-  if (webhook === undefined) throw new CannotRotate(`the webhook configuration has no webhook ${WEBHOOK_NAME}`);
+  if (webhook === undefined) throw new RotationError(`the webhook configuration has no webhook ${WEBHOOK_NAME}`);
   const certificates = [...decoded(webhook.clientConfig?.caBundle).matchAll(PEM)]
     .map(([pem]) => parsed(pem))
     .filter((one) => one !== undefined);
   if (certificates.length === 0)
-    throw new CannotRotate('the caBundle of the webhook configuration holds no certificate');
+    throw new RotationError('the caBundle of the webhook configuration holds no certificate');
   return certificates;
 }
 
-function trusting(comment: string, configuration: WebhookConfiguration, caBundle: string): string {
+function trusting(comment: string, configuration: StoredWebhookConfiguration, caBundle: string): string {
   const webhooks = configuration.webhooks?.map((webhook) =>
     webhook.name === WEBHOOK_NAME ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } } : webhook,
   );
   const { apiVersion, kind, metadata } = configuration;
-  return newManifest(comment, { apiVersion, kind, metadata: withoutServerFields(metadata), webhooks }).toString({
+  return createManifest(comment, { apiVersion, kind, metadata: withoutServerFields(metadata), webhooks }).toString({
     lineWidth: 0,
   });
 }
@@ -151,7 +151,7 @@ function secretOf(
 ): string {
   const data = { 'ca.crt': base64(certificatePem), 'ca.key': base64(privateKeyPem) };
   const object = { apiVersion: 'v1', kind: 'Secret', metadata: withoutServerFields(metadata), type: 'Opaque', data };
-  return newManifest(comment, object).toString({ lineWidth: 0 });
+  return createManifest(comment, object).toString({ lineWidth: 0 });
 }
 
 /** What a person writes of an object's metadata. What kubectl remembers there holds the old private key. */

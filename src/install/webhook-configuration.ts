@@ -1,4 +1,4 @@
-import type { ReferrerKind } from '../policy/referrer.ts';
+import type { ReferrerKind } from '../decision/references.ts';
 
 /** Where the API server finds the webhook: an address (development, tests) or a Service (in the cluster). */
 export type ClientConfig =
@@ -23,7 +23,7 @@ export interface WebhookConfigurationOptions {
 }
 
 /** A `ValidatingWebhookConfiguration` of `admissionregistration.k8s.io/v1`. */
-export type WebhookConfiguration = ReturnType<typeof webhookConfiguration>;
+export type WebhookConfiguration = ReturnType<typeof buildWebhookConfiguration>;
 
 /** The name of the registration in a cluster where the guard is installed. */
 const WEBHOOK_CONFIGURATION = 'machineconfig-guard';
@@ -41,7 +41,7 @@ export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>>
  * The registration of the guard: the deletion of rendered MachineConfigs and nothing else, so that nothing else in the
  * cluster can wait for it.
  */
-export function webhookConfiguration({ name, labels, clientConfig, failurePolicy }: WebhookConfigurationOptions) {
+export function buildWebhookConfiguration({ name, labels, clientConfig, failurePolicy }: WebhookConfigurationOptions) {
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingWebhookConfiguration',

@@ -1,16 +1,18 @@
 import type { ErrorRequestHandler, Express, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { badReview, unverified } from '../policy/decide.ts';
-import { oneLine } from '../policy/line.ts';
-import { DEFAULT_POLICY } from '../policy/policy.ts';
-import { BadReview, parseReview, type Review } from '../policy/review.ts';
-import { admissionAnswer, type Verdict } from '../policy/verdict.ts';
+import { DEFAULT_SETTINGS } from '../decision/settings.ts';
+import type { Review } from '../decision/review.ts';
+import { toAdmissionReview } from './admission-response.ts';
+import { denyBadReview, denyUnverified } from '../decision/decide.ts';
+import { toPrintableLine } from '../decision/printable-text.ts';
+import { BadReview, parseReview } from './parse-review.ts';
+import { type Verdict } from '../decision/verdict.ts';
 import { BodyBudget } from './body-budget.ts';
-import { answerWithinMs } from './deadline.ts';
-import { type Decision, decisionOf } from './decision.ts';
-import type { Judge } from './judge.ts';
+import { computeDeadlineMs } from './deadline.ts';
+import { type Decision, toDecision } from './decision.ts';
+import type { Judge } from '../guard/judge.ts';
 import { readBody } from './read-body.ts';
-import { strictApp } from './strict-app.ts';
+import { createStrictApp } from './strict-app.ts';
 
 /** What the webhook's HTTP side needs. */
 export interface AdmissionAppOptions {
@@ -55,16 +57,16 @@ const PATH = '/validate';
 const GONE = new DOMException('the caller has gone', 'AbortError');
 
 /** The webhook as an express application: `POST /validate`, every fault a well-formed AdmissionReview. */
-export function admissionApp({ judge, log, onDecision, draining, limits }: AdmissionAppOptions): Express {
+export function createAdmissionApp({ judge, log, onDecision, draining, limits }: AdmissionAppOptions): Express {
   const { bodyBytes, bodyMs, smallBodyBytes, heldBytes, reviews } = { ...LIMITS, ...limits };
   const bodies = new BodyBudget({ total: heldBytes, small: smallBodyBytes });
   let judging = 0;
 
-  const app = strictApp();
+  const app = createStrictApp();
 
   const validate: RequestHandler = async (request, response) => {
     const arrivedAt = performance.now();
-    const within = answerWithinMs(request.query['timeout']);
+    const within = computeDeadlineMs(request.query['timeout']);
     // Ends when the caller has gone, or with the time that the API server gives us. Not AbortSignal.any with AbortSignal.timeout: in Node 20
     // the garbage collector takes such a timeout away before its time.
     const over = new AbortController();
@@ -94,7 +96,7 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
     try {
       const { verdict, path } = await judge.judge(review, over.signal);
       answer(response, review.uid, verdict);
-      const decision = decisionOf(review, verdict, path, performance.now() - arrivedAt);
+      const decision = toDecision(review, verdict, path, performance.now() - arrivedAt);
       // Others may be about to be answered in this turn of the event loop. To tell of one takes as long as to answer one.
       setImmediate(tell, decision, review);
     } finally {
@@ -119,7 +121,7 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
     withinMs: number,
     gone: AbortSignal,
   ): Promise<Review | undefined> => {
-    const tooSlow = badReview('the request body did not arrive in time');
+    const tooSlow = denyBadReview('the request body did not arrive in time');
     const held = bodies.open(() => {
       refuseUnread(response, tooSlow);
     });
@@ -145,11 +147,14 @@ export function admissionApp({ judge, log, onDecision, draining, limits }: Admis
     request.resume();
     if (!(error instanceof BadReview)) {
       log.error({ err: error }, 'a review could not be answered');
-      refuseUnread(response, unverified(undefined, [{ what: 'the guard', reason: 'internal error' }], DEFAULT_POLICY));
+      refuseUnread(
+        response,
+        denyUnverified(undefined, [{ name: 'the guard', reason: 'internal error' }], DEFAULT_SETTINGS),
+      );
       return;
     }
-    log.warn({ problem: oneLine(error.message, 300) }, 'a request that is not a readable review was refused');
-    answer(response, error.uid, badReview(error.message));
+    log.warn({ problem: toPrintableLine(error.message, 300) }, 'a request that is not a readable review was refused');
+    answer(response, error.uid, denyBadReview(error.message));
   };
 
   app.post(PATH, validate, onError);
@@ -175,7 +180,7 @@ function readReview(request: Request, body: Buffer): Review {
 
 function answer(response: Response, uid: string, verdict: Verdict): void {
   if (response.headersSent || response.destroyed) return;
-  response.status(200).json(admissionAnswer(uid, verdict));
+  response.status(200).json(toAdmissionReview(uid, verdict));
 }
 
 /** Answers a request whose body has not been read. The rest of it is not waited for, so the connection cannot be kept. */
@@ -185,5 +190,5 @@ function refuseUnread(response: Response, verdict: Verdict): void {
 }
 
 function overloaded(): Verdict {
-  return unverified(undefined, [{ what: 'the guard', reason: 'too many requests at once' }], DEFAULT_POLICY);
+  return denyUnverified(undefined, [{ name: 'the guard', reason: 'too many requests at once' }], DEFAULT_SETTINGS);
 }

@@ -1,7 +1,7 @@
-import { orAborted } from '../cluster/wait.ts';
+import { waitOrAbort } from '../kube/wait.ts';
 
 /** The part of a body that has arrived. */
-export interface HeldBody {
+export interface IncomingBody {
   /**
    * Room for a body of which this many bytes have arrived. What is held already stands at its beginning, the rest is anything. Waits until so
    * much may be held. Rejects with the signal's reason.
@@ -66,7 +66,7 @@ export class BodyBudget {
   }
 
   /** A body begins to arrive. `giveWay` is called, perhaps more than once, when it has stalled while others wait: it should be released. */
-  open(giveWay: () => void): HeldBody {
+  open(giveWay: () => void): IncomingBody {
     const body: Body = { arrived: 0, arrivedAt: performance.now(), room: NO_ROOM, waits: false, giveWay };
     this.#bodies.add(body);
     return {
@@ -115,7 +115,7 @@ export class BodyBudget {
       }
     }, STALLED_MS / 4);
     try {
-      await orAborted(change, signal);
+      await waitOrAbort(change, signal);
     } finally {
       clearInterval(looking);
     }

@@ -1,4 +1,4 @@
-import { parseDuration } from '../policy/duration.ts';
+import { parseDuration } from '../decision/duration.ts';
 
 /** What the API server waits when a webhook does not say (kubernetes, admissionregistration/v1 defaults). */
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -8,7 +8,7 @@ const MAX_TIMEOUT_MS = 30_000;
 const SHARE = 0.76;
 
 /** By when a review must be answered, in milliseconds after its arrival, from the `timeout` that the API server sends along. */
-export function answerWithinMs(timeout: unknown): number {
+export function computeDeadlineMs(timeout: unknown): number {
   const asked = typeof timeout === 'string' ? parseDuration(timeout) : undefined;
   const ms = asked === undefined || asked <= 0 ? DEFAULT_TIMEOUT_MS : Math.min(asked, MAX_TIMEOUT_MS);
   return Math.floor(ms * SHARE);

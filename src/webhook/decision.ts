@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { oneLine } from '../policy/line.ts';
-import type { Review } from '../policy/review.ts';
-import type { Verdict } from '../policy/verdict.ts';
-import type { Path } from './judge.ts';
+import type { Review } from '../decision/review.ts';
+import type { DecisionPath } from './judgement.ts';
+import { toPrintableLine } from '../decision/printable-text.ts';
+import type { Verdict } from '../decision/verdict.ts';
 
 /** One answered review, as it is logged and shown. */
 export interface Decision {
@@ -12,7 +12,7 @@ export interface Decision {
   readonly user: string;
   readonly dryRun: boolean;
   readonly verdict: Verdict;
-  readonly path: Path;
+  readonly path: DecisionPath;
   /** Milliseconds from the arrival of the request to the answer. */
   readonly ms: number;
 }
@@ -21,7 +21,7 @@ export interface Decision {
 const LOGGED_REFERRERS = 10;
 
 /** The decision about a review that could be read. */
-export function decisionOf(review: Review, verdict: Verdict, path: Path, ms: number): Decision {
+export function toDecision(review: Review, verdict: Verdict, path: DecisionPath, ms: number): Decision {
   return {
     uid: review.uid,
     name: review.config?.name ?? '',
@@ -36,19 +36,19 @@ export function decisionOf(review: Review, verdict: Verdict, path: Path, ms: num
 /** Writes one JSON line. Fields are chosen one by one: never a header, a token or an object's body. */
 export function logDecision(log: Logger, { uid, name, user, dryRun, verdict, path, ms }: Decision): void {
   const fields = {
-    uid: oneLine(uid, 64),
-    name: oneLine(name, 253),
+    uid: toPrintableLine(uid, 64),
+    name: toPrintableLine(name, 253),
     user,
     dryRun,
     verdict: verdict.outcome,
     code: verdict.code,
     ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
-    referrers: verdict.referrers.slice(0, LOGGED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field })),
-    referrersTotal: verdict.referrersTotal,
-    ...(verdict.overrideReason === undefined ? {} : { overrideReason: oneLine(verdict.overrideReason, 256) }),
+    referrers: verdict.references.slice(0, LOGGED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field })),
+    referrersTotal: verdict.referencesTotal,
+    ...(verdict.overrideReason === undefined ? {} : { overrideReason: toPrintableLine(verdict.overrideReason, 256) }),
     path,
     ms: Math.round(ms * 10) / 10,
   };
-  if (verdict.outcome === 'allowed') log.info(fields, oneLine(verdict.message, 500));
-  else log.warn(fields, oneLine(verdict.message, 2_000));
+  if (verdict.outcome === 'allowed') log.info(fields, toPrintableLine(verdict.message, 500));
+  else log.warn(fields, toPrintableLine(verdict.message, 2_000));
 }

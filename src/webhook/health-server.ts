@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import { listening } from './tls-server.ts';
+import { listen } from './tls-server.ts';
 
 /** Why the guard is not ready, in a few words, or undefined when it is. */
 export type NotReady = () => string | undefined;
@@ -33,7 +33,7 @@ export class HealthServer {
 
   /** Begins to listen; port 0 picks a free one. Throws the system's error. */
   async listen(port: number, bindAddress: string | undefined): Promise<number> {
-    return await listening(this.#server, port, bindAddress);
+    return await listen(this.#server, port, bindAddress);
   }
 
   /** Stops at once: probes are not worth waiting for. */

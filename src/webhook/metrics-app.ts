@@ -1,26 +1,26 @@
 import type { Express, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { reasonOf } from '../cluster/api.ts';
+import { describeError } from '../kube/api.ts';
 import type { Metrics } from './metrics.ts';
-import type { ScrapeAccess } from './scrape-access.ts';
-import { strictApp } from './strict-app.ts';
+import type { ScrapeAuthorizer } from './scrape-authorizer.ts';
+import { createStrictApp } from './strict-app.ts';
 
 /** What the metrics' HTTP side needs. */
 export interface MetricsAppOptions {
   readonly metrics: Pick<Metrics, 'scrape'>;
-  readonly access: Pick<ScrapeAccess, 'of'>;
+  readonly access: Pick<ScrapeAuthorizer, 'authorize'>;
   readonly log: Logger;
 }
 
 const BEARER = /^Bearer (?<token>[\w.~+/-]+=*)$/i;
 
 /** `GET /metrics` for those who may: the names of nodes are not in it, but how often somebody was refused is nobody else's business. */
-export function metricsApp({ metrics, access, log }: MetricsAppOptions): Express {
-  const app = strictApp();
+export function createMetricsApp({ metrics, access, log }: MetricsAppOptions): Express {
+  const app = createStrictApp();
   const authorise: RequestHandler = async (request, response, next) => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.groups?.['token'];
     try {
-      const answer = token === undefined ? 'unauthenticated' : await access.of(token);
+      const answer = token === undefined ? 'unauthenticated' : await access.authorize(token);
       if (answer === 'allowed') next();
       else if (answer === 'forbidden') refuse(response, 403, 'forbidden: needs the right to get /metrics');
       else
@@ -30,7 +30,7 @@ export function metricsApp({ metrics, access, log }: MetricsAppOptions): Express
           'unauthorized: needs the bearer token of a service account',
         );
     } catch (error) {
-      log.warn({ reason: reasonOf(error) }, 'a scrape could not be authorised');
+      log.warn({ reason: describeError(error) }, 'a scrape could not be authorised');
       refuse(response, 503, 'unavailable: the API server could not be asked who you are');
     }
   };

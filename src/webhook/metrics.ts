@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
+import { type Mode, MODES } from '../decision/settings.ts';
+import type { Referrer, ReferrerKind } from '../decision/references.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Code } from '../policy/codes.ts';
-import { type Mode, MODES } from '../policy/policy.ts';
-import type { Referrer, ReferrerKind } from '../policy/referrer.ts';
+import type { Code } from '../decision/codes.ts';
 import type { Decision } from './decision.ts';
-import type { Expiry } from './serving-certificate.ts';
+import type { Expiry } from '../certificates/serving-certificate.ts';
 
 /** What the metrics read at the moment of a scrape. */
 export interface MetricsSources {
@@ -117,8 +117,8 @@ export class Metrics {
       registers,
       collect: () => {
         const counts = new Map(KINDS.map((kind) => [kind, 0]));
-        for (const { kind, uses } of referrers()) {
-          const hard = uses.filter(({ strength }) => strength === 'hard').length;
+        for (const { kind, references } of referrers()) {
+          const hard = references.filter(({ strength }) => strength === 'strong').length;
           counts.set(kind, (counts.get(kind) ?? 0) + hard);
         }
         for (const [kind, count] of counts) references.set({ kind }, count);

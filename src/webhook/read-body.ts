@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { BadReview } from '../policy/review.ts';
-import type { HeldBody } from './body-budget.ts';
+import { BadReview } from './parse-review.ts';
+import type { IncomingBody } from './body-budget.ts';
 
 /** What is read of a request. */
 export interface ReadBodyOptions {
   /** Where its bytes are counted. */
-  readonly held: HeldBody;
+  readonly held: IncomingBody;
   /** Largest body in bytes. */
   readonly limit: number;
   /** Aborts when the client has gone or got its answer. That the body arrives in time is for the caller to see to. */

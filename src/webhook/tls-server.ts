@@ -4,10 +4,10 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { SecureVersion } from 'node:tls';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
-import { Connections } from './connections.ts';
-import { answerPlainHttp } from './plain-http.ts';
-import type { ServingCertificate } from './serving-certificate.ts';
-import { answerUnreadable } from './unreadable-requests.ts';
+import { ConnectionLimiter } from './connection-limiter.ts';
+import { rejectPlainHttp } from './reject-plain-http.ts';
+import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import { answerMalformedRequests } from './malformed-requests.ts';
 
 /** What the TLS server needs. */
 export interface TlsServerOptions {
@@ -61,14 +61,14 @@ export class TlsServer {
     );
     this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
     this.#server.maxHeadersCount = MAX_HEADERS;
-    const connections = new Connections(maxConnections);
+    const connections = new ConnectionLimiter(maxConnections);
     this.#server.on('request', (request) => {
       request.once('end', () => {
-        connections.wasOfUse(request.socket);
+        connections.markUseful(request.socket);
       });
     });
-    answerUnreadable(this.#server);
-    answerPlainHttp(this.#server);
+    answerMalformedRequests(this.#server);
+    rejectPlainHttp(this.#server);
     this.#server.on('connection', (socket: Socket) => {
       connections.add(socket);
     });
@@ -92,7 +92,7 @@ export class TlsServer {
    * @throws the system's error where the address cannot be used
    */
   async listen(port: number, bindAddress: string | undefined): Promise<number> {
-    return await listening(this.#server, port, bindAddress);
+    return await listen(this.#server, port, bindAddress);
   }
 
   /** Takes no new connection, waits for the calls under way, and ends when all connections are gone. */
@@ -116,7 +116,7 @@ export class TlsServer {
 }
 
 /** Listens and answers the port. Throws the system's error. */
-export async function listening(server: NetServer, port: number, bindAddress: string | undefined): Promise<number> {
+export async function listen(server: NetServer, port: number, bindAddress: string | undefined): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, ...(bindAddress === undefined ? {} : { host: bindAddress }) }, () => {

@@ -1,4 +1,4 @@
-import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { expectStatus, type KubeClient, type KubeResponse } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
 import { machineConfig, renderedName } from '../e2e/support/objects.ts';
@@ -35,7 +35,7 @@ export async function register(admin: KubeClient, contestant: string, { url, ca 
   const id = idOf(contestant);
   const webhook = `${id}.bench.machineconfig-guard.io`;
   const clientConfig = { url, caBundle: Buffer.from(ca).toString('base64') };
-  const guards = webhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
+  const guards = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
   await admin.create(PATHS.webhookConfigurations, {
     ...guards,
     webhooks: guards.webhooks.map((one) => ({

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 
-import { ALLOW_DELETION } from '../../src/policy/policy.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import { machineConfig } from '../e2e/support/objects.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
 
@@ -43,7 +43,7 @@ export function overriddenReview(bytes: number): Buffer {
 }
 
 function overridden(bytes: number): object {
-  const config = machineConfig({ name: NAME, annotations: { [ALLOW_DELETION]: 'measured' }, bytes });
+  const config = machineConfig({ name: NAME, annotations: { [ALLOW_DELETION_ANNOTATION]: 'measured' }, bytes });
   return { ...config, metadata: { ...config.metadata, uid: 'c-uid' } };
 }
 

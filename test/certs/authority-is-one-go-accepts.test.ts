@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { checkAuthority, createAuthority } from '../../src/certs/authority.ts';
-import { validityOf } from '../../src/certs/renewal.ts';
+import { checkAuthority, createAuthority } from '../../src/certificates/authority.ts';
+import { readValidity } from '../../src/certificates/renewal.ts';
 import { extensionOf, readCertificate } from './der.ts';
 
 const now = new Date('2026-11-20T12:00:00.789Z');
@@ -22,7 +22,7 @@ test('it is a v3 root, SHA-256 with RSA, that signs leaves and nothing below the
 });
 
 test('it begins 26 hours early for clocks that are off, and ends on time', async () => {
-  const { notBefore, notAfter } = validityOf(new X509Certificate((await made).certificatePem));
+  const { notBefore, notAfter } = readValidity(new X509Certificate((await made).certificatePem));
   expect(notBefore.toISOString()).toBe('2026-11-19T10:00:00.000Z');
   expect(notAfter.toISOString()).toBe('2036-11-17T12:00:00.000Z');
 });
@@ -33,7 +33,7 @@ test('a host whose clock is 12 hours behind can use it at once', async () => {
 
 test('a life that crosses 2050 is written in the other date format', async () => {
   const { certificatePem } = await createAuthority({ days: 3650, now: new Date('2045-01-01T00:00:00Z') });
-  expect(validityOf(new X509Certificate(certificatePem)).notAfter.toISOString()).toBe('2054-12-30T00:00:00.000Z');
+  expect(readValidity(new X509Certificate(certificatePem)).notAfter.toISOString()).toBe('2054-12-30T00:00:00.000Z');
 });
 
 test('two authorities have different subjects unless named alike', async () => {

@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import forge from 'node-forge';
 import { expect, test } from 'vitest';
-import { checkAuthority, createAuthority } from '../../src/certs/authority.ts';
-import type { KeyPair } from '../../src/certs/key-pair.ts';
-import { issueLeaf } from '../../src/certs/leaf.ts';
+import { checkAuthority, createAuthority } from '../../src/certificates/authority.ts';
+import type { KeyPair } from '../../src/certificates/key-pair.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
 
 const now = new Date('2026-11-20T12:00:00Z');
 const made = createAuthority({ days: 10, now });

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { isIP, type AddressInfo } from 'node:net';
 import { checkServerIdentity, connect, createServer } from 'node:tls';
 import { expect, test } from 'vitest';
-import { createAuthority } from '../../src/certs/authority.ts';
-import type { KeyPair } from '../../src/certs/key-pair.ts';
-import { issueLeaf } from '../../src/certs/leaf.ts';
-import { validityOf } from '../../src/certs/renewal.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import type { KeyPair } from '../../src/certificates/key-pair.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
+import { readValidity } from '../../src/certificates/renewal.ts';
 import { extensionOf, readCertificate } from './der.ts';
 
 const now = new Date();
@@ -110,8 +110,8 @@ test('it never lives outside the life of its authority', async () => {
   const short = await createAuthority({ days: 3, now });
   const later = new Date(now.getTime() + 86_400_000);
   const leaf = await issueLeaf({ authority: short, dnsNames: [SERVICE], ipAddresses: [], days: 365, now: later });
-  const own = validityOf(new X509Certificate(leaf.certificatePem));
-  const its = validityOf(new X509Certificate(short.certificatePem));
+  const own = readValidity(new X509Certificate(leaf.certificatePem));
+  const its = readValidity(new X509Certificate(short.certificatePem));
   expect(own.notAfter).toEqual(its.notAfter);
   expect(own.notBefore.getTime()).toBeGreaterThanOrEqual(its.notBefore.getTime());
 });

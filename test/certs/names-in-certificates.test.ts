@@ -1,7 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { assert, ipV6, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { spelledOut, whyNotDnsName, whyNotIpAddress } from '../../src/certs/names.ts';
+import { expandIpAddress, findDnsNameProblem, findIpAddressProblem } from '../../src/certificates/names.ts';
 
 test.each([
   'guard',
@@ -11,7 +11,7 @@ test.each([
   '3com.example',
   'A.Example',
   '0-0.a',
-])('the DNS name %j is taken', (name) => expect(whyNotDnsName(name)).toBeUndefined());
+])('the DNS name %j is taken', (name) => expect(findDnsNameProblem(name)).toBeUndefined());
 
 test.each([
   ['', 'is empty'],
@@ -33,10 +33,10 @@ test.each([
   ['a.', 'empty part'],
   [`${'a'.repeat(64)}.b`, 'longer than 63'],
   [Array(128).fill('a').join('.'), 'longer than 253'],
-])('the DNS name %j is refused', (name, why) => expect(whyNotDnsName(name)).toContain(why));
+])('the DNS name %j is refused', (name, why) => expect(findDnsNameProblem(name)).toContain(why));
 
 test.each(['10.0.0.1', '::', '2001:db8::1', '::ffff:10.0.0.1', 'FE80::1'])('the address %j is taken', (address) =>
-  expect(whyNotIpAddress(address)).toBeUndefined(),
+  expect(findIpAddressProblem(address)).toBeUndefined(),
 );
 
 test.each([
@@ -48,14 +48,14 @@ test.each([
   ['1::2::3', 'is not an IPv4 or IPv6 address'],
   ['guard', 'is not an IPv4 or IPv6 address'],
   ['fe80::1%eth0', 'has a zone'],
-])('the address %j is refused', (address, why) => expect(whyNotIpAddress(address)).toContain(why));
+])('the address %j is refused', (address, why) => expect(findIpAddressProblem(address)).toContain(why));
 
 test('an IPv6 address spelled out has eight groups and is the same address', () => {
   assert(
     property(
       ipV6().filter((address) => isIPv6(address)),
       (address) => {
-        const long = spelledOut(address);
+        const long = expandIpAddress(address);
         expect(isIP(long)).toBe(6);
         expect(long.split(':')).toHaveLength(8);
         expect(long).not.toMatch(/::|\./);

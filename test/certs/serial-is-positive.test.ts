@@ -1,8 +1,8 @@
 import { assert, property, uint8Array } from 'fast-check';
 import forge from 'node-forge';
 import { expect, test } from 'vitest';
-import { createAuthority } from '../../src/certs/authority.ts';
-import { newSerial } from '../../src/certs/serial.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import { generateSerial } from '../../src/certificates/serial.ts';
 import { readCertificate } from './der.ts';
 
 /** X.690 §8.3.2: the first nine bits of an INTEGER are neither all zero nor all one; positive: the first bit is zero. */
@@ -18,7 +18,7 @@ test('whatever the random source gives, the serial is positive, not zero and min
     property(uint8Array({ minLength: 16, maxLength: 16 }), (random) => {
       expectPositiveMinimal(
         Buffer.from(
-          newSerial(() => random),
+          generateSerial(() => random),
           'hex',
         ),
       );
@@ -31,7 +31,7 @@ test('whatever the random source gives, the serial is positive, not zero and min
 });
 
 test('ten thousand real draws are all different and all well-formed', () => {
-  const drawn = Array.from({ length: 10_000 }, () => newSerial());
+  const drawn = Array.from({ length: 10_000 }, () => generateSerial());
   for (const serial of drawn) expectPositiveMinimal(Buffer.from(serial, 'hex'));
   expect(new Set(drawn).size).toBe(drawn.length);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Terminal, programName, run } from '../../src/cli/program.ts';
+import { type Terminal, programNameOf, runProgram } from '../../src/cli/program.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
 test.each([
@@ -10,7 +10,7 @@ test.each([
   ['/kubectl-mcguard/main.ts', 'machineconfig-guard'],
   ['', 'machineconfig-guard'],
 ])('%s is called %s', (file, name) => {
-  expect(programName(file)).toBe(name);
+  expect(programNameOf(file)).toBe(name);
 });
 
 /** What such a command line writes. */
@@ -18,7 +18,7 @@ async function plugin(...args: string[]): Promise<string> {
   let text = '';
   const write = (more: string): void => void (text += more);
   const terminal: Terminal = { stdout: write, stderr: write, env: {} };
-  await run(args, terminal, 'kubectl mcguard');
+  await runProgram(args, terminal, 'kubectl mcguard');
   return text;
 }
 

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkAuthority } from '../../src/certs/authority.ts';
-import { checkKeyPair } from '../../src/certs/key-pair.ts';
+import { checkAuthority } from '../../src/certificates/authority.ts';
+import { checkKeyPair } from '../../src/certificates/key-pair.ts';
 import { runProgram } from './run-program.ts';
 
 let root: string;

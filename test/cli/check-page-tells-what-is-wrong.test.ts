@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { checkPage } from '../../src/cli/check-page.ts';
+import { formatCheckReport } from '../../src/cli/check/format-report.ts';
 import { inspectedNode, inspectedPool } from '../policy/inspected.ts';
 import { checked, incidentB, MASTER, MISSING, WORKER } from './reports.ts';
 
@@ -17,7 +17,7 @@ test.each([
   [WIDE, 'rendered-master-553d5d52'],
 ])('incident B, on a page of %j', (page, label) => {
   const { report, repairs } = incidentB();
-  const text = checkPage(page, report, repairs);
+  const text = formatCheckReport(page, report, repairs);
   expect(text).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'));
   expect(text).toMatch(/^worker0\.gw\.lo +worker +Done +\S+ +\S+ +ok$/m);
   expect(text).toMatch(/^master +1 +1 +\S+ +<none> +status empty$/m);
@@ -36,7 +36,7 @@ test.each([
 
 test('the words of repair commands are those of the report, line by line', () => {
   const { report, repairs } = incidentB();
-  const text = checkPage(NARROW, report, repairs);
+  const text = formatCheckReport(NARROW, report, repairs);
   const commands = text.replaceAll(/ \\\n +/g, ' ').match(/(?<=^ {2})oc .*$/gm);
   expect(commands).toEqual(report.repairs.map(({ command }) => command));
   expect(commands).toHaveLength(3);
@@ -44,10 +44,12 @@ test('the words of repair commands are those of the report, line by line', () =>
 
 test('colours are all that a terminal adds', () => {
   const { report, repairs } = incidentB();
-  const painted = checkPage({ ...NARROW, colours: true }, report, repairs);
+  const painted = formatCheckReport({ ...NARROW, colours: true }, report, repairs);
   expect(painted).toContain('\u001B[31mboth missing\u001B[39m');
-  expect(stripVTControlCharacters(painted)).toBe(checkPage(NARROW, report, repairs));
-  expect(checkPage(NARROW, report, repairs)).toBe(stripVTControlCharacters(checkPage(NARROW, report, repairs)));
+  expect(stripVTControlCharacters(painted)).toBe(formatCheckReport(NARROW, report, repairs));
+  expect(formatCheckReport(NARROW, report, repairs)).toBe(
+    stripVTControlCharacters(formatCheckReport(NARROW, report, repairs)),
+  );
 });
 
 const POOL = inspectedPool('worker', { spec: WORKER, status: WORKER });
@@ -56,7 +58,7 @@ const fine = (name: string) => inspectedNode(name, { current: WORKER, desired: W
 test('fine: tables and one sentence', () => {
   const { report, repairs } = checked([fine('worker-0')], [POOL]);
   const label = 'rendered-worker-25a1be6c';
-  expect(checkPage(WIDE, report, repairs)).toBe(
+  expect(formatCheckReport(WIDE, report, repairs)).toBe(
     [
       `NODE      POOL    STATE  CURRENT                   DESIRED                   CHECK`,
       `worker-0  worker  Done   ${label}  ${label}  ok`,
@@ -78,14 +80,14 @@ test.each([
   [{ current: MISSING }, 'current missing, no desired yet', 'Node n has not reported its desiredConfig yet.'],
 ])('a node with %j: %s', (configs, short, sentence) => {
   const { report } = checked([inspectedNode('n', configs)], [POOL]);
-  const text = checkPage(NARROW, report, []);
+  const text = formatCheckReport(NARROW, report, []);
   expect(text).toMatch(new RegExp(`^n +worker .* ${short}$`, 'm'));
   expect(words(text)).toContain(sentence);
 });
 
 test('many nodes with the same trouble are one sentence with three names; those that are fine come last', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'].map((name) => inspectedNode(name, {}));
-  const text = checkPage(NARROW, checked([fine('0'), ...nodes], [POOL]).report, []);
+  const text = formatCheckReport(NARROW, checked([fine('0'), ...nodes], [POOL]).report, []);
   expect(words(text)).toContain('Nodes a, b, c and 2 more have not reported a configuration yet.');
   const rows = text.split('\n').filter((line) => /^\w +worker /.test(line));
   expect(rows.map((row) => row[0])).toEqual(['a', 'b', 'c', 'd', 'e', '0']);
@@ -100,7 +102,7 @@ test('what may heal, what does not, and a name that was misspelt', () => {
     ],
     [POOL, inspectedPool('master', { spec: MISSING })],
   );
-  const text = words(checkPage(NARROW, report, []));
+  const text = words(formatCheckReport(NARROW, report, []));
   expect(text).toContain(
     `does not exist; node n names it. No pool's spec names it, so waiting does not bring it back.`,
   );
@@ -112,7 +114,7 @@ test('what the guard of this cluster knows of a missing config', () => {
   const { report } = checked([inspectedNode('n', { current: MISSING, desired: MISSING })], [POOL], {
     explanations: { [MISSING]: 'never seen in this cluster' },
   });
-  expect(words(checkPage(NARROW, report, []))).toContain(
+  expect(words(formatCheckReport(NARROW, report, []))).toContain(
     'waiting does not bring it back. The guard says: never seen in this cluster.',
   );
 });
@@ -123,13 +125,13 @@ describe('the verdict', () => {
     [undefined, 'Waiting may heal this (--wait).'],
     ['timeout', 'Still so after 2m05s.'],
   ] as const)('while waiting may heal it, after %s', (end, sentence) => {
-    const text = checkPage(NARROW, { ...waiting, waitedSeconds: 125 }, [], end);
+    const text = formatCheckReport(NARROW, { ...waiting, waitedSeconds: 125 }, [], end);
     expect(text.trimEnd().split('\n').at(-1)).toBe(`Not fine: 1 of 1 node. ${sentence}`);
   });
 
   test('of no node at all: what is missing, and no table', () => {
     const { report } = checked([], []);
-    expect(checkPage(NARROW, report, [])).toBe(
+    expect(formatCheckReport(NARROW, report, [])).toBe(
       'Not fine: no node is in the cluster. Waiting may heal this (--wait).\n',
     );
   });
@@ -140,7 +142,7 @@ test('a pool that is being deleted, and one that is paused', () => {
     [fine('n')],
     [{ ...POOL, paused: true }, inspectedPool('infra', { spec: MISSING, terminating: true })],
   );
-  const text = checkPage(NARROW, report, []);
+  const text = formatCheckReport(NARROW, report, []);
   expect(text).toMatch(/^worker .* ok, paused$/m);
   expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
 });
@@ -148,13 +150,13 @@ test('a pool that is being deleted, and one that is paused', () => {
 test('whatever stands in an annotation, it cannot take over the terminal', () => {
   const evil = `\u001B]0;x\u0007${'A'.repeat(300)}\r\n\u202Eevil`;
   const node = Object.assign(inspectedNode('n', { current: evil, desired: evil, state: evil }), { reason: evil });
-  const text = checkPage(NARROW, checked([node], [POOL]).report, []);
+  const text = formatCheckReport(NARROW, checked([node], [POOL]).report, []);
   expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
 });
 
 test('requests that cannot be seen: why', () => {
   const { report } = checked([fine('n')], [POOL], { requests: { readable: false, reason: 'you may not' } });
-  expect(words(checkPage(NARROW, report, []))).toContain(
+  expect(words(formatCheckReport(NARROW, report, []))).toContain(
     'Pending certificate requests of nodes are not shown: they could not be read (you may not).',
   );
 });

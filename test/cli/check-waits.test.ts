@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { CheckReport } from '../../src/cli/check-report.ts';
+import type { CheckReport } from '../../src/inspect/check-report.ts';
 import { annotate, createConfig, createNode, GONE, healthyCluster, NEW, type Running } from './inspected-cluster.ts';
 
 /** Waits until the command has said that. */

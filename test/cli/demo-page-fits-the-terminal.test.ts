@@ -1,14 +1,14 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { conclusion, eventLine, moment, type Run } from '../../src/cli/demo-report.ts';
-import { pageOf, wrapped } from '../../src/cli/page.ts';
+import { formatConclusion, formatEvent, formatStoryTime, type Run } from '../../src/demo/format-story.ts';
+import { createPage, wrapText } from '../../src/cli/page.ts';
 
 const PLAIN = { width: 80, colours: false };
 const PAINTED = { width: 80, colours: true };
 
 test('as wide as the terminal, between 80 and 100; 80 where there is none', () => {
   const widths = [undefined, 40, 90, 200].map((columns) => {
-    return pageOf(columns === undefined ? {} : { isTTY: true, columns }, {}).width;
+    return createPage(columns === undefined ? {} : { isTTY: true, columns }, {}).width;
   });
   expect(widths).toEqual([80, 80, 90, 100]);
 });
@@ -23,21 +23,21 @@ test.each([
   [{}, { FORCE_COLOR: '1' }, true],
   [{}, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
 ])('stream %j, environment %j: colours %s', (stream, env, colours) => {
-  expect(pageOf(stream, env).colours).toBe(colours);
+  expect(createPage(stream, env).colours).toBe(colours);
 });
 
 test('a text breaks at spaces, and a link never', () => {
   const link = 'https://example.io/a-very-long-link';
-  expect(wrapped(`see the page ${link} now`, 12)).toEqual(['see the page', link, 'now']);
+  expect(wrapText(`see the page ${link} now`, 12)).toEqual(['see the page', link, 'now']);
 });
 
 test('moments are written as in the report of the incident', () => {
-  expect([0, 61, 366, 606].map(moment)).toEqual(['T+0m00s', 'T+1m01s', 'T+6m06s', 'T+10m06s']);
+  expect([0, 61, 366, 606].map(formatStoryTime)).toEqual(['T+0m00s', 'T+1m01s', 'T+6m06s', 'T+10m06s']);
 });
 
 test('a long message goes on under its beginning', () => {
   const message = `${'word '.repeat(14)}end`;
-  const lines = eventLine(PLAIN, { t: 366, actor: 'clean-up', message }).trimEnd().split('\n');
+  const lines = formatEvent(PLAIN, { t: 366, actor: 'clean-up', message }).trimEnd().split('\n');
   expect(lines).toHaveLength(2);
   expect(lines[0]).toMatch(/^T\+6m06s {2}clean-up {2}word/);
   expect(lines[1]).toMatch(/^ {19}(?:word )*end$/);
@@ -53,21 +53,21 @@ const ENDED: Run = {
 };
 
 test('the end table marks what no longer exists', () => {
-  const text = conclusion(PLAIN, [ENDED], true);
+  const text = formatConclusion(PLAIN, [ENDED], true);
   expect(text).toContain(
     '  NODE      CURRENT  DESIRED  STATE\n  control2  gone*    there    Degraded\n  * no longer exists',
   );
 });
 
 test('an end that was not expected says so', () => {
-  const text = conclusion(PLAIN, [{ ...ENDED, guard: true }], false);
+  const text = formatConclusion(PLAIN, [{ ...ENDED, guard: true }], false);
   expect(text).toContain('With the guard: dead-lock');
   expect(text).toContain('This is not how it should have ended');
 });
 
 test('the colours of a line are all it differs by', () => {
   const event = { t: 480, actor: 'daemon', message: 'control2 is Degraded' } as const;
-  const painted = eventLine(PAINTED, event);
+  const painted = formatEvent(PAINTED, event);
   expect(painted).toContain('\u001B[31mcontrol2 is Degraded\u001B[39m');
-  expect(stripVTControlCharacters(painted)).toBe(eventLine(PLAIN, event));
+  expect(stripVTControlCharacters(painted)).toBe(formatEvent(PLAIN, event));
 });

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { type Sandbox, startSandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { type CommandProcess, startCommand } from './command-process.ts';
 
 const CONFIG = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';

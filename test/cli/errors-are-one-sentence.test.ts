@@ -1,24 +1,24 @@
 import { CommanderError } from 'commander';
 import { expect, test } from 'vitest';
-import { CliError, EXIT } from '../../src/cli/exit.ts';
-import { report } from '../../src/cli/program.ts';
+import { CliError, EXIT_CODE } from '../../src/cli/exit.ts';
+import { reportError } from '../../src/cli/program.ts';
 import { runProgram } from './run-program.ts';
 
 function reported(error: unknown, env: Record<string, string> = {}): { exitCode: number; stderr: string } {
   let stderr = '';
-  const exitCode = report(error, { stdout: () => {}, stderr: (text) => void (stderr += text), env });
+  const exitCode = reportError(error, { stdout: () => {}, stderr: (text) => void (stderr += text), env });
   return { exitCode, stderr };
 }
 
 test('an error made for the user is printed as it is, with its exit code', () => {
-  expect(reported(new CliError('the cluster does not answer.', EXIT.cluster))).toEqual({
+  expect(reported(new CliError('the cluster does not answer.', EXIT_CODE.cluster))).toEqual({
     exitCode: 3,
     stderr: 'machineconfig-guard: the cluster does not answer.\n',
   });
 });
 
 test('an answer that is only "no" prints nothing', () => {
-  expect(reported(new CliError('', EXIT.no))).toEqual({ exitCode: 1, stderr: '' });
+  expect(reported(new CliError('', EXIT_CODE.no))).toEqual({ exitCode: 1, stderr: '' });
 });
 
 test('any other error is one line, without its stack, and says how to see more', () => {
@@ -32,7 +32,7 @@ test('any other error is one line, without its stack, and says how to see more',
 });
 
 test('MCG_DEBUG shows the stack and the causes', () => {
-  const error = new CliError('no.', EXIT.usage, { cause: new Error('disk on fire') });
+  const error = new CliError('no.', EXIT_CODE.usage, { cause: new Error('disk on fire') });
   const { exitCode, stderr } = reported(error, { MCG_DEBUG: '1' });
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { runningSandbox } from '../sandbox/running-sandbox.ts';
 import { type Outcome, runProgram } from './run-program.ts';
 

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { atFirstUse, leanClient } from '../../build/lean-libraries.ts';
-import * as whole from '../../src/cluster/connection.ts';
+import * as whole from '../../src/kube/connection.ts';
 
 /** Prints whether undici is there: from the moment it is loaded, its dispatcher is. */
 const HAS_UNDICI = `console.log(Symbol.for('undici.globalDispatcher.1') in globalThis)`;
@@ -22,7 +22,7 @@ beforeAll(async () => {
   home = mkdtempSync(path.join(tmpdir(), 'mcg-lean-'));
   program = path.join(home, 'connection.cjs');
   await build({
-    entryPoints: [path.join(import.meta.dirname, '../../src/cluster/connection.ts')],
+    entryPoints: [path.join(import.meta.dirname, '../../src/kube/connection.ts')],
     outfile: program,
     bundle: true,
     platform: 'node',

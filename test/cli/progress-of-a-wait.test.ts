@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type ProgressStream, progressOn } from '../../src/cli/check-progress.ts';
+import { type ProgressStream, createProgress } from '../../src/cli/check/progress.ts';
 import { inspectedNode, inspectedPool } from '../policy/inspected.ts';
 import { checked, WORKER } from './reports.ts';
 
@@ -24,13 +24,13 @@ function pipe(): ProgressStream & { text: () => string } {
 describe('in a pipe', () => {
   test('one line a change, with the time since the beginning', () => {
     const stream = pipe();
-    const progress = progressOn(stream, PLAIN, HALF_HOUR);
-    progress.seen(cluster({ a: {}, b: {}, c: DONE }), 400);
-    progress.seen(cluster({ a: {}, b: {}, c: DONE }), 2_500);
-    progress.seen(cluster({ a: { current: WORKER }, b: DONE, c: DONE }), 4_900);
-    progress.failed('the API server is away.', 65_000);
-    progress.failed('the API server is away.', 67_000);
-    progress.seen(cluster({ a: DONE, b: DONE, c: DONE }), 130_000);
+    const progress = createProgress(stream, PLAIN, HALF_HOUR);
+    progress.showReport(cluster({ a: {}, b: {}, c: DONE }), 400);
+    progress.showReport(cluster({ a: {}, b: {}, c: DONE }), 2_500);
+    progress.showReport(cluster({ a: { current: WORKER }, b: DONE, c: DONE }), 4_900);
+    progress.showFailure('the API server is away.', 65_000);
+    progress.showFailure('the API server is away.', 67_000);
+    progress.showReport(cluster({ a: DONE, b: DONE, c: DONE }), 130_000);
     progress.end();
     expect(stream.text()).toBe(
       [
@@ -51,7 +51,7 @@ describe('in a pipe', () => {
   test('a thousand changes at once are twenty lines', () => {
     const stream = pipe();
     const nodes = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`n${index}`, {}]));
-    progressOn(stream, PLAIN, HALF_HOUR).seen(cluster(nodes), 0);
+    createProgress(stream, PLAIN, HALF_HOUR).showReport(cluster(nodes), 0);
     const lines = stream.text().trimEnd().split('\n');
     expect(lines).toHaveLength(21);
     expect(lines.at(-2)).toBe('     0s  and 981 more changes');
@@ -60,7 +60,7 @@ describe('in a pipe', () => {
 
   test('fine at once needs no word', () => {
     const stream = pipe();
-    progressOn(stream, PLAIN, HALF_HOUR).seen(cluster({ a: DONE }), 0);
+    createProgress(stream, PLAIN, HALF_HOUR).showReport(cluster({ a: DONE }), 0);
     expect(stream.text()).toBe('');
   });
 });
@@ -109,9 +109,9 @@ describe('on a terminal', () => {
 
   test('the time runs, what is waited for is redrawn, and at the end nothing of it is left', () => {
     const screen = new Screen(80, 24);
-    const progress = progressOn(screen, PLAIN, HALF_HOUR);
+    const progress = createProgress(screen, PLAIN, HALF_HOUR);
     expect(screen.lines).toEqual(['Waiting, 0s of 30m00s: asking the API server', '']);
-    progress.seen(cluster({ a: {}, b: {} }), 0);
+    progress.showReport(cluster({ a: {}, b: {} }), 0);
     expect(screen.lines).toEqual([
       'Waiting, 0s of 30m00s: 0 of 2 nodes and 1 of 1 pool fine',
       '  node a: has not reported a configuration yet',
@@ -119,13 +119,13 @@ describe('on a terminal', () => {
       '',
     ]);
     vi.advanceTimersByTime(65_000);
-    progress.seen(cluster({ a: {}, b: DONE }), 65_000);
+    progress.showReport(cluster({ a: {}, b: DONE }), 65_000);
     expect(screen.lines).toEqual([
       'Waiting, 1m05s of 30m00s: 1 of 2 nodes and 1 of 1 pool fine',
       '  node a: has not reported a configuration yet',
       '',
     ]);
-    progress.failed('the API server is away.', 66_000);
+    progress.showFailure('the API server is away.', 66_000);
     expect(screen.lines.at(-2)).toBe('  the API server is away. Trying again.');
     progress.end();
     progress.end();
@@ -135,10 +135,10 @@ describe('on a terminal', () => {
 
   test('more than the terminal has room for is cut, or redrawing would meet the wrong lines', () => {
     const screen = new Screen(40, 10);
-    const progress = progressOn(screen, PLAIN, HALF_HOUR);
+    const progress = createProgress(screen, PLAIN, HALF_HOUR);
     const nodes = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`${'long-'.repeat(9)}${index}`, {}]));
-    progress.seen(cluster(nodes), 0);
-    progress.failed('the API server is away for a reason that takes more than one line to tell.', 0);
+    progress.showReport(cluster(nodes), 0);
+    progress.showFailure('the API server is away for a reason that takes more than one line to tell.', 0);
     expect(screen.scrolled).toBe(0);
     expect(screen.widest).toBeLessThan(40);
     expect(screen.lines.some((line) => /and \d+ more/.test(line))).toBe(true);

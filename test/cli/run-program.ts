@@ -1,4 +1,4 @@
-import { run } from '../../src/cli/program.ts';
+import { runProgram as runCommandLine } from '../../src/cli/program.ts';
 
 /** What a command line left behind. */
 export interface Outcome {
@@ -11,7 +11,7 @@ export interface Outcome {
 export async function runProgram(args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   let stdout = '';
   let stderr = '';
-  const exitCode = await run(args, {
+  const exitCode = await runCommandLine(args, {
     stdout: (text) => void (stdout += text),
     stderr: (text) => void (stderr += text),
     env,

@@ -4,8 +4,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { type Sandbox, startSandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { LogPipe } from '../support/log-pipe.ts';
 import { testTls } from '../support/tls.ts';
 import { type CommandProcess, startCommand } from './command-process.ts';
@@ -71,7 +71,7 @@ async function readyz(port: number): Promise<number> {
 
 function register(port: number): void {
   const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle: ca };
-  sandbox.create('validatingwebhookconfigurations', webhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
+  sandbox.create('validatingwebhookconfigurations', buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
 }
 
 test('ready is one JSON line with the ports; SIGTERM ends with 0; nothing secret is in the log', async () => {

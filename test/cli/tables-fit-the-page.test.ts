@@ -1,16 +1,16 @@
 import { stripVTControlCharacters } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { configLabels, LABEL_FORMS } from '../../src/cli/config-label.ts';
-import { age, elapsed } from '../../src/cli/elapsed.ts';
-import { cut, naturalWidth, table } from '../../src/cli/table.ts';
+import { createConfigLabels, LABEL_FORMS } from '../../src/cli/check/config-labels.ts';
+import { formatAge, formatElapsed } from '../../src/cli/elapsed.ts';
+import { truncate, measureTable, formatTable } from '../../src/cli/table.ts';
 
 const PAGE = { width: 80, colours: false };
 const cells = (...texts: string[]) => texts.map((text) => ({ text }));
 
 test('as wide as its contents, numbers right, nothing behind the last word of a line', () => {
   const columns = [{ head: 'NAME' }, { head: 'SIZE', right: true }, { head: 'STATE' }];
-  expect(table(PAGE, columns, [cells('control-0', '7', 'Done'), cells('a', '12345', '')])).toBe(
+  expect(formatTable(PAGE, columns, [cells('control-0', '7', 'Done'), cells('a', '12345', '')])).toBe(
     'NAME        SIZE  STATE\ncontrol-0      7  Done\na          12345\n',
   );
 });
@@ -18,10 +18,10 @@ test('as wide as its contents, numbers right, nothing behind the last word of a 
 test('where it is too wide, columns that may be cut are, the widest first, no further than they may', () => {
   const columns = [{ head: 'A', min: 4 }, { head: 'B', min: 4 }, { head: 'C' }];
   const row = cells(`${'a'.repeat(15)}${'z'.repeat(15)}`, 'b'.repeat(12), 'c'.repeat(10));
-  expect(table({ ...PAGE, width: 40 }, columns, [row]).split('\n')[1]).toBe(
+  expect(formatTable({ ...PAGE, width: 40 }, columns, [row]).split('\n')[1]).toBe(
     `aaaaaaa…zzzzzz  ${'b'.repeat(12)}  ${'c'.repeat(10)}`,
   );
-  expect(table({ ...PAGE, width: 10 }, columns, [row])).toBe(`A     B     C\naa…z  bb…b  ${'c'.repeat(10)}\n`);
+  expect(formatTable({ ...PAGE, width: 10 }, columns, [row])).toBe(`A     B     C\naa…z  bb…b  ${'c'.repeat(10)}\n`);
 });
 
 test('colours change nothing about where a cell stands', () => {
@@ -33,9 +33,9 @@ test('colours change nothing about where a cell stands', () => {
     ],
     cells('longer', '22'),
   ];
-  const painted = table({ ...PAGE, colours: true }, columns, rows);
+  const painted = formatTable({ ...PAGE, colours: true }, columns, rows);
   expect(painted).toContain('\u001B[31mred\u001B[39m');
-  expect(stripVTControlCharacters(painted)).toBe(table(PAGE, columns, rows));
+  expect(stripVTControlCharacters(painted)).toBe(formatTable(PAGE, columns, rows));
 });
 
 test('no line is wider than the page as long as the columns allow it', () => {
@@ -46,13 +46,13 @@ test('no line is wider than the page as long as the columns allow it', () => {
       fc.integer({ min: 20, max: 120 }),
       (rows, width) => {
         const columns = ['A', 'B', 'C'].map((head) => ({ head, min: 4 }));
-        const lines = table(
+        const lines = formatTable(
           { width, colours: false },
           columns,
           rows.map((row) => cells(...row)),
         ).split('\n');
         for (const line of lines) expect(line.length).toBeLessThanOrEqual(width);
-        const wide = naturalWidth(
+        const wide = measureTable(
           columns,
           rows.map((row) => cells(...row)),
         );
@@ -68,13 +68,13 @@ test.each([
   ['äöüß', 3, 'äö…'],
   ['abc', 0, '…'],
 ])('%s in %i characters is %s', (text, width, shown) => {
-  expect(cut(text, width)).toBe(shown);
+  expect(truncate(text, width)).toBe(shown);
 });
 
 const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 
 test('a config is written whole, with eight digits of its hash, or without its prefix', () => {
-  expect(LABEL_FORMS.map((form) => configLabels([WORKER], form)(WORKER))).toEqual([
+  expect(LABEL_FORMS.map((form) => createConfigLabels([WORKER], form)(WORKER))).toEqual([
     WORKER,
     'rendered-worker-25a1be6c',
     'worker-25a1be6c',
@@ -83,27 +83,27 @@ test('a config is written whole, with eight digits of its hash, or without its p
 
 test('what has another form stays as it is: a typo must be seen', () => {
   const typo = WORKER.replace('rendered', 'render');
-  expect(configLabels([WORKER, typo], 'shortest')(typo)).toBe(typo);
-  expect(configLabels(['99-worker-ssh'], 'short')('99-worker-ssh')).toBe('99-worker-ssh');
-  expect(configLabels(['a\u001B[31m\nb'], 'whole')('a\u001B[31m\nb')).toBe('a [31m b');
+  expect(createConfigLabels([WORKER, typo], 'shortest')(typo)).toBe(typo);
+  expect(createConfigLabels(['99-worker-ssh'], 'short')('99-worker-ssh')).toBe('99-worker-ssh');
+  expect(createConfigLabels(['a\u001B[31m\nb'], 'whole')('a\u001B[31m\nb')).toBe('a [31m b');
 });
 
 test('different configs never look the same', () => {
   const twin = WORKER.replace('ae911', 'ae912');
-  expect([WORKER, twin].map(configLabels([WORKER, twin], 'shortest'))).toEqual([
+  expect([WORKER, twin].map(createConfigLabels([WORKER, twin], 'shortest'))).toEqual([
     `worker-${WORKER.slice(-32)}`,
     `worker-${twin.slice(-32)}`,
   ]);
   const early = WORKER.replace('1264c', '1265c');
-  expect([WORKER, early].map(configLabels([WORKER, early], 'shortest'))).toEqual([
+  expect([WORKER, early].map(createConfigLabels([WORKER, early], 'shortest'))).toEqual([
     'worker-25a1be6c1264',
     'worker-25a1be6c1265',
   ]);
 });
 
 test('times and ages as kubectl writes them', () => {
-  expect([0, 9_900, 125_000, 3_605_000].map(elapsed)).toEqual(['0s', '9s', '2m05s', '1h00m05s']);
-  expect([0, 119_000, 120_000, 7_199_000, 7_200_000, 172_800_000].map(age)).toEqual([
+  expect([0, 9_900, 125_000, 3_605_000].map(formatElapsed)).toEqual(['0s', '9s', '2m05s', '1h00m05s']);
+  expect([0, 119_000, 120_000, 7_199_000, 7_200_000, 172_800_000].map(formatAge)).toEqual([
     '0s',
     '119s',
     '2m',

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { unusedPage } from '../../src/cli/who-uses-page.ts';
-import { unusedConfigs, unusedReport } from '../../src/cli/who-uses-report.ts';
-import { configName } from '../../src/policy/config-name.ts';
+import { formatUnusedReport } from '../../src/cli/who-uses/format-report.ts';
+import { findUnusedConfigs, buildUnusedReport } from '../../src/inspect/references-report.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
 
-const config = (name: string, createdAt: string) => ({ name: configName(name), createdAt: new Date(createdAt) });
+const config = (name: string, createdAt: string) => ({ name: toConfigName(name), createdAt: new Date(createdAt) });
 
 test('oldest first, those of the same second by name; ages and sizes in one unit', () => {
   const usage = {
@@ -16,15 +16,15 @@ test('oldest first, those of the same second by name; ages and sizes in one unit
     ],
     referrers: [],
   };
-  const unused = unusedConfigs(usage);
+  const unused = findUnusedConfigs(usage);
   expect(unused.map(({ name }) => name)).toEqual(['rendered-b', 'rendered-a', 'rendered-c']);
   const sizes = new Map([
-    [configName('rendered-a'), 900],
-    [configName('rendered-b'), 1_500_000],
-    [configName('rendered-c'), 200_000],
+    [toConfigName('rendered-a'), 900],
+    [toConfigName('rendered-b'), 1_500_000],
+    [toConfigName('rendered-c'), 200_000],
   ]);
   expect(
-    unusedPage({ width: 80, colours: false }, unusedReport(usage, unused, sizes))
+    formatUnusedReport({ width: 80, colours: false }, buildUnusedReport(usage, unused, sizes))
       .split('\n')
       .slice(0, 5),
   ).toEqual([

@@ -1,5 +1,5 @@
-import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import type { SeenRequest } from '../../src/sandbox/faults.ts';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import type { SeenRequest } from '../../src/demo/cluster/faults.ts';
 import { stubWebhook } from '../sandbox/stub-webhook.ts';
 import { createConfig, createNode, type InspectedCluster, inspectedCluster, NEW, OLD } from './inspected-cluster.ts';
 
@@ -34,5 +34,5 @@ async function guard({ sandbox }: InspectedCluster): Promise<void> {
     response: review.request['name'] === NEW ? { allowed: false, status } : { allowed: true },
   }));
   const clientConfig = webhook.at;
-  sandbox.create('validatingwebhookconfigurations', webhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
+  sandbox.create('validatingwebhookconfigurations', buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
 }

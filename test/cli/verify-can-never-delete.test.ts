@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { tryDeletion } from '../../src/cli/verify-trial.ts';
-import { configName } from '../../src/policy/config-name.ts';
+import { tryDryRunDeletion } from '../../src/inspect/trial-deletion.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
 import { fail, fakeApi, send } from '../support/fake-api.ts';
 import { NEW, OLD } from './inspected-cluster.ts';
 import { verifiedCluster } from './verified-cluster.ts';
@@ -46,7 +46,7 @@ test.each([
     else send(response, JSON.stringify({ metadata }));
   });
 
-  await expect(tryDeletion(api, { config: configName(NEW), uid: 'its-own' })).rejects.toMatchObject({
+  await expect(tryDryRunDeletion(api, { config: toConfigName(NEW), uid: 'its-own' })).rejects.toMatchObject({
     exitCode: 3,
     message: expect.stringMatching(new RegExp(`^${NEW} is gone after a dry run: .* audit log`)) as string,
   });
@@ -57,7 +57,10 @@ test('afterwards the object is there as before: the answer counts', async () => 
     send(response, JSON.stringify({ metadata: { uid: 'its-own' } }));
   });
 
-  expect(await tryDeletion(api, { config: configName(NEW), uid: 'its-own' })).toEqual({ status: 200, message: '' });
+  expect(await tryDryRunDeletion(api, { config: toConfigName(NEW), uid: 'its-own' })).toEqual({
+    status: 200,
+    message: '',
+  });
 });
 
 test('what makes it a dry run is in the body too, together with the identity of the object', async () => {
@@ -69,7 +72,7 @@ test('what makes it a dry run is in the body too, together with the identity of 
     fail(response, 403);
   });
 
-  await tryDeletion(api, { config: configName(NEW), uid: 'its-own' });
+  await tryDryRunDeletion(api, { config: toConfigName(NEW), uid: 'its-own' });
 
   expect(bodies).toEqual([
     { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'], preconditions: { uid: 'its-own' } },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { configName } from '../../src/policy/config-name.ts';
-import { ALLOW_DELETION } from '../../src/policy/policy.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { createConfig, createNode, createPool, GONE, inspectedCluster, NEW, OLD } from './inspected-cluster.ts';
 
 /** What `verify` tried, and on whose behalf; what it says where it had nothing. */
@@ -18,7 +18,7 @@ function createBuild(sandbox: Sandbox, config: string): void {
 }
 
 function override(sandbox: Sandbox, config: string, reason: string): void {
-  sandbox.patch('machineconfigs', config, { metadata: { annotations: { [ALLOW_DELETION]: reason } } });
+  sandbox.patch('machineconfigs', config, { metadata: { annotations: { [ALLOW_DELETION_ANNOTATION]: reason } } });
 }
 
 test('a config that a node names goes before one that a pool names', async () => {
@@ -64,7 +64,7 @@ test.each<[string, (sandbox: Sandbox) => void, RegExp]>([
   [
     'only source configs',
     (sandbox) => {
-      createConfig(sandbox, configName('99-worker'));
+      createConfig(sandbox, toConfigName('99-worker'));
       createNode(sandbox, 'worker-0', { currentConfig: '99-worker' });
     },
     /there are no rendered MachineConfigs$/,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { stubWebhook } from '../sandbox/stub-webhook.ts';
 import { NEW } from './inspected-cluster.ts';
 import { verifiedCluster } from './verified-cluster.ts';
@@ -15,7 +15,10 @@ test('a guard that cannot verify: refused, and yet not protected', async () => {
     message: `MCG_UNVERIFIED: could not verify whether ${NEW} is in use`,
   };
   const { at } = await stubWebhook(() => ({ response: { allowed: false, status } }));
-  sandbox.create('validatingwebhookconfigurations', webhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' }));
+  sandbox.create(
+    'validatingwebhookconfigurations',
+    buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' }),
+  );
 
   const { exitCode, stdout } = await run('verify');
 
@@ -31,7 +34,7 @@ test('a dead guard, failing closed: refused, but not by a decision', async () =>
   const { run, sandbox } = await verifiedCluster({ guarded: false });
   const { caBundle } = (await stubWebhook(() => 'nothing')).at;
   const clientConfig = { url: DEAD, caBundle };
-  sandbox.create('validatingwebhookconfigurations', webhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
+  sandbox.create('validatingwebhookconfigurations', buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
 
   const { exitCode, stdout } = await run('verify');
 
@@ -46,7 +49,10 @@ test('a dead guard, failing open: it would be deleted', async () => {
   const { run, sandbox } = await verifiedCluster({ guarded: false });
   const { caBundle } = (await stubWebhook(() => 'nothing')).at;
   const clientConfig = { url: DEAD, caBundle };
-  sandbox.create('validatingwebhookconfigurations', webhookConfiguration({ clientConfig, failurePolicy: 'Ignore' }));
+  sandbox.create(
+    'validatingwebhookconfigurations',
+    buildWebhookConfiguration({ clientConfig, failurePolicy: 'Ignore' }),
+  );
 
   const { exitCode, stdout } = await run('verify');
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { untilSettled } from '../../src/cli/check-wait.ts';
+import { pollUntilSettled } from '../../src/inspect/poll.ts';
 
 type Step = 'fine' | 'hopeless' | 'waiting' | Error;
 
@@ -11,14 +11,14 @@ async function wait(
 ) {
   const looks: number[] = [];
   const told: string[] = [];
-  const settled = untilSettled<Step>({
-    look: async (withinMs) => {
+  const settled = pollUntilSettled<Step>({
+    poll: async (withinMs) => {
       const step = steps[Math.min(looks.length, steps.length - 1)] ?? AWAY;
       looks.push(withinMs);
       if (step instanceof Error) throw step;
       return step;
     },
-    settled: (step) => step === 'fine' || step === 'hopeless',
+    isSettled: (step) => step === 'fine' || step === 'hopeless',
     timeoutMs,
     patienceMs,
     onAnswer: (step) => told.push(String(step)),

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BrokenList, ListStream } from '../../src/cluster/list-stream.ts';
+import { MalformedList, JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
 
 function stream(bytes: Buffer, cuts: readonly number[] = []): { items: unknown[]; resourceVersion: string } {
   const items: unknown[] = [];
-  const list = new ListStream((item) => items.push(item));
+  const list = new JsonListParser((item) => items.push(item));
   const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
   for (const [index, from] of edges.slice(0, -1).entries()) list.write(bytes.subarray(from, edges[index + 1]));
   return { items, ...list.end() };
@@ -44,7 +44,7 @@ test('a list cut short anywhere is an error, never a shorter list', () => {
     JSON.stringify({ kind: 'NodeList', metadata: { resourceVersion: '7' }, items: [{ a: 1 }, { b: '"]}' }] }),
   );
   for (let length = 0; length < whole.length; length += 1) {
-    expect(() => stream(whole.subarray(0, length)), `first ${length} bytes`).toThrow(BrokenList);
+    expect(() => stream(whole.subarray(0, length)), `first ${length} bytes`).toThrow(MalformedList);
   }
 });
 
@@ -62,7 +62,7 @@ describe('what is not a whole list', () => {
     ['nothing', ''],
     ['null', 'null'],
   ])('%s', (_title, body) => {
-    expect(() => text(body)).toThrow(BrokenList);
+    expect(() => text(body)).toThrow(MalformedList);
   });
 
   test('an empty metadata-only list says null, and is a list', () => {
@@ -71,7 +71,7 @@ describe('what is not a whole list', () => {
   });
 
   test('an item without end does not fill the memory', () => {
-    const list = new ListStream(() => {});
+    const list = new JsonListParser(() => {});
     list.write(Buffer.from('{"kind":"NodeList","items":[{"a":"'));
     const more = Buffer.alloc(1024 * 1024, 'x');
     expect(() => {

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { BrokenList } from '../../src/cluster/list-stream.ts';
-import { MetadataListStream } from '../../src/cluster/protobuf-list.ts';
-import { NODE_ANNOTATIONS, nodeReferrer } from '../../src/policy/referrer.ts';
+import { MalformedList } from '../../src/kube/lists/json-list-parser.ts';
+import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts';
+import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
 
 const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
@@ -11,7 +11,7 @@ const NODE = { name: 'w0', annotations: { [CURRENT]: 'rendered-worker-1' } };
 
 function read(bytes: Buffer, cuts: readonly number[] = []): { items: unknown[]; resourceVersion: string } {
   const items: unknown[] = [];
-  const list = new MetadataListStream((item) => items.push(item));
+  const list = new ProtobufListParser((item) => items.push(item));
   const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
   for (const [index, from] of edges.slice(0, -1).entries()) list.write(bytes.subarray(from, edges[index + 1]));
   return { items, ...list.end() };
@@ -77,7 +77,7 @@ test('a list cut short anywhere is an error, never a shorter list', () => {
   // The two empty fields after the list say nothing.
   const end = whole.length - 4;
   for (let length = 0; length < end; length += 1) {
-    expect(() => read(whole.subarray(0, length)), `first ${length} bytes`).toThrow(BrokenList);
+    expect(() => read(whole.subarray(0, length)), `first ${length} bytes`).toThrow(MalformedList);
   }
   expect(read(whole.subarray(0, end)).items).toHaveLength(2);
 });
@@ -92,7 +92,7 @@ test('damaged bytes give a list or a BrokenList, never anything else', () => {
       try {
         ({ items } = read(damaged));
       } catch (error) {
-        expect(error).toBeInstanceOf(BrokenList);
+        expect(error).toBeInstanceOf(MalformedList);
         return;
       }
       for (const item of items) expect(item).toHaveProperty('metadata');
@@ -119,7 +119,7 @@ describe('what is not a whole list', () => {
     ['a page of a proxy', Buffer.from('<html></html>')],
     ['nothing', Buffer.alloc(0)],
   ])('%s', (_title, bytes) => {
-    expect(() => read(bytes)).toThrow(BrokenList);
+    expect(() => read(bytes)).toThrow(MalformedList);
   });
 
   test('an item without end does not fill the memory', () => {
@@ -137,21 +137,21 @@ test('an empty list is a list', () => {
 
 test('a node says the same as in JSON', () => {
   const [item] = read(encodeAnswer(encodeList({ resourceVersion: '7', items: [NODE] }))).items;
-  expect(nodeReferrer(item as object)).toEqual(nodeReferrer({ metadata: NODE }));
+  expect(parseNodeReferrer(item as object)).toEqual(parseNodeReferrer({ metadata: NODE }));
 });
 
 test('where only some annotations are wanted, a node still says the same', () => {
-  const key = fc.oneof(fc.constantFrom(...NODE_ANNOTATIONS), text);
+  const key = fc.oneof(fc.constantFrom(...NODE_REFERENCE_ANNOTATIONS), text);
   const config = fc.constantFrom('', 'rendered-worker-1', 'drain-rendered-worker-1', 'uncordon-rendered-worker-2', 'x');
   const node = fc.record({ name: fc.constantFrom('w0', 'w1'), labels: map, annotations: fc.dictionary(key, config) });
   fc.assert(
     fc.property(fc.array(node, { maxLength: 12 }), (items) => {
       const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
       const found: unknown[] = [];
-      const list = new MetadataListStream((item) => found.push(nodeReferrer(item)), NODE_ANNOTATIONS);
+      const list = new ProtobufListParser((item) => found.push(parseNodeReferrer(item)), NODE_REFERENCE_ANNOTATIONS);
       list.write(bytes);
       list.end();
-      expect(found).toEqual(items.map((metadata) => nodeReferrer({ metadata })));
+      expect(found).toEqual(items.map((metadata) => parseNodeReferrer({ metadata })));
     }),
     { numRuns: 2_000 },
   );
@@ -159,5 +159,5 @@ test('where only some annotations are wanted, a node still says the same', () =>
 
 test('an object without a name is refused by who reads it', () => {
   const [item] = read(encodeAnswer(encodeList({ resourceVersion: '7', items: [{ name: '' }] }))).items;
-  expect(() => nodeReferrer(item as object)).toThrow('a Node has no name');
+  expect(() => parseNodeReferrer(item as object)).toThrow('a Node has no name');
 });

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { loadConnection, NoConnection } from '../../src/cluster/connection.ts';
+import { loadConnection, KubeconfigError } from '../../src/kube/connection.ts';
 
 let home: string;
 
@@ -56,7 +56,7 @@ const problem = (options: { kubeconfig?: string; context?: string }): string => 
   try {
     hostOf(options);
   } catch (error) {
-    if (error instanceof NoConnection) return error.message;
+    if (error instanceof KubeconfigError) return error.message;
     throw error;
   }
   throw new Error('it was found');

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { ApiError, ApiUnreachable } from '../../src/cluster/api.ts';
-import { ReferenceHealth } from '../../src/cluster/reference-health.ts';
-import type { ReferenceIndex } from '../../src/cluster/reference-index.ts';
-import { configName } from '../../src/policy/config-name.ts';
-import { nodeReferrer } from '../../src/policy/referrer.ts';
+import { ApiError, ApiUnreachable } from '../../src/kube/api.ts';
+import { DanglingReferenceDetector } from '../../src/references/dangling-reference-detector.ts';
+import type { ReferenceIndex } from '../../src/references/reference-index.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { memoryLog } from '../support/log.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -17,15 +17,15 @@ function absent(): never {
 function watching() {
   const configs = new Set<string>([NAME]);
   let currentConfig = NAME;
-  let synced = true;
+  let isSynced = true;
   let answer: () => unknown = absent;
   let asked = 0;
   const index = {
-    get synced() {
-      return synced;
+    get isSynced() {
+      return isSynced;
     },
     referrers: () => [
-      nodeReferrer({
+      parseNodeReferrer({
         metadata: {
           name: 'worker-0',
           annotations: { 'machineconfiguration.openshift.io/currentConfig': currentConfig },
@@ -35,13 +35,13 @@ function watching() {
   } as unknown as ReferenceIndex;
   const deleted = new Map<string, Date>();
   const known = {
-    synced: true,
-    names: () => new Set([...configs].map((name) => configName(name))),
+    isSynced: true,
+    names: () => new Set([...configs].map((name) => toConfigName(name))),
     deletedAt: (name: string) => deleted.get(name),
   };
   const found: string[] = [];
   const { log, lines } = memoryLog();
-  const health = new ReferenceHealth({
+  const health = new DanglingReferenceDetector({
     api: {
       json: async () => {
         asked += 1;
@@ -62,9 +62,9 @@ function watching() {
     deleted,
     asked: () => asked,
     name: (config: string) => void (currentConfig = config),
-    unsync: () => void (synced = false),
+    unsync: () => void (isSynced = false),
     answer: (next: () => unknown) => void (answer = next),
-    look: async () => await health.look(SIGNAL),
+    look: async () => await health.check(SIGNAL),
   };
 }
 

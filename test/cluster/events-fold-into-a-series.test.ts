@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { ApiRequest, ClusterApi } from '../../src/cluster/api.ts';
-import { ApiUnreachable } from '../../src/cluster/api.ts';
-import { EventRecorder } from '../../src/cluster/event-recorder.ts';
+import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
+import { ApiUnreachable } from '../../src/kube/api.ts';
+import { EventRecorder } from '../../src/kube/event-recorder.ts';
 import { memoryLog } from '../support/log.ts';
 
 const CONFIG = {
@@ -20,7 +20,7 @@ function recorder(answer: (request: ApiRequest) => unknown = () => ({})) {
       requests.push(request);
       return await Promise.resolve(answer(request));
     },
-  } as unknown as ClusterApi;
+  } as unknown as KubeApi;
   const events = new EventRecorder({ api, log: memory.log, now: () => clock.now });
   return { events, requests, clock, lines: memory.lines };
 }

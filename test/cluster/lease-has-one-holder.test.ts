@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { ApiError, ApiUnreachable, type ApiRequest } from '../../src/cluster/api.ts';
-import { Lease, type LeaseOptions } from '../../src/cluster/lease.ts';
+import { ApiError, ApiUnreachable, type ApiRequest } from '../../src/kube/api.ts';
+import { Lease, type LeaseOptions } from '../../src/kube/lease.ts';
 import { memoryLog } from '../support/log.ts';
 
 const TIMING = { durationMs: 150, retryMs: 10 };
@@ -55,11 +55,11 @@ function candidate(api: LeaseOptions['api'], identity: string) {
 test('one of several gets it, and keeps it', async () => {
   const { api, holder } = store();
   const all = ['a', 'b', 'c'].map((identity) => candidate(api, identity));
-  await expect.poll(() => all.filter(({ lease }) => lease.held).length).toBe(1);
+  await expect.poll(() => all.filter(({ lease }) => lease.isHeld).length).toBe(1);
   const first = holder();
   for (let look = 0; look < 20; look += 1) {
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(all.filter(({ lease }) => lease.held)).toHaveLength(1);
+    expect(all.filter(({ lease }) => lease.isHeld)).toHaveLength(1);
     expect(holder()).toBe(first);
   }
 });
@@ -67,12 +67,12 @@ test('one of several gets it, and keeps it', async () => {
 test('whoever ends gives it back, and another need not wait', async () => {
   const { api, holder } = store();
   const first = candidate(api, 'a');
-  await expect.poll(() => first.lease.held).toBe(true);
+  await expect.poll(() => first.lease.isHeld).toBe(true);
   const second = candidate(api, 'b');
   await first.end();
-  expect(first.lease.held).toBe(false);
+  expect(first.lease.isHeld).toBe(false);
   expect(holder()).toBe('');
-  await expect.poll(() => second.lease.held, { timeout: 100, interval: 5 }).toBe(true);
+  await expect.poll(() => second.lease.isHeld, { timeout: 100, interval: 5 }).toBe(true);
 });
 
 test('one that died without a word is taken over after the duration, and not before', async () => {
@@ -86,7 +86,7 @@ test('one that died without a word is taken over after the duration, and not bef
   });
   const begun = performance.now();
   const second = candidate(api, 'b');
-  await expect.poll(() => second.lease.held, { interval: 5 }).toBe(true);
+  await expect.poll(() => second.lease.isHeld, { interval: 5 }).toBe(true);
   expect(performance.now() - begun).toBeGreaterThan(TIMING.durationMs);
   expect(spec()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 5 });
 });
@@ -94,10 +94,10 @@ test('one that died without a word is taken over after the duration, and not bef
 test('one that cannot renew it holds it no longer than its duration, and says once why', async () => {
   const it = store();
   const only = candidate(it.api, 'a');
-  await expect.poll(() => only.lease.held).toBe(true);
+  await expect.poll(() => only.lease.isHeld).toBe(true);
   it.break(true);
-  await expect.poll(() => only.lease.held).toBe(false);
+  await expect.poll(() => only.lease.isHeld).toBe(false);
   expect(only.lines.filter(({ level }) => level === 40)).toHaveLength(1);
   it.break(false);
-  await expect.poll(() => only.lease.held).toBe(true);
+  await expect.poll(() => only.lease.isHeld).toBe(true);
 });

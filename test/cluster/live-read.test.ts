@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { LiveReader } from '../../src/cluster/live-reader.ts';
-import { configName } from '../../src/policy/config-name.ts';
-import { type References, whoUses } from '../../src/policy/references.ts';
+import { LiveReader } from '../../src/references/live-reader.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
 import {
   ALPHA_BUILDS,
   type Asked,
@@ -20,7 +20,7 @@ import {
   send,
 } from '../support/fake-api.ts';
 
-const CONFIG = configName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const ONE_NODE = list([node('w0', CONFIG)]);
 
 /** Nodes, pools and builds as most tests need them; one kind is exchanged. */
@@ -50,8 +50,8 @@ async function poolsThatChange(times: number, changed: (version: number) => void
 
 const soon = (ms = 2_000): AbortSignal => AbortSignal.timeout(ms);
 
-function users(references: References): string[] {
-  return whoUses(CONFIG, references.referrers).hard.references.map(
+function users(references: ClusterState): string[] {
+  return summarizeReferences(CONFIG, references.referrers).strong.references.map(
     ({ kind, name, field }) => `${kind} ${name} ${field}`,
   );
 }
@@ -143,7 +143,7 @@ describe('a config that is handed from its pool to a node while everything is re
     });
 
     expect((await new LiveReader({ api }).read(patience.signal)).unreadable).toEqual([
-      { what: 'references', reason: 'they kept changing while they were read' },
+      { name: 'references', reason: 'they kept changing while they were read' },
     ]);
   });
 });
@@ -167,7 +167,7 @@ describe('who shares a read', () => {
       }),
     );
     const reader = new LiveReader({ api });
-    const reads: Promise<References>[] = [];
+    const reads: Promise<ClusterState>[] = [];
     while (reads.length < 400) {
       reads.push(...Array.from({ length: 4 }, () => reader.read(soon(10_000))));
       await new Promise((resolve) => setTimeout(resolve, 4));
@@ -184,7 +184,7 @@ describe('who shares a read', () => {
     const [first] = crowd();
     const state = { isRead: false };
     void first?.then(() => (state.isRead = true));
-    const others: Promise<References>[] = [];
+    const others: Promise<ClusterState>[] = [];
     while (!state.isRead) {
       others.push(...crowd());
       await new Promise((resolve) => setTimeout(resolve, 10));
@@ -239,7 +239,7 @@ describe('who shares a read', () => {
     expect((await reader.read(soon(3_000))).unreadable).toEqual([]);
     expect(performance.now() - begun).toBeLessThan(2_000);
     expect(cut).toBe(false);
-    expect((await stuck).unreadable).toEqual([{ what: 'nodes', reason: 'no complete answer in time' }]);
+    expect((await stuck).unreadable).toEqual([{ name: 'nodes', reason: 'no complete answer in time' }]);
     await expect.poll(() => cut).toBe(true);
   });
 
@@ -282,14 +282,14 @@ describe('what cannot be read is never "none"', () => {
   ])('refused with %d: at once', async (code, reason) => {
     const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (fail(response, code), true)));
     const begun = performance.now();
-    expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([{ what: 'nodes', reason }]);
+    expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([{ name: 'nodes', reason }]);
     expect(performance.now() - begun).toBeLessThan(1_000);
   });
 
   test('nodes that are not served', async () => {
     const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (notServed(response), true)));
     expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([
-      { what: 'nodes', reason: 'the API server answered 404' },
+      { name: 'nodes', reason: 'the API server answered 404' },
     ]);
   });
 
@@ -326,14 +326,14 @@ describe('what cannot be read is never "none"', () => {
     const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (void answer(response), true)));
     const { unreadable } = await new LiveReader({ api }).read(soon(2_000));
     expect(unreadable).toEqual([
-      { what: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
+      { name: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
     ]);
   });
 
   test('a 404 for pools that the API server lists in its directory', async () => {
     const { api } = await fakeApi(cluster((asked, response) => asked.path === POOLS && (notServed(response), true)));
     expect((await new LiveReader({ api }).read(soon(3_000))).unreadable).toEqual([
-      { what: 'machineconfigpools', reason: 'machineconfigpools are served, and yet their list was answered 404' },
+      { name: 'machineconfigpools', reason: 'machineconfigpools are served, and yet their list was answered 404' },
     ]);
   });
 
@@ -351,7 +351,7 @@ describe('what cannot be read is never "none"', () => {
       }),
     );
     const { unreadable } = await new LiveReader({ api }).read(soon(3_000));
-    expect(unreadable.map(({ what }) => what).sort()).toEqual(['machineconfigpools', 'machineosbuilds']);
+    expect(unreadable.map(({ name }) => name).sort()).toEqual(['machineconfigpools', 'machineosbuilds']);
   });
 
   test('a kind that could not be read does not hide a use that was', async () => {
@@ -378,14 +378,14 @@ describe('what cannot be read is never "none"', () => {
       }),
     );
     const { unreadable } = await new LiveReader({ api }).read(soon());
-    expect(unreadable.map(({ what }) => what)).toEqual(['nodes', 'machineconfigpools']);
+    expect(unreadable.map(({ name }) => name)).toEqual(['nodes', 'machineconfigpools']);
   });
 
   test('nothing is reachable: the reason names the address', async () => {
     const { api, reset } = await fakeApi(() => {});
     const reading = new LiveReader({ api }).read(soon(300));
     reset();
-    expect((await reading).unreadable.map(({ what }) => what)).toEqual([
+    expect((await reading).unreadable.map(({ name }) => name)).toEqual([
       'nodes',
       'machineconfigpools',
       'machineosbuilds',

@@ -1,6 +1,6 @@
 import forge from 'node-forge';
 import { expect, test } from 'vitest';
-import { readPendingRequests } from '../../src/cluster/inventory-requests.ts';
+import { readPendingCertificateRequests } from '../../src/inspect/certificate-requests.ts';
 import { fail, fakeApi, list, notServed, send } from '../support/fake-api.ts';
 
 const CLIENT = 'kubernetes.io/kube-apiserver-client-kubelet';
@@ -27,7 +27,7 @@ async function read(...requests: object[]) {
   const { api } = await fakeApi((_asked, response) => {
     send(response, list(requests));
   });
-  return readPendingRequests(api, signal());
+  return readPendingCertificateRequests(api, signal());
 }
 
 test('of a node that joins, the name stands in the request; of one that has joined, it is the user', async () => {
@@ -83,7 +83,7 @@ test('without the right to see them, that is said', async () => {
   const { api } = await fakeApi((_asked, response) => {
     fail(response, 403);
   });
-  expect(await readPendingRequests(api, signal())).toEqual({
+  expect(await readPendingCertificateRequests(api, signal())).toEqual({
     readable: false,
     reason: 'you may not list certificatesigningrequests.certificates.k8s.io',
   });
@@ -93,9 +93,12 @@ test('any other failure is said too, and is no error', async () => {
   const { api } = await fakeApi((_asked, response) => {
     notServed(response);
   });
-  expect(await readPendingRequests(api, signal())).toEqual({ readable: false, reason: 'the API server answered 404' });
+  expect(await readPendingCertificateRequests(api, signal())).toEqual({
+    readable: false,
+    reason: 'the API server answered 404',
+  });
   const silent = await fakeApi(() => {});
-  expect(await readPendingRequests(silent.api, AbortSignal.timeout(50))).toEqual({
+  expect(await readPendingCertificateRequests(silent.api, AbortSignal.timeout(50))).toEqual({
     readable: false,
     reason: 'timed out',
   });

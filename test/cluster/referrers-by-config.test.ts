@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ReferrersByConfig } from '../../src/cluster/referrers-by-config.ts';
-import { configName } from '../../src/policy/config-name.ts';
-import { buildReferrer, nodeReferrer, poolReferrer, type Referrer } from '../../src/policy/referrer.ts';
+import type { Referrer } from '../../src/decision/references.ts';
+import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../policy/arbitrary.ts';
 
 /** One a kind, as in the index. */
@@ -10,9 +11,9 @@ const change = <T>(referrer: fc.Arbitrary<T>) =>
   fc.array(fc.record({ referrer, gone: fc.boolean() }), { maxLength: 40 });
 
 test.each([
-  ['nodes', change(node.map(nodeReferrer))],
-  ['pools', change(pool.map(poolReferrer))],
-  ['builds', change(build.map(buildReferrer))],
+  ['nodes', change(node.map(parseNodeReferrer))],
+  ['pools', change(pool.map(parsePoolReferrer))],
+  ['builds', change(build.map(parseBuildReferrer))],
 ])(
   'after any changes of %s: for each config what names it, and what is being deleted, as a walk over all would find them',
   (_kind, changes) => {
@@ -21,15 +22,16 @@ test.each([
         const known = new Map<string, Referrer>();
         const byConfig = new ReferrersByConfig();
         for (const { referrer, gone } of several) {
-          byConfig.change(known.get(referrer.name), gone ? undefined : referrer);
+          byConfig.update(known.get(referrer.name), gone ? undefined : referrer);
           if (gone) known.delete(referrer.name);
           else known.set(referrer.name, referrer);
         }
-        for (const config of NAMES.map(configName)) {
+        for (const config of NAMES.map(toConfigName)) {
           const walked = [...known.values()].filter(
-            ({ uses, terminating }) => terminating === true || uses.some((use) => use.config === config),
+            ({ references, isTerminating }) =>
+              isTerminating === true || references.some((use) => use.config === config),
           );
-          const found = byConfig.concerning(config);
+          const found = byConfig.find(config);
           expect(new Set(found)).toEqual(new Set(walked));
           expect(found).toHaveLength(walked.length);
         }
@@ -40,16 +42,16 @@ test.each([
 );
 
 test('one that changes keeps its place', () => {
-  const config = configName(NAMES[0]);
+  const config = toConfigName(NAMES[0]);
   const worker = (name: string, field: string): Referrer => ({
     kind: 'Node',
     name,
-    uses: [{ field, config, strength: 'hard' }],
+    references: [{ field, config, strength: 'strong' }],
   });
   const byConfig = new ReferrersByConfig();
   const [a, b] = [worker('a', 'currentConfig'), worker('b', 'currentConfig')];
-  for (const one of [a, b]) byConfig.change(undefined, one);
+  for (const one of [a, b]) byConfig.update(undefined, one);
   const changed = worker('a', 'desiredConfig');
-  byConfig.change(a, changed);
-  expect(byConfig.concerning(config)).toEqual([changed, b]);
+  byConfig.update(a, changed);
+  expect(byConfig.find(config)).toEqual([changed, b]);
 });

@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Reflector, type ReflectorTiming } from '../../src/cluster/reflector.ts';
-import { BUILDS as BUILD_SOURCE, NODES as NODE_SOURCE, type Source } from '../../src/cluster/source.ts';
-import type { Referrer } from '../../src/policy/referrer.ts';
+import type { Resource } from '../../src/kube/resource.ts';
+import type { Referrer } from '../../src/decision/references.ts';
+import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
+import { BUILDS as BUILD_SOURCE, NODES as NODE_SOURCE } from '../../src/references/sources.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import {
   ALPHA_BUILDS,
@@ -45,7 +46,7 @@ async function follow(
     source = NODE_SOURCE,
     timing = {},
     token,
-  }: { source?: Source; timing?: Partial<ReflectorTiming>; token?: () => string } = {},
+  }: { source?: Resource; timing?: Partial<ReflectorTiming>; token?: () => string } = {},
 ): Promise<Followed> {
   const fake = await fakeApi(handler, token);
   const { log, lines } = memoryLog();
@@ -60,7 +61,8 @@ async function follow(
     ...fake,
     reflector,
     lines,
-    known: () => [...reflector.objects()].map(({ name, uses }) => `${name} ${uses[0]?.config ?? '-'}`).sort(),
+    known: () =>
+      [...reflector.objects()].map(({ name, references }) => `${name} ${references[0]?.config ?? '-'}`).sort(),
     watches: () => fake.asked.filter(({ watch }) => watch).map(({ query }) => query.get('resourceVersion') ?? ''),
     lists: () => fake.asked.filter(({ watch, query }) => !watch && !query.has('limit')).length,
   };
@@ -86,7 +88,7 @@ test('follows additions, changes and deletions; asks for bookmarks and metadata 
     else send(response, list([node('a', 'rendered-1'), node('b', 'rendered-1')]));
   });
   await expect.poll(() => watching.length).toBe(1);
-  expect(it.reflector.synced).toBe(true);
+  expect(it.reflector.isSynced).toBe(true);
   expect(it.known()).toEqual(['a rendered-1', 'b rendered-1']);
   watching[0]?.write(
     event('MODIFIED', node('a', 'rendered-2', '11')) + event('DELETED', node('b', 'rendered-1', '12')),
@@ -233,8 +235,8 @@ describe('is not synced before a complete answer, and does not give up', () => {
         answer(response);
       } else send(response, list([node('a', 'rendered-1')]));
     });
-    expect(it.reflector.synced).toBe(false);
-    await expect.poll(() => it.reflector.synced, { timeout: 5_000 }).toBe(true);
+    expect(it.reflector.isSynced).toBe(false);
+    await expect.poll(() => it.reflector.isSynced, { timeout: 5_000 }).toBe(true);
     expect(it.known()).toEqual(['a rendered-1']);
     expect(it.lines.filter(({ msg }) => String(msg).startsWith('cannot follow nodes')).length).toBe(1);
   });
@@ -252,7 +254,7 @@ describe('is not synced before a complete answer, and does not give up', () => {
     watching[0]?.destroy();
     await expect.poll(() => it.lines.length).toBeGreaterThan(0);
     expect(it.known()).toEqual(['a rendered-1']);
-    expect(it.reflector.synced).toBe(true);
+    expect(it.reflector.isSynced).toBe(true);
   });
 });
 
@@ -271,7 +273,7 @@ describe('a kind that the cluster may do without', () => {
       },
       { source: BUILD_SOURCE },
     );
-    await expect.poll(() => it.reflector.synced).toBe(true);
+    await expect.poll(() => it.reflector.isSynced).toBe(true);
     expect(it.known()).toEqual([]);
     expect(it.asked.some(({ path }) => path === ALPHA_BUILDS)).toBe(true);
     served = true;
@@ -279,7 +281,7 @@ describe('a kind that the cluster may do without', () => {
     served = false;
     watching[0]?.destroy();
     await expect.poll(() => it.known()).toEqual([]);
-    expect(it.reflector.synced).toBe(true);
+    expect(it.reflector.isSynced).toBe(true);
   });
 });
 
@@ -368,5 +370,5 @@ test('what changes is told, as it was and as it is: in a list, in a watch, and b
 });
 
 function configOf(referrer: Referrer | undefined): string {
-  return referrer?.uses[0]?.config ?? '-';
+  return referrer?.references[0]?.config ?? '-';
 }

@@ -1,20 +1,21 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { rememberingUses } from '../../src/cluster/remembering-uses.ts';
-import { type ApiObject, nodeReferrer, UnreadableObject } from '../../src/policy/referrer.ts';
+import { type ApiObject, MalformedObject } from '../../src/kube/api-object.ts';
+import { rememberingUses } from '../../src/references/remembering-uses.ts';
+import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { node } from '../policy/arbitrary.ts';
 
 const outcome = (read: (node: ApiObject) => unknown, object: ApiObject): unknown => {
   try {
     return read(object);
   } catch (error) {
-    if (error instanceof UnreadableObject) return error.message;
+    if (error instanceof MalformedObject) return error.message;
     throw error;
   }
 };
 
 test('nodes that share their annotations are read as if they did not, also those that cannot be read', () => {
-  const read = rememberingUses(nodeReferrer);
+  const read = rememberingUses(parseNodeReferrer);
   const unreadable = { 'machineconfiguration.openshift.io/currentConfig': 7 };
   const annotations = fc.oneof(
     { weight: 9, arbitrary: node.map(({ metadata }) => metadata?.annotations ?? null) },
@@ -29,7 +30,7 @@ test('nodes that share their annotations are read as if they did not, also those
   );
   fc.assert(
     fc.property(shared, (nodes) => {
-      for (const one of nodes) expect(outcome(read, one)).toEqual(outcome(nodeReferrer, one));
+      for (const one of nodes) expect(outcome(read, one)).toEqual(outcome(parseNodeReferrer, one));
     }),
     { numRuns: 1_000 },
   );
@@ -39,7 +40,7 @@ test('shared annotations are read once', () => {
   let reads = 0;
   const read = rememberingUses((object) => {
     reads += 1;
-    return nodeReferrer(object);
+    return parseNodeReferrer(object);
   });
   const annotations = { 'machineconfiguration.openshift.io/currentConfig': 'rendered-worker-1' };
   const names = ['a', 'b', 'c'].map((one) => read({ metadata: { name: one, annotations } }));

@@ -4,11 +4,11 @@ import { connect, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createAuthority } from '../../src/certs/authority.ts';
-import { issueLeaf } from '../../src/certs/leaf.ts';
-import { ClusterApi } from '../../src/cluster/api.ts';
-import { connectionFromText } from '../../src/cluster/connection.ts';
-import { listening } from '../../src/webhook/tls-server.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
+import { listen } from '../../src/webhook/tls-server.ts';
 
 const now = new Date();
 const authority = createAuthority({ days: 1, now });
@@ -28,7 +28,7 @@ async function opened(server: Server): Promise<number> {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
-  return await listening(server, 0, '127.0.0.1');
+  return await listen(server, 0, '127.0.0.1');
 }
 
 /** Makes one request. */
@@ -46,7 +46,7 @@ async function arrivedAt(address: (port: number) => string, { proxied = false } 
     users: [{ name: 'one', user: { token: 'token' } }],
     contexts: [{ name: 'one', context: { cluster: 'one', user: 'one' } }],
   };
-  const api = new ClusterApi(connectionFromText(JSON.stringify(kubeconfig)));
+  const api = new KubeApi(connectionFromKubeconfig(JSON.stringify(kubeconfig)));
   onTestFinished(() => {
     api.close();
   });

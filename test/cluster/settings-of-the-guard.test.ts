@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { GuardSettings } from '../../src/cluster/guard-settings.ts';
+import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { directory, fail, fakeApi, notServed, send, type FakeApi, type Handler } from '../support/fake-api.ts';
 import { memoryLog } from '../support/log.ts';
 
@@ -7,7 +7,7 @@ const COLLECTION = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
 const OBJECT = `${COLLECTION}/cluster`;
 
 interface Following extends FakeApi {
-  readonly settings: GuardSettings;
+  readonly settings: SettingsFollower;
   readonly messages: () => string[];
   /** How often the object was asked for. */
   readonly looks: () => number;
@@ -16,7 +16,7 @@ interface Following extends FakeApi {
 async function follow(handler: Handler, createEveryMs = 10_000): Promise<Following> {
   const fake = await fakeApi(handler);
   const { log, lines } = memoryLog();
-  const settings = new GuardSettings({ api: fake.api, log, pollMs: 5, createEveryMs });
+  const settings = new SettingsFollower({ api: fake.api, log, pollMs: 5, createEveryMs });
   const stop = new AbortController();
   const running = settings.run(stop.signal);
   onTestFinished(async () => {
@@ -41,11 +41,11 @@ function guardIn(mode: unknown): string {
 const ABSENT = JSON.stringify({ kind: 'Status', status: 'Failure', code: 404, reason: 'NotFound' });
 
 test('before anything was read, Enforce holds', () => {
-  const settings = new GuardSettings({
+  const settings = new SettingsFollower({
     api: { json: () => Promise.reject(), request: () => Promise.reject() },
     log: memoryLog().log,
   });
-  expect(settings.policy).toEqual({ mode: 'Enforce', holdSupersededMs: 0 });
+  expect(settings.settings).toEqual({ mode: 'Enforce', holdSupersededMs: 0 });
 });
 
 test('a change is followed, and said once', async () => {
@@ -53,9 +53,9 @@ test('a change is followed, and said once', async () => {
   const it = await follow((_asked, response) => {
     send(response, guardIn(mode));
   });
-  await expect.poll(() => it.settings.policy.mode).toBe('Warn');
+  await expect.poll(() => it.settings.settings.mode).toBe('Warn');
   mode = 'Disabled';
-  await expect.poll(() => it.settings.policy.mode).toBe('Disabled');
+  await expect.poll(() => it.settings.settings.mode).toBe('Disabled');
   await someLooks(it);
   expect(it.messages()).toEqual(['mode is Warn', 'mode is Disabled']);
 });
@@ -70,9 +70,9 @@ test('deleted: Enforce again, and it is made anew with an empty spec', async () 
     } else if (there) send(response, guardIn('Disabled'));
     else response.writeHead(404, { 'content-type': 'application/json' }).end(ABSENT);
   });
-  await expect.poll(() => it.settings.policy.mode).toBe('Disabled');
+  await expect.poll(() => it.settings.settings.mode).toBe('Disabled');
   there = false;
-  await expect.poll(() => it.settings.policy.mode).toBe('Enforce');
+  await expect.poll(() => it.settings.settings.mode).toBe('Enforce');
   await expect.poll(() => posted.length).toBe(1);
   // However often it is found absent: not a storm of attempts.
   await someLooks(it);
@@ -86,7 +86,7 @@ test('not allowed to make it: said once, however often it is tried', async () =>
   }, 10);
   await expect.poll(() => it.asked.filter(({ path }) => path === COLLECTION).length).toBeGreaterThan(2);
   expect(it.messages().filter((message) => message.includes('cannot be created'))).toHaveLength(1);
-  expect(it.settings.policy.mode).toBe('Enforce');
+  expect(it.settings.settings.mode).toBe('Enforce');
 });
 
 test('the kind is not served: Enforce, said once, nothing is made', async () => {
@@ -113,11 +113,11 @@ test.each([
       if (asked.path === OBJECT || !directory(asked, response, [COLLECTION])) break_(response);
     } else send(response, guardIn('Audit'));
   });
-  await expect.poll(() => it.settings.policy.mode).toBe('Audit');
+  await expect.poll(() => it.settings.settings.mode).toBe('Audit');
   broken = true;
   await expect.poll(() => it.messages().filter((message) => message.includes('Audit stays'))).toHaveLength(1);
   await someLooks(it);
-  expect(it.settings.policy.mode).toBe('Audit');
+  expect(it.settings.settings.mode).toBe('Audit');
   expect(it.messages().filter((message) => message.includes('Audit stays'))).toHaveLength(1);
   broken = false;
   await expect.poll(() => it.messages().at(-1)).toBe('machineconfigguard cluster is followed');
@@ -126,7 +126,7 @@ test.each([
 test('never known and unreadable: Enforce', async () => {
   const it = await follow((_asked, response) => fail(response, 500));
   await expect.poll(() => it.messages()).toHaveLength(1);
-  expect(it.settings.policy.mode).toBe('Enforce');
+  expect(it.settings.settings.mode).toBe('Enforce');
 });
 
 test('garbage of an old version: what protects, said once', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ApiError, type ApiRequest } from '../../src/cluster/api.ts';
-import { type GuardStatus, StatusWriter } from '../../src/cluster/status-writer.ts';
+import { ApiError, type ApiRequest } from '../../src/kube/api.ts';
+import { type GuardStatus, StatusWriter } from '../../src/guard/status-writer.ts';
 import { memoryLog } from '../support/log.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -48,30 +48,30 @@ function writer(isWriter = true) {
 
 test('written once, then only when something differs', async () => {
   const { it, patches, set } = writer();
-  await it.look(SIGNAL);
-  await it.look(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
   expect(patches).toEqual([expect.objectContaining({ mode: 'Enforce', protectedConfigs: 1, observedGeneration: 3 })]);
   set(status(2));
-  await it.look(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
   expect(patches).toHaveLength(2);
 });
 
 test('the time of a condition changes with its status, and with nothing else', async () => {
   const { it, set, transition, backdate } = writer();
-  await it.look(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
   backdate();
   set(status(2));
-  await it.look(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
   expect(transition()).toBe('2020-01-01T00:00:00Z');
   set(status(2, false));
-  await it.look(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
   expect(transition()).not.toBe('2020-01-01T00:00:00Z');
 });
 
 test('who does not hold the lease writes nothing but its own denials', async () => {
   const { it, patches } = writer(false);
-  it.denied({ time: new Date('2026-11-21T12:00:00.5Z'), name: 'rendered-a', user: 'eve', referrers: [] });
-  await it.look(SIGNAL);
+  it.recordDenial({ time: new Date('2026-11-21T12:00:00.5Z'), name: 'rendered-a', user: 'eve', referrers: [] });
+  await it.writeIfChanged(SIGNAL);
   expect(patches).toEqual([
     { lastDenial: { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'eve', referrers: [] } },
   ]);
@@ -80,22 +80,22 @@ test('who does not hold the lease writes nothing but its own denials', async () 
 test('of many denials the last is written, and not each of them', async () => {
   const { it, patches } = writer(false);
   for (let count = 0; count < 50; count += 1) {
-    it.denied({ time: new Date(), name: `rendered-${count}`, user: 'gc', referrers: [] });
-    await it.look(SIGNAL);
+    it.recordDenial({ time: new Date(), name: `rendered-${count}`, user: 'gc', referrers: [] });
+    await it.writeIfChanged(SIGNAL);
   }
   expect(patches.length).toBeLessThan(10);
   await new Promise((resolve) => setTimeout(resolve, 60));
-  await it.look(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
   expect(patches.at(-1)).toMatchObject({ lastDenial: { name: 'rendered-49' } });
 });
 
 test('a status that cannot be written is said once; an absent object is not worth a word', async () => {
   const { it, lines, fail } = writer();
   fail(new ApiError(404, 'NotFound', 'x'));
-  await it.look(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
   expect(lines).toEqual([]);
   fail(new ApiError(403, 'Forbidden', 'x'));
-  await it.look(SIGNAL);
-  await it.look(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
+  await it.writeIfChanged(SIGNAL);
   expect(lines.map(({ msg }) => msg)).toEqual(['the status cannot be written: the API server answered 403 Forbidden']);
 });

@@ -1,9 +1,15 @@
 import { expect, test, vi } from 'vitest';
-import { ApiError, ApiUnreachable } from '../../src/cluster/api.ts';
-import { configSize, readConfigs, readReferrers, readSnapshot, ReadFailure } from '../../src/cluster/inventory.ts';
-import { BrokenList } from '../../src/cluster/list-stream.ts';
-import { configName } from '../../src/policy/config-name.ts';
-import { UnreadableObject } from '../../src/policy/referrer.ts';
+import { MalformedObject } from '../../src/kube/api-object.ts';
+import { ApiError, ApiUnreachable } from '../../src/kube/api.ts';
+import {
+  readConfigSize,
+  readConfigs,
+  readReferrers,
+  readClusterSnapshot,
+  ClusterReadError,
+} from '../../src/inspect/cluster-reader.ts';
+import { MalformedList } from '../../src/kube/lists/json-list-parser.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
 import {
   ALPHA_BUILDS,
   BUILDS,
@@ -45,10 +51,12 @@ const signal = (): AbortSignal => AbortSignal.timeout(10_000);
 test('nodes, pools and the names of the configs, each in one list, the configs last', async () => {
   const { api, asked } = await fakeApi(serving(WHOLE));
 
-  const { nodes, pools, configs } = await readSnapshot(api, undefined, signal());
+  const { nodes, pools, configs } = await readClusterSnapshot(api, undefined, signal());
 
   expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
-  expect(pools.map(({ referrer }) => referrer.uses)).toEqual([[{ field: 'spec', config: A, strength: 'hard' }]]);
+  expect(pools.map(({ referrer }) => referrer.references)).toEqual([
+    [{ field: 'spec', config: A, strength: 'strong' }],
+  ]);
   expect([...configs]).toEqual([A]);
   expect(
     asked
@@ -75,7 +83,7 @@ test('labels, state and reason come along; the selector goes to the API server a
   };
   const { api, asked } = await fakeApi(serving({ ...WHOLE, [NODES]: list([{ metadata }]) }));
 
-  const { nodes } = await readSnapshot(api, 'zone in (a,b),!x', signal());
+  const { nodes } = await readClusterSnapshot(api, 'zone in (a,b),!x', signal());
 
   expect(nodes).toMatchObject([{ labels: { zone: 'a' }, state: 'Degraded', reason: 'disk full' }]);
   const selected = asked.filter(({ query }) => query.size > 0);
@@ -102,7 +110,7 @@ test.each([
 ])('a cluster without %s cannot be judged', async (resource, path) => {
   const { [path]: _none, ...rest } = WHOLE;
   const { api } = await fakeApi(serving(rest));
-  await expect(readSnapshot(api, undefined, signal())).rejects.toMatchObject({
+  await expect(readClusterSnapshot(api, undefined, signal())).rejects.toMatchObject({
     name: 'ReadFailure',
     access: { verb: 'list', resource, group: 'machineconfiguration.openshift.io' },
     cause: { status: 404 },
@@ -121,7 +129,7 @@ test.each([
   ],
   [
     'cut off',
-    BrokenList,
+    MalformedList,
     (path: string): Handler =>
       (asked, response) => {
         if (asked.path === path) send(response, (WHOLE[path] ?? '').slice(0, -2));
@@ -139,7 +147,7 @@ test.each([
   ],
   [
     'of another shape',
-    UnreadableObject,
+    MalformedObject,
     (path: string): Handler => serving({ ...WHOLE, [path]: list([{ metadata: {} }]) }),
   ],
 ])('a list that is %s says which', async (_what, cause, handler) => {
@@ -148,8 +156,8 @@ test.each([
     [CONFIGS, 'machineconfigs', 'machineconfiguration.openshift.io'],
   ] as const) {
     const { api } = await fakeApi(handler(path));
-    const failure: unknown = await readSnapshot(api, undefined, signal()).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(ReadFailure);
+    const failure: unknown = await readClusterSnapshot(api, undefined, signal()).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ClusterReadError);
     expect(failure).toMatchObject({ access: { verb: 'list', resource, group }, cause: expect.any(cause) });
   }
 });
@@ -166,7 +174,7 @@ test('the first failure ends the other lists', async () => {
       open -= 1;
     });
   });
-  await expect(readReferrers(api, signal())).rejects.toBeInstanceOf(ReadFailure);
+  await expect(readReferrers(api, signal())).rejects.toBeInstanceOf(ClusterReadError);
   await vi.waitFor(() => {
     expect(open).toBe(0);
   });
@@ -174,9 +182,13 @@ test('the first failure ends the other lists', async () => {
 
 test('out of time is not a failure of the cluster', async () => {
   const { api } = await fakeApi(() => {});
-  await expect(readSnapshot(api, undefined, AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
+  await expect(readClusterSnapshot(api, undefined, AbortSignal.timeout(50))).rejects.toMatchObject({
+    name: 'TimeoutError',
+  });
   await expect(readConfigs(api, AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
-  await expect(configSize(api, configName(A), AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
+  await expect(readConfigSize(api, toConfigName(A), AbortSignal.timeout(50))).rejects.toMatchObject({
+    name: 'TimeoutError',
+  });
 });
 
 test("a config's size is the length of its JSON in bytes", async () => {
@@ -184,7 +196,7 @@ test("a config's size is the length of its JSON in bytes", async () => {
   const { api, asked } = await fakeApi((_asked, response) => {
     send(response, body);
   });
-  expect(await configSize(api, configName(A), signal())).toBe(Buffer.byteLength(body));
+  expect(await readConfigSize(api, toConfigName(A), signal())).toBe(Buffer.byteLength(body));
   expect(asked.map(({ path }) => path)).toEqual([`${CONFIGS}/${A}`]);
 });
 
@@ -192,11 +204,11 @@ test('one that has gone meanwhile has none; one that may not be seen is a failur
   const gone = await fakeApi((_asked, response) => {
     fail(response, 404);
   });
-  expect(await configSize(gone.api, configName(A), signal())).toBeUndefined();
+  expect(await readConfigSize(gone.api, toConfigName(A), signal())).toBeUndefined();
   const hidden = await fakeApi((_asked, response) => {
     fail(response, 403);
   });
-  await expect(configSize(hidden.api, configName(A), signal())).rejects.toMatchObject({
+  await expect(readConfigSize(hidden.api, toConfigName(A), signal())).rejects.toMatchObject({
     access: { verb: 'get', resource: 'machineconfigs' },
   });
 });

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { ApiError } from '../../src/cluster/api.ts';
-import { ReferenceHealth } from '../../src/cluster/reference-health.ts';
-import type { ReferenceIndex } from '../../src/cluster/reference-index.ts';
-import { type ConfigName, configName } from '../../src/policy/config-name.ts';
-import { nodeReferrer } from '../../src/policy/referrer.ts';
+import { ApiError } from '../../src/kube/api.ts';
+import { DanglingReferenceDetector } from '../../src/references/dangling-reference-detector.ts';
+import type { ReferenceIndex } from '../../src/references/reference-index.ts';
+import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';
+import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { memoryLog } from '../support/log.ts';
 
 /** Counts how often somebody goes through all of it, as one does who compares a name with each. */
@@ -11,7 +11,7 @@ class CountedNames extends Set<ConfigName> {
   readonly #count: () => void;
 
   constructor(names: readonly string[], count: () => void) {
-    super(names.map((name) => configName(name)));
+    super(names.map((name) => toConfigName(name)));
     this.#count = count;
   }
 
@@ -30,7 +30,7 @@ function watching(nodes: number, missing: number) {
   const existing = [`rendered-worker-${hash('a')}`];
   let passes = 0;
   const referrers = Array.from({ length: nodes }, (_, index) =>
-    nodeReferrer({
+    parseNodeReferrer({
       metadata: {
         name: `worker-${index}`,
         annotations: {
@@ -39,11 +39,11 @@ function watching(nodes: number, missing: number) {
       },
     }),
   );
-  const health = new ReferenceHealth({
+  const health = new DanglingReferenceDetector({
     api: { json: async () => await Promise.reject(new ApiError(404, 'NotFound', 'there is none')) },
-    index: { synced: true, referrers: () => referrers } as unknown as ReferenceIndex,
+    index: { isSynced: true, referrers: () => referrers } as unknown as ReferenceIndex,
     configs: {
-      synced: true,
+      isSynced: true,
       names: () => new CountedNames(existing, () => (passes += 1)),
       deletedAt: () => undefined,
     },
@@ -54,7 +54,7 @@ function watching(nodes: number, missing: number) {
     health,
     look: async () => {
       passes = 0;
-      await health.look(new AbortController().signal);
+      await health.check(new AbortController().signal);
       return passes;
     },
   };

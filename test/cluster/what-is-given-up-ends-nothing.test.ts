@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { orAborted } from '../../src/cluster/wait.ts';
+import { waitOrAbort } from '../../src/kube/wait.ts';
 
 /** Rejects a moment from now. */
 async function later(): Promise<never> {
@@ -18,7 +18,7 @@ test.each([
   const others = process.listeners('unhandledRejection');
   process.removeAllListeners('unhandledRejection').on('unhandledRejection', note);
   try {
-    await expect(orAborted(later(), over.signal)).rejects.toThrow('aborted');
+    await expect(waitOrAbort(later(), over.signal)).rejects.toThrow('aborted');
     await new Promise((resolve) => setTimeout(resolve, 50));
   } finally {
     process.off('unhandledRejection', note);

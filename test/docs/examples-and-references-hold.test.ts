@@ -3,8 +3,7 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { expect, test } from 'vitest';
-import { MODES } from '../../src/policy/policy.ts';
-import { readSettings } from '../../src/policy/settings.ts';
+import { parseSettings, MODES } from '../../src/decision/settings.ts';
 import { runProgram } from '../cli/run-program.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
@@ -60,7 +59,7 @@ test('the fleet policy sets modes that exist, on the object that counts, and pla
     } = spec as { 'policy-templates': { objectDefinition: { spec: { 'object-templates': Template[] } } }[] };
     const guard = template?.objectDefinition.spec['object-templates'][0]?.objectDefinition;
     expect(guard).toMatchObject({ kind: 'MachineConfigGuard', metadata: { name: 'cluster' } });
-    expect(readSettings(guard).problems).toEqual([]);
+    expect(parseSettings(guard).problems).toEqual([]);
     expect(MODES.map((mode) => `mcguard-${mode.toLowerCase()}`)).toContain(metadata.name);
     expect(objects.filter((object) => object.metadata.name === metadata.name).map(({ kind }) => kind)).toEqual([
       'Policy',

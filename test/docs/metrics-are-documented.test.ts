@@ -19,7 +19,7 @@ test('docs/metrics.md has every metric with its type and its labels, and no othe
     mode: () => 'Enforce',
     dangling: () => 0,
     protectedConfigs: () => 0,
-    expiries: () => [{ certificate: 'serving', notAfter: new Date(0), renewedHere: true }],
+    expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedHere: true }],
   });
   metrics.count({
     uid: '',
@@ -33,8 +33,8 @@ test('docs/metrics.md has every metric with its type and its labels, and no othe
       code: 'MCG_NOT_IN_USE',
       config: undefined,
       message: '',
-      referrers: [],
-      referrersTotal: 0,
+      references: [],
+      referencesTotal: 0,
       warnings: [],
     },
   });

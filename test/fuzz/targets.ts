@@ -1,19 +1,18 @@
-import { BrokenList, type ListReader, ListStream } from '../../src/cluster/list-stream.ts';
-import { MetadataListStream } from '../../src/cluster/protobuf-list.ts';
-import { decide, decideUnread } from '../../src/policy/decide.ts';
-import { ALLOW_DELETION, DEFAULT_POLICY } from '../../src/policy/policy.ts';
+import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import { type ApiObject, MalformedObject } from '../../src/kube/api-object.ts';
+import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
+import { MalformedList, type ListParser, JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
+import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts';
+import { decide, decideWithoutClusterState } from '../../src/decision/decide.ts';
 import {
-  type ApiObject,
-  buildReferrer,
-  NODE_ANNOTATIONS,
-  nodeReferrer,
-  poolReferrer,
-  UnreadableObject,
-} from '../../src/policy/referrer.ts';
-import type { References } from '../../src/policy/references.ts';
-import { outlineOf, UnreadableJson } from '../../src/policy/json-outline.ts';
-import { BadReview, parseReview } from '../../src/policy/review.ts';
-import { admissionAnswer } from '../../src/policy/verdict.ts';
+  parseBuildReferrer,
+  NODE_REFERENCE_ANNOTATIONS,
+  parseNodeReferrer,
+  parsePoolReferrer,
+} from '../../src/references/parse-referrer.ts';
+import type { ClusterState } from '../../src/decision/references.ts';
+import { parseOutline, MalformedJson } from '../../src/webhook/json-outline.ts';
+import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
 import { encodeAnswer, encodeList } from '../cluster/protobuf-encoding.ts';
 import type { Random } from '../simulation/random.ts';
 import { NAME, reviewBody } from '../support/review.ts';
@@ -28,8 +27,8 @@ export interface Target {
 }
 
 const MCO = 'machineconfiguration.openshift.io';
-const IN_USE: References = {
-  referrers: [nodeReferrer({ metadata: { name: 'worker-0', annotations: { [`${MCO}/currentConfig`]: NAME } } })],
+const IN_USE: ClusterState = {
+  referrers: [parseNodeReferrer({ metadata: { name: 'worker-0', annotations: { [`${MCO}/currentConfig`]: NAME } } })],
   unreadable: [],
 };
 
@@ -41,9 +40,10 @@ function takeReview(bytes: Buffer): string {
     if (error instanceof BadReview && typeof error.uid === 'string') return 'bad review';
     throw error;
   }
-  const verdict = decideUnread(review, DEFAULT_POLICY) ?? decide(review, IN_USE, DEFAULT_POLICY, new Date(0));
-  const { response } = JSON.parse(JSON.stringify(admissionAnswer(review.uid, verdict))) as ReturnType<
-    typeof admissionAnswer
+  const verdict =
+    decideWithoutClusterState(review, DEFAULT_SETTINGS) ?? decide(review, IN_USE, DEFAULT_SETTINGS, new Date(0));
+  const { response } = JSON.parse(JSON.stringify(toAdmissionReview(review.uid, verdict))) as ReturnType<
+    typeof toAdmissionReview
   >;
   if (response.uid === '' || typeof response.allowed !== 'boolean') throw new Error('The answer is none.');
   if (response.allowed && asksForTheUsedConfig(bytes)) throw new Error('A config in use was let go.');
@@ -63,7 +63,7 @@ function asksForTheUsedConfig(bytes: Buffer): boolean {
     oldObject?: { metadata?: { name?: unknown; annotations?: Record<string, unknown> | null } };
   };
   const { name, annotations } = request.oldObject?.metadata ?? {};
-  const reason = annotations?.[ALLOW_DELETION];
+  const reason = annotations?.[ALLOW_DELETION_ANNOTATION];
   const overridden = typeof reason === 'string' && reason.trim() !== '';
   const { group, resource } = request.resource ?? {};
   return (
@@ -72,9 +72,9 @@ function asksForTheUsedConfig(bytes: Buffer): boolean {
 }
 
 /** Hands a list to its reader in pieces, as a connection does. */
-function takeList(bytes: Buffer, random: Random, readerFor: (keep: (object: ApiObject) => void) => ListReader): string {
+function takeList(bytes: Buffer, random: Random, readerFor: (keep: (object: ApiObject) => void) => ListParser): string {
   const reader = readerFor((object) => {
-    for (const read of [nodeReferrer, poolReferrer, buildReferrer]) readable(() => read(object));
+    for (const read of [parseNodeReferrer, parsePoolReferrer, parseBuildReferrer]) readable(() => read(object));
   });
   try {
     for (let at = 0; at < bytes.length;) {
@@ -84,7 +84,7 @@ function takeList(bytes: Buffer, random: Random, readerFor: (keep: (object: ApiO
     }
     return reader.end().resourceVersion === '' ? 'no version' : 'read';
   } catch (error) {
-    if (error instanceof BrokenList) return 'broken';
+    if (error instanceof MalformedList) return 'broken';
     throw error;
   }
 }
@@ -93,7 +93,7 @@ function readable(read: () => unknown): void {
   try {
     read();
   } catch (error) {
-    if (!(error instanceof UnreadableObject)) throw error;
+    if (!(error instanceof MalformedObject)) throw error;
   }
 }
 
@@ -121,9 +121,9 @@ function takeOutline(bytes: Buffer): string {
   const wanted = { kind: 'value', request: { uid: 'value', oldObject: { metadata: 'values' } } } as const;
   let outline: Readonly<Record<string, unknown>> | undefined;
   try {
-    outline = outlineOf(bytes, wanted);
+    outline = parseOutline(bytes, wanted);
   } catch (error) {
-    if (error instanceof UnreadableJson) return 'refused';
+    if (error instanceof MalformedJson) return 'refused';
     throw error;
   }
   const json = JSON.parse(bytes.toString('utf8').replaceAll(CONTROL, ' ')) as Record<string, unknown> | null;
@@ -150,7 +150,9 @@ const READERS: readonly Target[] = [
     seeds: [
       reviewBody(),
       reviewBody({ operation: 'UPDATE' }),
-      reviewBody({ oldObject: { metadata: { name: NAME, uid: 'u', annotations: { [ALLOW_DELETION]: 'CHG-7' } } } }),
+      reviewBody({
+        oldObject: { metadata: { name: NAME, uid: 'u', annotations: { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' } } },
+      }),
     ].map((body) => Buffer.from(JSON.stringify(body))),
     take: takeReview,
   },
@@ -162,7 +164,7 @@ const READERS: readonly Target[] = [
         bytes,
         random,
         (keep) =>
-          new ListStream((item) => {
+          new JsonListParser((item) => {
             keep(item as ApiObject);
           }),
       ),
@@ -174,7 +176,8 @@ const READERS: readonly Target[] = [
         encodeList({ resourceVersion: '7', items: [{ name: 'w0', annotations: ANNOTATIONS, labels: { a: 'b' } }] }),
       ),
     ],
-    take: (bytes, random) => takeList(bytes, random, (keep) => new MetadataListStream(keep, NODE_ANNOTATIONS)),
+    take: (bytes, random) =>
+      takeList(bytes, random, (keep) => new ProtobufListParser(keep, NODE_REFERENCE_ANNOTATIONS)),
   },
 ];
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { BadReview, parseReview } from '../../src/policy/review.ts';
+import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
 import { Random } from '../simulation/random.ts';
 import { reviewBody } from '../support/review.ts';
 import { Coverage } from './coverage.ts';
@@ -60,7 +60,7 @@ test('V8 says which blocks of the sources have run, each once', () => {
     expect(coverage.look()).toEqual([]);
     expect(() => parseReview(Buffer.from('{"kind":tru}'))).toThrow(BadReview);
     const fresh = coverage.look();
-    expect(fresh.join(' ')).toContain('/src/policy/json-outline.ts');
+    expect(fresh.join(' ')).toContain('/src/webhook/json-outline.ts');
     expect(coverage.among(new Set(fresh))).toEqual([]);
     expect(() => parseReview(Buffer.from('{"kind":tru}'))).toThrow(BadReview);
     expect(coverage.among(new Set(fresh)).length).toBeGreaterThan(0);

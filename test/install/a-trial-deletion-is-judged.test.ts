@@ -1,31 +1,31 @@
 import { expect, test } from 'vitest';
 
+import type { ReferrerKind } from '../../src/decision/references.ts';
 import {
-  type Bound,
-  type Installed,
-  isAboutAdmission,
-  judge,
-  type Registered,
-} from '../../src/install/verification.ts';
-import type { ReferrerKind } from '../../src/policy/referrer.ts';
+  type PolicyBinding,
+  type InstalledProtection,
+  isAdmissionError,
+  assessProtection,
+  type RegisteredWebhook,
+} from '../../src/inspect/protection.ts';
 
-const REGISTERED: Registered = {
+const REGISTERED: RegisteredWebhook = {
   configuration: 'machineconfig-guard',
   failurePolicy: 'Fail',
   caBundle: true,
   injected: false,
   target: 'Service machineconfig-guard/machineconfig-guard:443',
 };
-const GUARDED: Installed = { webhooks: [REGISTERED], floor: [], mode: 'Enforce' };
+const GUARDED: InstalledProtection = { webhooks: [REGISTERED], floor: [], mode: 'Enforce' };
 const SESSION = { ...REGISTERED, configuration: 'machineconfig-guard-dev-0123456789', failurePolicy: 'Ignore' };
 const [NODES, POOLS] = ['nodes.machineconfig-guard.io', 'pools.machineconfig-guard.io'];
-const FLOOR: Bound[] = [
+const FLOOR: PolicyBinding[] = [
   { policy: NODES, actions: ['Deny'] },
   { policy: POOLS, actions: ['Deny'] },
 ];
 const WARNING = FLOOR.map(({ policy }) => ({ policy, actions: ['Warn', 'Audit'] }));
-const OPEN: Partial<Installed> = { webhooks: [{ ...REGISTERED, failurePolicy: 'Ignore' }] };
-const bundleless = (injected: boolean): Partial<Installed> => ({
+const OPEN: Partial<InstalledProtection> = { webhooks: [{ ...REGISTERED, failurePolicy: 'Ignore' }] };
+const bundleless = (injected: boolean): Partial<InstalledProtection> => ({
   webhooks: [{ ...REGISTERED, failurePolicy: 'Ignore', caBundle: false, injected }],
 });
 
@@ -35,7 +35,7 @@ const FAILED =
 const policySays = (policy: string, text: string): string =>
   `machineconfigs.machineconfiguration.openshift.io "x" is forbidden: ValidatingAdmissionPolicy '${policy}' with binding '${policy}' denied request: ${text}`;
 
-test.each<[string, string, Partial<Installed>, 'guard' | 'floor', RegExp, RegExp]>([
+test.each<[string, string, Partial<InstalledProtection>, 'guard' | 'floor', RegExp, RegExp]>([
   ['by the guard', `${HOOK}MCG_IN_USE: x is in use`, {}, 'guard', /^the guard refuses.*in use$/, /^$/],
   ['by a guard and a session', `${HOOK}MCG_IN_USE: x`, { webhooks: [SESSION, REGISTERED] }, 'guard', /in use$/, /^$/],
   ['by a session alone', `${HOOK}MCG_IN_USE: x`, { webhooks: [SESSION] }, 'guard', /only until a session/, /apply -k/],
@@ -43,15 +43,15 @@ test.each<[string, string, Partial<Installed>, 'guard' | 'floor', RegExp, RegExp
   ['by that of pools', policySays(POOLS, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy pools\./, /^$/],
   ['by the floor, whatever the mode', policySays(NODES, 'MCG_IN_USE: x'), { mode: 'Warn' }, 'floor', /policy/, /^$/],
 ])('refused %s: protected', (_name, message, installed, by, explanation, advice) => {
-  expect(judge({ status: 403, message }, { ...GUARDED, ...installed }, 'Node')).toEqual({
-    protected: true,
+  expect(assessProtection({ status: 403, message }, { ...GUARDED, ...installed }, 'Node')).toEqual({
+    isProtected: true,
     by,
     explanation: expect.stringMatching(explanation) as string,
     advice: expect.stringMatching(advice) as string,
   });
 });
 
-test.each<[string, Partial<Installed>, RegExp, RegExp]>([
+test.each<[string, Partial<InstalledProtection>, RegExp, RegExp]>([
   ['nothing is installed', { webhooks: [] }, /neither the webhook nor the policies/, /^oc apply -k/],
   ['mode Warn', { mode: 'Warn' }, /^it would be deleted: the mode is Warn$/, /"Enforce"/],
   ['mode Audit', { mode: 'Audit' }, /the mode is Audit$/, /"Enforce"/],
@@ -74,15 +74,15 @@ test.each<[string, Partial<Installed>, RegExp, RegExp]>([
   ['too early', {}, /did not ask the guard, although/, /try again/],
   ['too early, without a MachineConfigGuard', { mode: undefined }, /did not ask the guard, although/, /try again/],
 ])('it would be deleted, %s: not protected, why, and what to do', (_name, installed, why, advice) => {
-  expect(judge({ status: 200, message: '' }, { ...GUARDED, ...installed }, 'Node')).toEqual({
-    protected: false,
+  expect(assessProtection({ status: 200, message: '' }, { ...GUARDED, ...installed }, 'Node')).toEqual({
+    isProtected: false,
     by: undefined,
     explanation: expect.stringMatching(why) as string,
     advice: expect.stringMatching(advice) as string,
   });
 });
 
-test.each<[string, ReferrerKind, readonly Bound[], RegExp, RegExp]>([
+test.each<[string, ReferrerKind, readonly PolicyBinding[], RegExp, RegExp]>([
   [
     'is bound and does not work',
     'Node',
@@ -115,8 +115,8 @@ test.each<[string, ReferrerKind, readonly Bound[], RegExp, RegExp]>([
 ])(
   'no webhook, and the policy that should refuse %s (%s): why, and what to do',
   (_name, usedBy, floor, why, advice) => {
-    expect(judge({ status: 200, message: '' }, { webhooks: [], floor, mode: undefined }, usedBy)).toEqual({
-      protected: false,
+    expect(assessProtection({ status: 200, message: '' }, { webhooks: [], floor, mode: undefined }, usedBy)).toEqual({
+      isProtected: false,
       by: undefined,
       explanation: expect.stringMatching(why) as string,
       advice: expect.stringMatching(advice) as string,
@@ -187,8 +187,8 @@ test.each<[string, number, string, RegExp, RegExp]>([
   ],
   ['somebody unknown', 403, 'no', /by somebody else:/, /./],
 ])('refused, %s: not protected, why, and what to do', (_name, status, message, why, advice) => {
-  expect(judge({ status, message }, { ...GUARDED, floor: FLOOR }, 'Node')).toEqual({
-    protected: false,
+  expect(assessProtection({ status, message }, { ...GUARDED, floor: FLOOR }, 'Node')).toEqual({
+    isProtected: false,
     by: undefined,
     explanation: expect.stringMatching(why) as string,
     advice: expect.stringMatching(advice) as string,
@@ -202,5 +202,5 @@ test.each([
   ['machineconfigs.machineconfiguration.openshift.io "x" not found', false],
   ['etcdserver: request timed out', false],
 ])('%s: is that somebody who had to agree? %s', (message, expected) => {
-  expect(isAboutAdmission({ status: 500, message })).toBe(expected);
+  expect(isAdmissionError({ status: 500, message })).toBe(expected);
 });

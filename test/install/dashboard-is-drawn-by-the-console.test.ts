@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { MODES } from '../../src/policy/policy.ts';
+import { MODES } from '../../src/decision/settings.ts';
 
 interface Panel {
   readonly id: number;

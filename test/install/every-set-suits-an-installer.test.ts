@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { parse, parseAllDocuments, parseDocument } from 'yaml';
 import { expect, test } from 'vitest';
-import { installation, OWN_FILE } from '../../src/install/installation.ts';
+import { buildInstallation, OWN_FILE_NAME } from '../../src/install/installation.ts';
 import { everyInstallation } from './options.ts';
 
-const SETS = everyInstallation().map((options) => installation(options).files);
+const SETS = everyInstallation().map((options) => buildInstallation(options).files);
 
 /** What every API server serves before a single operator runs, and our own kind, whose definition is in the set. */
 const KINDS_OF_AN_EMPTY_CLUSTER = [
@@ -56,7 +56,7 @@ test('nothing that the Machine Config Operator takes as input', () => {
 test('names that an installer takes, each once, sorted as they depend on each other', () => {
   for (const files of SETS) {
     const names = files.map(({ name }) => name);
-    for (const name of names) expect(name).toMatch(OWN_FILE);
+    for (const name of names) expect(name).toMatch(OWN_FILE_NAME);
     expect(new Set(names).size).toBe(names.length);
     expect(names.toSorted()).toEqual(names);
     expect(files[0]?.kind).toBe('Namespace');
@@ -79,5 +79,5 @@ test('keys are in one file alone, and that one is secret', () => {
 
 test('the set is the same each time, apart from the keys', () => {
   for (const [index, options] of everyInstallation().entries())
-    expect(installation(options).files).toEqual(SETS[index]);
+    expect(buildInstallation(options).files).toEqual(SETS[index]);
 });

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
-import { docsLink } from '../../src/policy/codes.ts';
-import { ALLOW_DELETION } from '../../src/policy/policy.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
+import { docsLink } from '../../src/decision/codes.ts';
 
 interface Policy {
   readonly metadata: { readonly name: string };
@@ -24,7 +24,7 @@ test.each(['nodes', 'pools'])('the policy of %s: the code and its page, the anno
   const message = policy.spec.validations[0]?.messageExpression ?? '';
   expect(message).toContain(docsLink('MCG_IN_USE'));
   const text = policy.spec.variables.find((variable) => variable.name === 'text');
-  expect(text?.expression).toBe(`oldObject.metadata.?annotations[?'${ALLOW_DELETION}'].orValue('').trim()`);
+  expect(text?.expression).toBe(`oldObject.metadata.?annotations[?'${ALLOW_DELETION_ANNOTATION}'].orValue('').trim()`);
   expect(policy.spec.auditAnnotations.map(({ key }) => key)).toEqual(['denied', 'overridden']);
   expect(policy.spec.failurePolicy).toBe('Fail');
 });

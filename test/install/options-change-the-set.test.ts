@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
-import { ImpossibleInstallation, installation, type InstallationOptions } from '../../src/install/installation.ts';
+import { InvalidInstallation, buildInstallation, type InstallationOptions } from '../../src/install/installation.ts';
 import { PLAIN } from './options.ts';
 
 interface AnyObject {
@@ -27,7 +27,7 @@ interface PodSpec {
 }
 
 function objects(changes: Partial<InstallationOptions>): (kind: string) => AnyObject | undefined {
-  const { files } = installation({ ...PLAIN, ...changes });
+  const { files } = buildInstallation({ ...PLAIN, ...changes });
   return (kind) => {
     const file = files.find((one) => one.kind === kind);
     return file === undefined ? undefined : (parse(file.content) as AnyObject);
@@ -100,8 +100,8 @@ test.each([
   [undefined, /--kubernetes-version/],
   [{ major: 1, minor: 29 }, /use fail-closed/],
 ])('failing open on Kubernetes %j is impossible, and it says why', (kubernetesVersion, says) => {
-  const render = () => installation({ ...PLAIN, profile: 'fail-open-with-floor', kubernetesVersion });
-  expect(render).toThrow(ImpossibleInstallation);
+  const render = () => buildInstallation({ ...PLAIN, profile: 'fail-open-with-floor', kubernetesVersion });
+  expect(render).toThrow(InvalidInstallation);
   expect(render).toThrow(says);
 });
 
@@ -111,7 +111,7 @@ test.each([
   [{ major: 1, minor: 29 }, true],
   [{ major: 1, minor: 35 }, true],
 ])('FlowSchema on Kubernetes %j: %j, and its absence is said', (kubernetesVersion, present) => {
-  const { files, leftOut } = installation({ ...PLAIN, kubernetesVersion });
+  const { files, leftOut } = buildInstallation({ ...PLAIN, kubernetesVersion });
   expect(files.some(({ kind }) => kind === 'FlowSchema')).toBe(present);
   expect(leftOut).toEqual(present ? [] : [expect.stringContaining('FlowSchema')]);
 });

@@ -1,4 +1,4 @@
-import { createAuthority } from '../../src/certs/authority.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
 import type { InstallationOptions } from '../../src/install/installation.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');

@@ -1,8 +1,8 @@
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
-import { type Authority, createAuthority } from '../../src/certs/authority.ts';
-import { installation } from '../../src/install/installation.ts';
-import { CannotRotate, planRotation, type RotationStart } from '../../src/install/rotation.ts';
+import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
+import { buildInstallation } from '../../src/install/installation.ts';
+import { RotationError, planRotation, type RotationInput } from '../../src/install/rotation.ts';
 import { PLAIN } from './options.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
@@ -20,8 +20,8 @@ interface Secret {
 }
 
 /** As the API server has them: with what it adds, and with what kubectl remembers. */
-function start(change: (webhooks: Webhooks, secret: Secret) => void = () => {}): RotationStart {
-  const { files } = installation(PLAIN);
+function start(change: (webhooks: Webhooks, secret: Secret) => void = () => {}): RotationInput {
+  const { files } = buildInstallation(PLAIN);
   const of = (kind: string): unknown => parse(files.find((file) => file.kind === kind)?.content ?? '');
   const [webhooks, secret] = [of('ValidatingWebhookConfiguration') as Webhooks, of('Secret') as Secret];
   webhooks.metadata.resourceVersion = '7';
@@ -38,7 +38,7 @@ function bundle(...pems: string[]): string {
   return Buffer.from(pems.join('')).toString('base64');
 }
 
-function steps(from: RotationStart): [first: Webhooks, second: Secret, third: Webhooks] {
+function steps(from: RotationInput): [first: Webhooks, second: Secret, third: Webhooks] {
   const files = planRotation(from, NOW).files(FRESH);
   expect(files.map(({ name, secret }) => [name, secret])).toEqual([
     ['1-trust-both.yaml', false],
@@ -57,7 +57,7 @@ test('both are trusted, then the new one issues, then it alone is trusted', () =
 
 test('nothing but the bundle changes; what the API server and kubectl added stays out', () => {
   const [first, second] = steps(start());
-  const { files } = installation(PLAIN);
+  const { files } = buildInstallation(PLAIN);
   const plain = parse(files.find(({ kind }) => kind === 'ValidatingWebhookConfiguration')?.content ?? '') as Webhooks;
   const [webhook] = plain.webhooks;
   if (webhook !== undefined) webhook.clientConfig.caBundle = first.webhooks[0]?.clientConfig.caBundle ?? '';
@@ -105,6 +105,6 @@ test.each<[string, (webhooks: Webhooks, secret: Secret) => void, RegExp]>([
   ['no Secret', (_webhooks, secret) => void (secret.data = {}), /has no certificate in ca\.crt/],
 ])('%s: nothing is rendered, and it says what to do', (_name, change, says) => {
   const plan = () => planRotation(start(change), NOW);
-  expect(plan).toThrow(CannotRotate);
+  expect(plan).toThrow(RotationError);
   expect(plan).toThrow(says);
 });

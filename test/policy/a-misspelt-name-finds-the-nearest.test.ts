@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { configName } from '../../src/policy/config-name.ts';
-import { nearestName } from '../../src/policy/nearest-name.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { findNearestName } from '../../src/decision/nearest-name.ts';
 
 const HASH = '25a1be6c1264c64551ae911d23717173';
-const WORKER = configName(`rendered-worker-${HASH}`);
-const MASTER = configName('rendered-master-9e786f4a442cb50f3dfeec92abb1675f');
-const EXISTING = [MASTER, WORKER, configName('99-worker-ssh'), configName('00-worker')];
+const WORKER = toConfigName(`rendered-worker-${HASH}`);
+const MASTER = toConfigName('rendered-master-9e786f4a442cb50f3dfeec92abb1675f');
+const EXISTING = [MASTER, WORKER, toConfigName('99-worker-ssh'), toConfigName('00-worker')];
 
 test.each([
   ['the prefix without its last letters', `render-worker-${HASH}`],
@@ -21,11 +21,11 @@ test.each([
   ['cut off after some of the hash', 'rendered-worker-25a1be6c'],
   ['cut off, with a line end from pasting', ' rendered-worker-25a1be6c\n'],
 ])('%s', (_what, missing) => {
-  expect(nearestName(missing, EXISTING)).toBe(WORKER);
+  expect(findNearestName(missing, EXISTING)).toBe(WORKER);
 });
 
 test('two letters swapped in a short name', () => {
-  expect(nearestName('99-wroker-ssh', EXISTING)).toBe('99-worker-ssh');
+  expect(findNearestName('99-wroker-ssh', EXISTING)).toBe('99-worker-ssh');
 });
 
 test.each([
@@ -36,36 +36,36 @@ test.each([
   ['a source config of another pool', '99-master-ssh'],
   ['short names that share little', '01-infra'],
 ])('no suggestion for %s', (_what, missing) => {
-  expect(nearestName(missing, EXISTING)).toBeUndefined();
+  expect(findNearestName(missing, EXISTING)).toBeUndefined();
 });
 
 test('a name that was cut off where two begin like it means neither', () => {
-  const twins = ['0', '1'].map((last) => configName(`rendered-worker-${HASH.slice(0, 31)}${last}`));
-  expect(nearestName('rendered-worker-25a1be6c', twins)).toBeUndefined();
+  const twins = ['0', '1'].map((last) => toConfigName(`rendered-worker-${HASH.slice(0, 31)}${last}`));
+  expect(findNearestName('rendered-worker-25a1be6c', twins)).toBeUndefined();
 });
 
 test('of two with the same hash the one with the nearer prefix', () => {
-  const twins = ['infra', 'worker'].map((pool) => configName(`rendered-${pool}-${HASH}`));
-  expect(nearestName(`rendered-wroker-${HASH}`, twins)).toBe(WORKER);
+  const twins = ['infra', 'worker'].map((pool) => toConfigName(`rendered-${pool}-${HASH}`));
+  expect(findNearestName(`rendered-wroker-${HASH}`, twins)).toBe(WORKER);
 });
 
 test('of two that are equally near the first of the alphabet, in whatever order they come', () => {
-  const near = ['a', 'b', 'c'].map((first) => configName(`rendered-worker-${first}${HASH.slice(1)}`));
+  const near = ['a', 'b', 'c'].map((first) => toConfigName(`rendered-worker-${first}${HASH.slice(1)}`));
   const [a, , c] = near;
-  expect(nearestName(WORKER, near)).toBe(a);
-  expect(nearestName(WORKER, near.toReversed())).toBe(a);
-  expect(nearestName(WORKER.replace('25a1', 'c5a1'), near)).toBe(c);
+  expect(findNearestName(WORKER, near)).toBe(a);
+  expect(findNearestName(WORKER, near.toReversed())).toBe(a);
+  expect(findNearestName(WORKER.replace('25a1', 'c5a1'), near)).toBe(c);
 });
 
 test('what is no name at all is none', () => {
-  expect(nearestName('r'.repeat(256 * 1024), [WORKER])).toBeUndefined();
-  expect(nearestName(WORKER, [])).toBeUndefined();
+  expect(findNearestName('r'.repeat(256 * 1024), [WORKER])).toBeUndefined();
+  expect(findNearestName(WORKER, [])).toBeUndefined();
 });
 
 const hash = fc.string({ unit: fc.constantFrom(...'0123456789abcdef'.split('')), minLength: 32, maxLength: 32 });
 const name = fc
   .tuple(fc.constantFrom('worker', 'master', 'infra-a.b'), hash)
-  .map(([pool, digits]) => configName(`rendered-${pool}-${digits}`));
+  .map(([pool, digits]) => toConfigName(`rendered-${pool}-${digits}`));
 /** One slip of the hand at some place of a name. */
 const slip = fc.record({
   at: fc.nat(),
@@ -91,7 +91,7 @@ test('up to three slips lead back to the config, among any others and in any ord
       fc.boolean(),
       (meant, others, slips, last) => {
         const typed = slips.reduce(slipped, String(meant));
-        expect(nearestName(typed, last ? [...others, meant] : [meant, ...others])).toBe(meant);
+        expect(findNearestName(typed, last ? [...others, meant] : [meant, ...others])).toBe(meant);
       },
     ),
   );
@@ -100,9 +100,9 @@ test('up to three slips lead back to the config, among any others and in any ord
 test('whatever is asked, the answer exists and does not depend on the order', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), name), fc.array(name, { maxLength: 10 }), (asked, names) => {
-      const answer = nearestName(asked, names);
+      const answer = findNearestName(asked, names);
       expect(answer === undefined || names.includes(answer)).toBe(true);
-      expect(nearestName(asked, names.toReversed())).toBe(answer);
+      expect(findNearestName(asked, names.toReversed())).toBe(answer);
     }),
   );
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeSelectorMatches } from '../../src/policy/label-selector.ts';
+import { matchesNodeSelector } from '../../src/references/node-selector.ts';
 
 const WORKER = { 'node-role.kubernetes.io/worker': '', zone: 'a' };
 
@@ -24,12 +24,12 @@ test.each([
     false,
   ],
 ])('%j: %s', (selector, matches) => {
-  expect(nodeSelectorMatches(selector, WORKER)).toBe(matches);
+  expect(matchesNodeSelector(selector, WORKER)).toBe(matches);
 });
 
 test.each([[undefined], [null], [{}], [{ matchLabels: {} }], [{ matchExpressions: [{ operator: 'Exists' }] }], [7]])(
   'what says nothing, or nothing that can be understood, chooses nothing: %j',
   (selector) => {
-    expect(nodeSelectorMatches(selector, WORKER)).toBe(false);
+    expect(matchesNodeSelector(selector, WORKER)).toBe(false);
   },
 );

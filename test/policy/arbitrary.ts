@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { ApiObject } from '../../src/policy/referrer.ts';
+import type { ApiObject } from '../../src/kube/api-object.ts';
 
 /** Few names, so that configs, references and typos meet. */
 export const NAMES = [

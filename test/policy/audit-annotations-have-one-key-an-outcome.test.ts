@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { configName } from '../../src/policy/config-name.ts';
-import { badReview, decide, unverified } from '../../src/policy/decide.ts';
-import { ALLOW_DELETION, DEFAULT_POLICY } from '../../src/policy/policy.ts';
-import type { Referrer } from '../../src/policy/referrer.ts';
-import type { Review } from '../../src/policy/review.ts';
-import { admissionAnswer, auditAnnotations } from '../../src/policy/verdict.ts';
+import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { Referrer } from '../../src/decision/references.ts';
+import type { Review } from '../../src/decision/review.ts';
+import { toAdmissionReview, toAuditAnnotations } from '../../src/webhook/admission-response.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { denyBadReview, decide, denyUnverified } from '../../src/decision/decide.ts';
 
-const NAME = configName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 
 function review(annotations: ReadonlyMap<string, string> = new Map()): Review {
   return { uid: 'u', dryRun: false, user: 'someone', config: { name: NAME, uid: 'c', annotations } };
@@ -16,15 +16,15 @@ function nodes(count: number): Referrer[] {
   return Array.from({ length: count }, (_, index) => ({
     kind: 'Node',
     name: `n${index}`,
-    uses: [{ field: 'currentConfig', config: NAME, strength: 'hard' }],
+    references: [{ field: 'currentConfig', config: NAME, strength: 'strong' }],
   }));
 }
 
 const NOW = new Date();
 
 test('denied: compact JSON, at most ten referrers and how many more', () => {
-  const verdict = decide(review(), { referrers: nodes(13), unreadable: [] }, DEFAULT_POLICY, NOW);
-  const annotations = auditAnnotations(verdict);
+  const verdict = decide(review(), { referrers: nodes(13), unreadable: [] }, DEFAULT_SETTINGS, NOW);
+  const annotations = toAuditAnnotations(verdict);
   expect(Object.keys(annotations)).toEqual(['denied']);
   const value = JSON.parse(annotations['denied'] ?? '') as { referrers: unknown[] };
   expect(value).toMatchObject({ name: NAME, code: 'MCG_IN_USE', more: 3 });
@@ -33,18 +33,18 @@ test('denied: compact JSON, at most ten referrers and how many more', () => {
 });
 
 test.each([
-  ['allowed', review(), DEFAULT_POLICY, 'MCG_NOT_IN_USE'],
+  ['allowed', review(), DEFAULT_SETTINGS, 'MCG_NOT_IN_USE'],
   ['allowed', review(), { mode: 'Disabled', holdSupersededMs: 0 }, 'MCG_DISABLED'],
-  ['overridden', review(new Map([[ALLOW_DELETION, 'ticket 7']])), DEFAULT_POLICY, 'MCG_OVERRIDDEN'],
+  ['overridden', review(new Map([[ALLOW_DELETION_ANNOTATION, 'ticket 7']])), DEFAULT_SETTINGS, 'MCG_OVERRIDDEN'],
 ] as const)('%s: %#', (key, asked, policy, code) => {
-  const annotations = auditAnnotations(decide(asked, { referrers: [], unreadable: [] }, policy, NOW));
+  const annotations = toAuditAnnotations(decide(asked, { referrers: [], unreadable: [] }, policy, NOW));
   expect(Object.keys(annotations)).toEqual([key]);
   expect(JSON.parse(annotations[key] ?? '')).toMatchObject({ name: NAME, code, referrers: [], more: 0 });
 });
 
 test('an override is recorded with its reason', () => {
-  const asked = review(new Map([[ALLOW_DELETION, 'ticket 7']]));
-  const annotations = auditAnnotations(decide(asked, { referrers: [], unreadable: [] }, DEFAULT_POLICY, NOW));
+  const asked = review(new Map([[ALLOW_DELETION_ANNOTATION, 'ticket 7']]));
+  const annotations = toAuditAnnotations(decide(asked, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, NOW));
   expect(JSON.parse(annotations['overridden'] ?? '')).toMatchObject({ reason: 'ticket 7' });
 });
 
@@ -55,26 +55,29 @@ test('would-deny keeps the cause', () => {
     { mode: 'Audit', holdSupersededMs: 0 },
     NOW,
   );
-  expect(JSON.parse(auditAnnotations(verdict)['would-deny'] ?? '')).toMatchObject({
+  expect(JSON.parse(toAuditAnnotations(verdict)['would-deny'] ?? '')).toMatchObject({
     code: 'MCG_WOULD_DENY',
     cause: 'MCG_IN_USE',
   });
 });
 
 test('could not verify is recorded under denied; a bad review names no object, so nothing is recorded', () => {
-  const verdict = unverified(NAME, [{ what: 'nodes', reason: 'x' }], DEFAULT_POLICY);
-  expect(Object.keys(auditAnnotations(verdict))).toEqual(['denied']);
-  expect(auditAnnotations(badReview('not JSON'))).toEqual({});
+  const verdict = denyUnverified(NAME, [{ name: 'nodes', reason: 'x' }], DEFAULT_SETTINGS);
+  expect(Object.keys(toAuditAnnotations(verdict))).toEqual(['denied']);
+  expect(toAuditAnnotations(denyBadReview('not JSON'))).toEqual({});
 });
 
 test('the answer: allowed is exactly what carries no refusal, and only a refusal has a status', () => {
-  const denied = admissionAnswer('u1', decide(review(), { referrers: nodes(1), unreadable: [] }, DEFAULT_POLICY, NOW));
+  const denied = toAdmissionReview(
+    'u1',
+    decide(review(), { referrers: nodes(1), unreadable: [] }, DEFAULT_SETTINGS, NOW),
+  );
   expect(denied).toMatchObject({
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
     response: { uid: 'u1', allowed: false, status: { status: 'Failure', code: 403, reason: 'Forbidden' } },
   });
-  const allowed = admissionAnswer('u2', decide(review(), { referrers: [], unreadable: [] }, DEFAULT_POLICY, NOW));
+  const allowed = toAdmissionReview('u2', decide(review(), { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, NOW));
   expect(allowed.response).toMatchObject({ uid: 'u2', allowed: true });
   expect(allowed.response).not.toHaveProperty('status');
   expect(allowed.response).not.toHaveProperty('warnings');

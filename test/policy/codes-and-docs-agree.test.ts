@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { type Code, CODES, docsLink } from '../../src/policy/codes.ts';
+import { type Code, CODES, docsLink } from '../../src/decision/codes.ts';
 
 const page = readFileSync(new URL('../../docs/codes.md', import.meta.url), 'utf8');
 const headings = [...page.matchAll(/^## (MCG_\w+)$/gm)].map(([, code]) => code);

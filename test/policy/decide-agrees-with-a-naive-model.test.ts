@@ -1,10 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { configName } from '../../src/policy/config-name.ts';
-import { decide } from '../../src/policy/decide.ts';
-import { ALLOW_DELETION, type Policy } from '../../src/policy/policy.ts';
-import { type ApiObject, buildReferrer, nodeReferrer, poolReferrer } from '../../src/policy/referrer.ts';
-import type { Review } from '../../src/policy/review.ts';
+import { ALLOW_DELETION_ANNOTATION, type Settings } from '../../src/decision/settings.ts';
+import type { ApiObject } from '../../src/kube/api-object.ts';
+import type { Review } from '../../src/decision/review.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool, rendered } from './arbitrary.ts';
 
 interface World {
@@ -74,28 +75,28 @@ test('decide() gives the outcome of the rule recomputed from scratch, for every 
       fc.integer({ min: 0, max: 200 }),
       (cluster, name, override, mode, holdSupersededMs, all, broken, minutes) => {
         const now = new Date(Date.UTC(2026, 0, 1, 0, minutes));
-        const policy: Policy = { mode, holdSupersededMs };
+        const policy: Settings = { mode, holdSupersededMs };
         const review: Review = {
           uid: 'u',
           dryRun: false,
           user: 'someone',
           config: {
-            name: configName(name),
+            name: toConfigName(name),
             uid: 'c',
-            annotations: new Map(override === undefined ? [] : [[ALLOW_DELETION, override]]),
+            annotations: new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]),
           },
         };
         const verdict = decide(
           review,
           {
             referrers: [
-              ...cluster.nodes.map(nodeReferrer),
-              ...cluster.pools.map(poolReferrer),
-              ...cluster.builds.map(buildReferrer),
+              ...cluster.nodes.map(parseNodeReferrer),
+              ...cluster.pools.map(parsePoolReferrer),
+              ...cluster.builds.map(parseBuildReferrer),
             ],
-            unreadable: broken ? [{ what: 'nodes', reason: 'ECONNREFUSED' }] : [],
+            unreadable: broken ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
             ...(holdSupersededMs > 0
-              ? { renderedConfigs: all.map((one) => ({ ...one, name: configName(one.name) })) }
+              ? { renderedConfigs: all.map((one) => ({ ...one, name: toConfigName(one.name) })) }
               : {}),
           },
           policy,
@@ -121,7 +122,7 @@ test('decide() gives the outcome of the rule recomputed from scratch, for every 
         const got = [verdict.outcome, verdict.code, verdict.cause].filter((part) => part !== undefined).join(' ');
         expect(got).toBe(expected);
         // Whatever the outcome: refused exactly if denied, one line, and warnings that the API server passes on whole.
-        expect(verdict.refusal !== undefined).toBe(verdict.outcome === 'denied');
+        expect(verdict.denialStatus !== undefined).toBe(verdict.outcome === 'denied');
         expect(verdict.message).not.toMatch(/[\r\n]/);
         for (const warning of verdict.warnings) expect(Array.from(warning).length).toBeLessThanOrEqual(120);
       },

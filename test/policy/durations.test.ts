@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDuration } from '../../src/policy/duration.ts';
+import { parseDuration } from '../../src/decision/duration.ts';
 
 test.each([
   ['5s', 5_000],

@@ -1,11 +1,11 @@
-import { type ConfigName, configName } from '../../src/policy/config-name.ts';
-import type { Expectation, InspectedNode, InspectedPool, Snapshot } from '../../src/policy/consistency.ts';
-import { nodeReferrer, poolReferrer } from '../../src/policy/referrer.ts';
+import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';
+import type { CheckScope, InspectedNode, InspectedPool, ClusterSnapshot } from '../../src/inspect/consistency.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
 /** All nodes, at least one. */
-export const EVERYTHING: Expectation = { someNodes: false, minNodes: 1 };
+export const EVERYTHING: CheckScope = { isPartial: false, minNodes: 1 };
 
 /** A node of a role, with the annotations that it has reported. */
 export function inspectedNode(
@@ -22,7 +22,7 @@ export function inspectedNode(
     ...(desired === undefined ? {} : { [`${MCO}/desiredConfig`]: desired }),
   };
   return {
-    referrer: nodeReferrer({ metadata: { name, annotations } }),
+    referrer: parseNodeReferrer({ metadata: { name, annotations } }),
     labels: { [`node-role.kubernetes.io/${role}`]: '' },
     state,
     reason: '',
@@ -36,7 +36,7 @@ export function inspectedPool(
 ): InspectedPool {
   const metadata = { name, ...(terminating ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {}) };
   return {
-    referrer: poolReferrer({
+    referrer: parsePoolReferrer({
       metadata,
       spec: { configuration: { name: spec } },
       status: { configuration: { name: status } },
@@ -49,10 +49,10 @@ export function inspectedPool(
 }
 
 /** What was read, where these configs exist. */
-export function snapshot(nodes: InspectedNode[], pools: InspectedPool[], configs: readonly string[]): Snapshot {
+export function snapshot(nodes: InspectedNode[], pools: InspectedPool[], configs: readonly string[]): ClusterSnapshot {
   return { nodes, pools, configs: names(configs) };
 }
 
 export function names(configs: readonly string[]): ReadonlySet<ConfigName> {
-  return new Set(configs.map(configName));
+  return new Set(configs.map(toConfigName));
 }

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
-import { configName } from '../../src/policy/config-name.ts';
-import { decide } from '../../src/policy/decide.ts';
-import { ALLOW_DELETION, DEFAULT_POLICY, type Policy } from '../../src/policy/policy.ts';
-import type { References } from '../../src/policy/references.ts';
-import type { Referrer, ReferrerKind, Strength } from '../../src/policy/referrer.ts';
-import type { Review } from '../../src/policy/review.ts';
-import type { Verdict } from '../../src/policy/verdict.ts';
+import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/review.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { decide } from '../../src/decision/decide.ts';
+import type { ClusterState, Referrer, ReferrerKind, Strength } from '../../src/decision/references.ts';
+import type { Verdict } from '../../src/decision/verdict.ts';
 
-const NAME = configName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const NOW = new Date('2026-11-20T12:00:00Z');
 
 function review(annotations: Record<string, string> = {}): Review {
@@ -15,14 +14,14 @@ function review(annotations: Record<string, string> = {}): Review {
   return { uid: 'u', dryRun: false, user: 'kube:admin', config };
 }
 
-function uses(kind: ReferrerKind, name: string, fields: readonly string[], strength: Strength = 'hard'): Referrer {
-  return { kind, name, uses: fields.map((field) => ({ field, config: NAME, strength })) };
+function uses(kind: ReferrerKind, name: string, fields: readonly string[], strength: Strength = 'strong'): Referrer {
+  return { kind, name, references: fields.map((field) => ({ field, config: NAME, strength })) };
 }
 
 function judged(
   referrers: readonly Referrer[],
-  more: Partial<References> = {},
-  policy: Policy = DEFAULT_POLICY,
+  more: Partial<ClusterState> = {},
+  policy: Settings = DEFAULT_SETTINGS,
 ): Verdict {
   return decide(review(), { referrers, unreadable: [], ...more }, policy, NOW);
 }
@@ -52,7 +51,7 @@ test('in use by a build only: nothing would be Degraded', () => {
 });
 
 test('in use while its pool is being deleted: says how nodes leave the pool', () => {
-  const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', uses: [], terminating: true };
+  const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true };
   expect(judged([pool, uses('Node', 'worker-0', ['currentConfig'])]).message).toContain(
     "Its pool is being deleted: remove the pool's label from the node, and delete the config once it has moved to another one.",
   );
@@ -60,9 +59,9 @@ test('in use while its pool is being deleted: says how nodes leave the pool', ()
 
 test('an override without a reason is pointed out', () => {
   const verdict = decide(
-    review({ [ALLOW_DELETION]: ' ' }),
+    review({ [ALLOW_DELETION_ANNOTATION]: ' ' }),
     { referrers: [uses('Node', 'worker-0', ['currentConfig'])], unreadable: [] },
-    DEFAULT_POLICY,
+    DEFAULT_SETTINGS,
     NOW,
   );
   expect(verdict).toMatchObject({ outcome: 'denied', code: 'MCG_IN_USE' });
@@ -71,18 +70,23 @@ test('an override without a reason is pointed out', () => {
 
 test('an override: the reason in warning and audit, cut and in one line', () => {
   const reason = `first\nsecond\u202e${'x'.repeat(500)}`;
-  const verdict = decide(review({ [ALLOW_DELETION]: reason }), { referrers: [], unreadable: [] }, DEFAULT_POLICY, NOW);
+  const verdict = decide(
+    review({ [ALLOW_DELETION_ANNOTATION]: reason }),
+    { referrers: [], unreadable: [] },
+    DEFAULT_SETTINGS,
+    NOW,
+  );
   expect(verdict).toMatchObject({ outcome: 'overridden', code: 'MCG_OVERRIDDEN' });
   expect(verdict.warnings[0]).toMatch(/^MCG_OVERRIDDEN: deletion allowed by annotation: first second x+\.\.\.$/);
 });
 
 test('could not verify: says what could not be read and why, and never "in use by"', () => {
   const unreadable = [
-    { what: 'nodes', reason: 'the API server answered 500' },
-    { what: 'machineconfigpools', reason: 'no complete answer in time' },
+    { name: 'nodes', reason: 'the API server answered 500' },
+    { name: 'machineconfigpools', reason: 'no complete answer in time' },
   ];
   const verdict = judged([], { unreadable });
-  expect(verdict.refusal).toEqual({ code: 503, reason: 'ServiceUnavailable' });
+  expect(verdict.denialStatus).toEqual({ code: 503, reason: 'ServiceUnavailable' });
   expect(verdict.message).toContain(
     `MCG_UNVERIFIED: could not verify whether ${NAME} is in use (nodes: the API server answered 500 and machineconfigpools: no complete answer in time). Nothing was deleted.`,
   );
@@ -93,12 +97,12 @@ test('held: says since when and until when', () => {
   const renderedConfigs = [
     { name: NAME, createdAt: new Date('2026-11-20T10:00:00Z') },
     {
-      name: configName('rendered-worker-b4983d88dabdc54ecf977ee120fd3796'),
+      name: toConfigName('rendered-worker-b4983d88dabdc54ecf977ee120fd3796'),
       createdAt: new Date('2026-11-20T11:45:00Z'),
     },
   ];
   const verdict = judged([], { renderedConfigs }, { mode: 'Enforce', holdSupersededMs: 30 * 60_000 });
-  expect(verdict).toMatchObject({ code: 'MCG_HELD', refusal: { code: 403, reason: 'Forbidden' } });
+  expect(verdict).toMatchObject({ code: 'MCG_HELD', denialStatus: { code: 403, reason: 'Forbidden' } });
   expect(verdict.message).toContain(
     'superseded at 2026-11-20T11:45:00.000Z and is held until 2026-11-20T12:15:00.000Z',
   );
@@ -110,8 +114,8 @@ test('a hold without the list of configs is "could not verify", not "free"', () 
 
 test('allowed with notes: the warnings name who still mentions it and how many nodes are silent', () => {
   const verdict = judged([
-    uses('MachineOSBuild', 'worker-1', ['machineConfig'], 'note'),
-    { kind: 'Node', name: 'fresh', uses: [], unreported: true },
+    uses('MachineOSBuild', 'worker-1', ['machineConfig'], 'weak'),
+    { kind: 'Node', name: 'fresh', references: [], isUnreported: true },
   ]);
   expect(verdict).toMatchObject({ outcome: 'allowed', code: 'MCG_NOT_IN_USE' });
   expect(verdict.warnings).toEqual([

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decide } from '../../src/policy/decide.ts';
-import { ALLOW_DELETION, DEFAULT_POLICY } from '../../src/policy/policy.ts';
-import { BadReview, parseReview } from '../../src/policy/review.ts';
-import { admissionAnswer } from '../../src/policy/verdict.ts';
+import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
 import { NAME, reviewBody } from '../support/review.ts';
 
 type Json = Record<string, unknown>;
@@ -49,7 +49,7 @@ const anything = fc.oneof(
 const IN_USE = {
   kind: 'Node',
   name: 'w0',
-  uses: [{ field: 'currentConfig', config: NAME, strength: 'hard' }],
+  references: [{ field: 'currentConfig', config: NAME, strength: 'strong' }],
 } as never;
 
 test('with anything in the place of any part, a config in use is never allowed to go without a reason in writing', () => {
@@ -65,8 +65,8 @@ test('with anything in the place of any part, a config in use is never allowed t
         return;
       }
       answered += 1;
-      const verdict = decide(review, { referrers: [IN_USE], unreadable: [] }, DEFAULT_POLICY, new Date(0));
-      const answer = admissionAnswer(review.uid, verdict);
+      const verdict = decide(review, { referrers: [IN_USE], unreadable: [] }, DEFAULT_SETTINGS, new Date(0));
+      const answer = toAdmissionReview(review.uid, verdict);
       expect(JSON.parse(JSON.stringify(answer))).toMatchObject({
         kind: 'AdmissionReview',
         response: { uid: review.uid },
@@ -80,7 +80,7 @@ test('with anything in the place of any part, a config in use is never allowed t
         request['operation'] === 'DELETE' &&
         resource['group'] === 'machineconfiguration.openshift.io' &&
         resource['resource'] === 'machineconfigs';
-      const reason = metadata.annotations?.[ALLOW_DELETION];
+      const reason = metadata.annotations?.[ALLOW_DELETION_ANNOTATION];
       expect(isDeletion && metadata.name === NAME && typeof reason !== 'string').toBe(false);
     }),
     { numRuns: 20_000 },

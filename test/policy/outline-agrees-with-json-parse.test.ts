@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { outlineOf, UnreadableJson } from '../../src/policy/json-outline.ts';
+import { parseOutline, MalformedJson } from '../../src/webhook/json-outline.ts';
 
 /** Of everything that can be there, these parts are wanted. */
 const OUTLINE = { a: 'value', b: { c: 'value', d: 'values' } } as const;
@@ -39,7 +39,7 @@ function outcome(read: () => unknown): string {
   try {
     return JSON.stringify(read(), (_key, part: unknown) => (isObject(part) ? sorted(part) : part)) ?? 'no object';
   } catch (error) {
-    if (error instanceof UnreadableJson || error instanceof SyntaxError) return 'refused';
+    if (error instanceof MalformedJson || error instanceof SyntaxError) return 'refused';
     throw error;
   }
 }
@@ -76,7 +76,7 @@ test('whatever is JSON is read as JSON.parse reads it, however it is laid out', 
         const sent = JSON.stringify(object, null, indent);
         const expected = outcome(() => plainly(sent));
         read += expected === '[]' ? 0 : 1;
-        expect(outcome(() => outlineOf(Buffer.from(sent), OUTLINE))).toBe(expected);
+        expect(outcome(() => parseOutline(Buffer.from(sent), OUTLINE))).toBe(expected);
       },
     ),
     { numRuns: 2_000 },
@@ -118,7 +118,7 @@ test('whatever is not JSON is refused, and nothing else', () => {
       if (isSpecial) return;
       const expected = outcome(() => plainly(sent));
       seen[expected === 'refused' ? 'refused' : 'read'] += 1;
-      expect(outcome(() => outlineOf(Buffer.from(sent), OUTLINE))).toBe(expected);
+      expect(outcome(() => parseOutline(Buffer.from(sent), OUTLINE))).toBe(expected);
     }),
     { numRuns: 8_000 },
   );
@@ -133,22 +133,22 @@ test.each([
   const sent = Buffer.from(`{"x":${'['.repeat(levels)}${']'.repeat(levels)}}`);
   let message = 'no error';
   try {
-    outlineOf(sent, OUTLINE);
+    parseOutline(sent, OUTLINE);
   } catch (error) {
-    message = (error as UnreadableJson).message;
+    message = (error as MalformedJson).message;
   }
   expect(message).toBe(problem);
 });
 
 test('brackets of one kind do not close those of the other', () => {
-  expect(outcome(() => outlineOf(Buffer.from('{"x":[1}}'), OUTLINE))).toBe('refused');
-  expect(outcome(() => outlineOf(Buffer.from('{"x":{"y":1]}'), OUTLINE))).toBe('refused');
+  expect(outcome(() => parseOutline(Buffer.from('{"x":[1}}'), OUTLINE))).toBe('refused');
+  expect(outcome(() => parseOutline(Buffer.from('{"x":{"y":1]}'), OUTLINE))).toBe('refused');
 });
 
 test('a text of escapes is searched for its end once, not once an escape', () => {
   const sent = Buffer.from(`{"x":"${'\\n'.repeat(100_000)}","a":1}`);
   const searches = vi.spyOn(sent, 'indexOf');
-  expect(outcome(() => outlineOf(sent, OUTLINE))).toBe('[["a",1]]');
+  expect(outcome(() => parseOutline(sent, OUTLINE))).toBe('[["a",1]]');
   const QUOTE = 0x22;
   expect(searches.mock.calls.filter(([byte]) => byte === QUOTE)).toHaveLength(1);
 });

@@ -1,16 +1,20 @@
 import { expect, test } from 'vitest';
-import { configName, type ConfigName } from '../../src/policy/config-name.ts';
-import { countProtected, danglingReferences, explainMissing } from '../../src/policy/dangling.ts';
-import { nodeReferrer, poolReferrer } from '../../src/policy/referrer.ts';
+import { toConfigName, type ConfigName } from '../../src/decision/config-name.ts';
+import {
+  countProtectedConfigs,
+  findDanglingReferences,
+  explainMissingConfig,
+} from '../../src/references/dangling-references.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
-const HERE = configName(`rendered-worker-${'a'.repeat(32)}`);
-const GONE = configName(`rendered-worker-${'b'.repeat(32)}`);
-const CONFIGS: ReadonlySet<ConfigName> = new Set([HERE, configName('99-worker')]);
+const HERE = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
+const GONE = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
+const CONFIGS: ReadonlySet<ConfigName> = new Set([HERE, toConfigName('99-worker')]);
 
 function node(annotations: Record<string, string>) {
   const all = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]));
-  return nodeReferrer({ metadata: { name: 'worker-0', annotations: all } });
+  return parseNodeReferrer({ metadata: { name: 'worker-0', annotations: all } });
 }
 
 function configuration(name?: string): object {
@@ -18,7 +22,7 @@ function configuration(name?: string): object {
 }
 
 function pool(spec?: string, status?: string, deletionTimestamp?: string) {
-  return poolReferrer({
+  return parsePoolReferrer({
     metadata: { name: 'worker', deletionTimestamp },
     spec: configuration(spec),
     status: configuration(status),
@@ -26,30 +30,30 @@ function pool(spec?: string, status?: string, deletionTimestamp?: string) {
 }
 
 test('a node that names what does not exist, in one annotation or in both', () => {
-  expect(danglingReferences([node({ currentConfig: HERE, desiredConfig: GONE })], CONFIGS)).toEqual([
+  expect(findDanglingReferences([node({ currentConfig: HERE, desiredConfig: GONE })], CONFIGS)).toEqual([
     { kind: 'Node', name: 'worker-0', field: 'desiredConfig', config: GONE },
   ]);
-  expect(danglingReferences([node({ currentConfig: GONE, desiredConfig: GONE })], CONFIGS)).toHaveLength(2);
+  expect(findDanglingReferences([node({ currentConfig: GONE, desiredConfig: GONE })], CONFIGS)).toHaveLength(2);
 });
 
 test('what exists does not dangle, a source config neither; a node that has said nothing names nothing', () => {
   const nodes = [node({ currentConfig: HERE, desiredConfig: '99-worker' }), node({}), pool(HERE, HERE)];
-  expect(danglingReferences(nodes, CONFIGS)).toEqual([]);
+  expect(findDanglingReferences(nodes, CONFIGS)).toEqual([]);
 });
 
 test('a name that is only a note may lead nowhere', () => {
-  expect(danglingReferences([node({ currentConfig: HERE, desiredDrain: `drain-${GONE}` })], CONFIGS)).toEqual([]);
+  expect(findDanglingReferences([node({ currentConfig: HERE, desiredDrain: `drain-${GONE}` })], CONFIGS)).toEqual([]);
 });
 
 test('a pool whose status names nothing although its spec does', () => {
-  expect(danglingReferences([pool(HERE)], CONFIGS)).toEqual([
+  expect(findDanglingReferences([pool(HERE)], CONFIGS)).toEqual([
     { kind: 'MachineConfigPool', name: 'worker', field: 'status', config: undefined },
   ]);
-  expect(danglingReferences([pool(), pool(undefined, undefined)], CONFIGS)).toEqual([]);
+  expect(findDanglingReferences([pool(), pool(undefined, undefined)], CONFIGS)).toEqual([]);
 });
 
 test('a pool that is being deleted does not count', () => {
-  expect(danglingReferences([pool(GONE, GONE, '2026-01-01T00:00:00Z')], CONFIGS)).toEqual([]);
+  expect(findDanglingReferences([pool(GONE, GONE, '2026-01-01T00:00:00Z')], CONFIGS)).toEqual([]);
 });
 
 test('protected are rendered configs that exist and are in use, each once', () => {
@@ -58,11 +62,11 @@ test('protected are rendered configs that exist and are in use, each once', () =
     node({ currentConfig: GONE }),
     pool(HERE, '99-worker'),
   ];
-  expect(countProtected(referrers, CONFIGS)).toBe(1);
+  expect(countProtectedConfigs(referrers, CONFIGS)).toBe(1);
 });
 
 test('never seen is something else than deleted', () => {
-  expect(explainMissing(GONE, undefined)).toMatch(/^never seen in this cluster/);
-  expect(explainMissing(GONE, new Date('2026-11-21T12:00:00Z'))).toBe('deleted at 2026-11-21T12:00:00.000Z');
-  expect(explainMissing(undefined, undefined)).toMatch(/names no config in its status/);
+  expect(explainMissingConfig(GONE, undefined)).toMatch(/^never seen in this cluster/);
+  expect(explainMissingConfig(GONE, new Date('2026-11-21T12:00:00Z'))).toBe('deleted at 2026-11-21T12:00:00.000Z');
+  expect(explainMissingConfig(undefined, undefined)).toMatch(/names no config in its status/);
 });

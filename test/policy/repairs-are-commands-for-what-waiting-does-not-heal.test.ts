@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { consistency } from '../../src/policy/consistency.ts';
-import { repairs } from '../../src/policy/repair.ts';
+import { checkConsistency } from '../../src/inspect/consistency.ts';
+import { planRepairs } from '../../src/inspect/repairs.ts';
 import { EVERYTHING, inspectedNode, inspectedPool, names, snapshot } from './inspected.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -15,8 +15,8 @@ function commands(
   configs: readonly string[],
   requests: readonly string[] = [],
 ): string[] {
-  const judged = consistency(snapshot(nodes, pools, configs), EVERYTHING);
-  return repairs(judged, names(configs), requests).map(({ command }) => command.flat().join(' '));
+  const judged = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
+  return planRepairs(judged, names(configs), requests).map(({ command }) => command.flat().join(' '));
 }
 
 test("the pool's status, the nodes' annotations, the certificate requests", () => {
@@ -76,7 +76,7 @@ describe('none', () => {
 });
 
 test('what a shell would read is quoted', () => {
-  const judged = consistency(
+  const judged = checkConsistency(
     snapshot(
       [inspectedNode("n'$(reboot)", STUCK)],
       [inspectedPool('master', { spec: MASTER, status: MASTER })],
@@ -84,6 +84,6 @@ test('what a shell would read is quoted', () => {
     ),
     EVERYTHING,
   );
-  const [repair] = repairs(judged, names([MASTER]), []);
+  const [repair] = planRepairs(judged, names([MASTER]), []);
   expect(repair?.command[0]).toEqual(['oc', 'annotate', 'node', `'n'\\''$(reboot)'`, '--overwrite']);
 });

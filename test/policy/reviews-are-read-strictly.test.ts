@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BadReview, parseReview } from '../../src/policy/review.ts';
+import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
 import { NAME, reviewBody as review, UID } from '../support/review.ts';
 
 const parsed = (body: string): ReturnType<typeof parseReview> => parseReview(Buffer.from(body));

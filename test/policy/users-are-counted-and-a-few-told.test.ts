@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { configName } from '../../src/policy/config-name.ts';
-import { type Uses, whoUses } from '../../src/policy/references.ts';
-import { buildReferrer, nodeReferrer, poolReferrer } from '../../src/policy/referrer.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { type ReferenceGroup, summarizeReferences } from '../../src/decision/references.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from './arbitrary.ts';
 
 const byName = { selector: ({ metadata }: { metadata?: { name?: unknown } | null }) => metadata?.name };
@@ -13,19 +13,22 @@ const referrers = fc
     builds: fc.uniqueArray(build, byName),
   })
   .map(({ nodes, pools, builds }) => [
-    ...nodes.map(nodeReferrer),
-    ...pools.map(poolReferrer),
-    ...builds.map(buildReferrer),
+    ...nodes.map(parseNodeReferrer),
+    ...pools.map(parsePoolReferrer),
+    ...builds.map(parseBuildReferrer),
   ]);
 
 test('of however many objects they are told: all are counted, and those of the first objects of each kind are told', () => {
   fc.assert(
     fc.property(referrers, fc.constantFrom(...NAMES), fc.integer({ min: 0, max: 4 }), (all, name, toldOf) => {
-      const whole = whoUses(configName(name), all);
-      const few = whoUses(configName(name), all, toldOf);
-      for (const strength of ['hard', 'notes'] as const) {
+      const whole = summarizeReferences(toConfigName(name), all);
+      const few = summarizeReferences(toConfigName(name), all, toldOf);
+      for (const strength of ['strong', 'weak'] as const) {
         expect(whole[strength].total).toBe(whole[strength].references.length);
-        expect(few[strength]).toMatchObject({ total: whole[strength].total, objects: objectsOf(whole[strength]) });
+        expect(few[strength]).toMatchObject({
+          total: whole[strength].total,
+          referrersByKind: objectsOf(whole[strength]),
+        });
         expect(few[strength].references).toEqual(firstOf(whole[strength], toldOf));
       }
     }),
@@ -33,7 +36,7 @@ test('of however many objects they are told: all are counted, and those of the f
   );
 });
 
-function objectsOf({ references }: Uses): Uses['objects'] {
+function objectsOf({ references }: ReferenceGroup): ReferenceGroup['referrersByKind'] {
   const count = (wanted: string): number =>
     new Set(references.filter(({ kind }) => kind === wanted).map(({ name }) => name)).size;
   return {
@@ -43,7 +46,7 @@ function objectsOf({ references }: Uses): Uses['objects'] {
   };
 }
 
-function firstOf({ references }: Uses, toldOf: number): Uses['references'] {
+function firstOf({ references }: ReferenceGroup, toldOf: number): ReferenceGroup['references'] {
   const seen: Record<string, Set<string>> = {};
   return references.filter(({ kind, name }) => {
     const names = (seen[kind] ??= new Set());

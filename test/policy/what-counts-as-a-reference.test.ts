@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { buildReferrer, nodeReferrer, poolReferrer, UnreadableObject } from '../../src/policy/referrer.ts';
+import { MalformedObject } from '../../src/kube/api-object.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const A = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 const B = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
@@ -8,12 +9,12 @@ const MCO = 'machineconfiguration.openshift.io';
 describe('node', () => {
   test('currentConfig and desiredConfig are hard references', () => {
     const annotations = { [`${MCO}/currentConfig`]: A, [`${MCO}/desiredConfig`]: B };
-    expect(nodeReferrer({ metadata: { name: 'w0', annotations } })).toEqual({
+    expect(parseNodeReferrer({ metadata: { name: 'w0', annotations } })).toEqual({
       kind: 'Node',
       name: 'w0',
-      uses: [
-        { field: 'currentConfig', config: A, strength: 'hard' },
-        { field: 'desiredConfig', config: B, strength: 'hard' },
+      references: [
+        { field: 'currentConfig', config: A, strength: 'strong' },
+        { field: 'desiredConfig', config: B, strength: 'strong' },
       ],
     });
   });
@@ -25,24 +26,27 @@ describe('node', () => {
       [`${MCO}/lastAppliedDrain`]: `drain-${B}`,
       [`${MCO}/firstPivotConfig`]: 'rendered-infra-c4983d88dabdc54ecf977ee120fd3796',
     };
-    expect(nodeReferrer({ metadata: { name: 'w0', annotations } }).uses).toEqual([
-      { field: 'currentConfig', config: A, strength: 'hard' },
-      { field: 'lastAppliedDrain', config: B, strength: 'note' },
-      { field: 'firstPivotConfig', config: 'rendered-infra-c4983d88dabdc54ecf977ee120fd3796', strength: 'note' },
+    expect(parseNodeReferrer({ metadata: { name: 'w0', annotations } }).references).toEqual([
+      { field: 'currentConfig', config: A, strength: 'strong' },
+      { field: 'lastAppliedDrain', config: B, strength: 'weak' },
+      { field: 'firstPivotConfig', config: 'rendered-infra-c4983d88dabdc54ecf977ee120fd3796', strength: 'weak' },
     ]);
   });
 
   test.each([[{}], [{ annotations: null }], [{ annotations: { [`${MCO}/currentConfig`]: '' } }]])(
-    'without either annotation it is unreported: %j',
+    'without either annotation it is isUnreported: %j',
     (metadata) => {
-      expect(nodeReferrer({ metadata: { name: 'w0', ...metadata } })).toMatchObject({ uses: [], unreported: true });
+      expect(parseNodeReferrer({ metadata: { name: 'w0', ...metadata } })).toMatchObject({
+        references: [],
+        isUnreported: true,
+      });
     },
   );
 
   test.each([[null], [{}], [{ name: '' }], [{ name: 'n', annotations: { [`${MCO}/currentConfig`]: 7 } }]])(
     'one that does not look like a node is an error, never "names nothing": %j',
     (metadata) => {
-      expect(() => nodeReferrer({ metadata })).toThrow(UnreadableObject);
+      expect(() => parseNodeReferrer({ metadata })).toThrow(MalformedObject);
     },
   );
 });
@@ -51,28 +55,31 @@ describe('pool', () => {
   test('the config of spec and of status are hard references, the source configs are none', () => {
     const configuration = { name: A, source: [{ name: 'rendered-looking-source' }] };
     expect(
-      poolReferrer({ metadata: { name: 'worker' }, spec: { configuration }, status: { configuration: { name: B } } })
-        .uses,
+      parsePoolReferrer({
+        metadata: { name: 'worker' },
+        spec: { configuration },
+        status: { configuration: { name: B } },
+      }).references,
     ).toEqual([
-      { field: 'spec', config: A, strength: 'hard' },
-      { field: 'status', config: B, strength: 'hard' },
+      { field: 'spec', config: A, strength: 'strong' },
+      { field: 'status', config: B, strength: 'strong' },
     ]);
   });
 
   test('one that is being deleted names nothing', () => {
     const metadata = { name: 'worker', deletionTimestamp: '2026-11-20T10:00:00Z' };
-    expect(poolReferrer({ metadata, spec: { configuration: { name: A } } })).toEqual({
+    expect(parsePoolReferrer({ metadata, spec: { configuration: { name: A } } })).toEqual({
       kind: 'MachineConfigPool',
       name: 'worker',
-      uses: [],
-      terminating: true,
+      references: [],
+      isTerminating: true,
     });
   });
 
   test.each([[{ spec: 'x' }], [{ spec: { configuration: [] } }], [{ status: { configuration: { name: {} } } }]])(
     'one that does not look like a pool is an error: %j',
     (parts) => {
-      expect(() => poolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(UnreadableObject);
+      expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
     },
   );
 });
@@ -81,20 +88,20 @@ describe('build', () => {
   const metadata = { name: 'b' };
 
   test.each([
-    ['no status yet', undefined, 'hard'],
-    ['building', [{ type: 'Building', status: 'True' }], 'hard'],
-    ['not succeeded', [{ type: 'Succeeded', status: 'False' }], 'hard'],
-    ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'note'],
-    ['failed', [{ type: 'Failed', status: 'True' }], 'note'],
-    ['interrupted', [{ type: 'Interrupted', status: 'True' }], 'note'],
+    ['no status yet', undefined, 'strong'],
+    ['building', [{ type: 'Building', status: 'True' }], 'strong'],
+    ['not succeeded', [{ type: 'Succeeded', status: 'False' }], 'strong'],
+    ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
+    ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],
+    ['interrupted', [{ type: 'Interrupted', status: 'True' }], 'weak'],
   ] as const)('%s: %j is %s', (_title, conditions, strength) => {
-    const build = buildReferrer({ metadata, spec: { machineConfig: { name: A } }, status: { conditions } });
-    expect(build.uses).toEqual([{ field: 'machineConfig', config: A, strength }]);
+    const build = parseBuildReferrer({ metadata, spec: { machineConfig: { name: A } }, status: { conditions } });
+    expect(build.references).toEqual([{ field: 'machineConfig', config: A, strength }]);
   });
 
   test('v1alpha1 calls the field desiredConfig', () => {
-    expect(buildReferrer({ metadata, spec: { desiredConfig: { name: A } } }).uses).toEqual([
-      { field: 'desiredConfig', config: A, strength: 'hard' },
+    expect(parseBuildReferrer({ metadata, spec: { desiredConfig: { name: A } } }).references).toEqual([
+      { field: 'desiredConfig', config: A, strength: 'strong' },
     ]);
   });
 });

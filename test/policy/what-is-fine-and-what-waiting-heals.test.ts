@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { poolOf } from '../../src/policy/config-name.ts';
-import { consistency, type Consistency } from '../../src/policy/consistency.ts';
+import { poolOfConfig } from '../../src/decision/config-name.ts';
+import { checkConsistency, type ConsistencyResult } from '../../src/inspect/consistency.ts';
 import { NAMES } from './arbitrary.ts';
 import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from './inspected.ts';
 
@@ -13,12 +13,12 @@ const INFRA = 'rendered-infra-d4983d88dabdc54ecf977ee120fd3796';
 const WORKER = inspectedPool('worker', { spec: NEW, status: NEW });
 
 /** The judgement in short: what is wrong, and whether it can heal. */
-function wrong({ problems }: Consistency): [string, string | undefined, string | undefined, boolean][] {
-  return problems.map(({ code, name, field, canHeal }) => [code, name, field, canHeal]);
+function wrong({ problems }: ConsistencyResult): [string, string | undefined, string | undefined, boolean][] {
+  return problems.map(({ code, name, field, isRecoverable }) => [code, name, field, isRecoverable]);
 }
 
-function judge(...[nodes, pools, configs]: Parameters<typeof snapshot>): Consistency {
-  return consistency(snapshot(nodes, pools, configs), EVERYTHING);
+function judge(...[nodes, pools, configs]: Parameters<typeof snapshot>): ConsistencyResult {
+  return checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
 }
 
 describe('fine', () => {
@@ -43,7 +43,7 @@ describe('fine', () => {
       [WORKER, inspectedPool('infra', { spec: GONE, terminating: true })],
     ],
   ])('%s', (_what, nodes, pools) => {
-    expect(judge(nodes, pools, [OLD, NEW, INFRA])).toMatchObject({ ok: true, canHeal: false, problems: [] });
+    expect(judge(nodes, pools, [OLD, NEW, INFRA])).toMatchObject({ ok: true, isRecoverable: false, problems: [] });
   });
 });
 
@@ -93,7 +93,7 @@ describe('not fine, and waiting may heal it', () => {
     ],
   ])('%s', (_what, nodes, pools, problems) => {
     const judged = judge(nodes, pools, [OLD, NEW]);
-    expect(judged).toMatchObject({ ok: false, canHeal: true });
+    expect(judged).toMatchObject({ ok: false, isRecoverable: true });
     expect(wrong(judged)).toEqual(problems);
   });
 });
@@ -101,7 +101,7 @@ describe('not fine, and waiting may heal it', () => {
 describe('not fine, and no waiting heals it', () => {
   test('a config that is gone and that no pool is going to render', () => {
     const judged = judge([inspectedNode('w0', { current: GONE, desired: NEW })], [WORKER], [NEW]);
-    expect(judged).toMatchObject({ ok: false, canHeal: false });
+    expect(judged).toMatchObject({ ok: false, isRecoverable: false });
     expect(wrong(judged)).toEqual([['ConfigMissing', 'w0', 'currentConfig', false]]);
   });
 
@@ -113,10 +113,17 @@ describe('not fine, and no waiting heals it', () => {
       [NEW],
     );
     expect(judged.problems).toMatchObject([
-      { code: 'ConfigMissing', name: 'w0', field: 'desiredConfig', config: typo, canHeal: false, suggestion: NEW },
-      { code: 'SpecEmpty', canHeal: true },
+      {
+        code: 'ConfigMissing',
+        name: 'w0',
+        field: 'desiredConfig',
+        config: typo,
+        isRecoverable: false,
+        suggestion: NEW,
+      },
+      { code: 'SpecEmpty', isRecoverable: true },
     ]);
-    expect(judged.canHeal).toBe(false);
+    expect(judged.isRecoverable).toBe(false);
   });
 
   test('a pool with an empty status whose own node is stuck; another pool is not concerned', () => {
@@ -135,7 +142,9 @@ describe('not fine, and no waiting heals it', () => {
 
   test('only a pool that lives counts: one that is being deleted renders nothing any more', () => {
     const dying = inspectedPool('infra', { spec: GONE, terminating: true });
-    expect(judge([inspectedNode('w0', { current: GONE, desired: GONE })], [WORKER, dying], [NEW]).canHeal).toBe(false);
+    expect(judge([inspectedNode('w0', { current: GONE, desired: GONE })], [WORKER, dying], [NEW]).isRecoverable).toBe(
+      false,
+    );
   });
 
   test("a pool's status that names what is gone", () => {
@@ -154,17 +163,23 @@ describe('which nodes and pools', () => {
     [0, 1, true, 'no node matches the selection'],
     [1, 2, true, 'only 1 node matches the selection, 2 are needed'],
     [2, 3, false, 'only 2 nodes are in the cluster, 3 are needed'],
-  ])('%i nodes where %i are needed (selected: %s): %s', (count, minNodes, someNodes, what) => {
+  ])('%i nodes where %i are needed (selected: %s): %s', (count, minNodes, isPartial, what) => {
     const nodes = ['w0', 'w1'].slice(0, count).map((name) => inspectedNode(name, { current: NEW, desired: NEW }));
-    const judged = consistency(snapshot(nodes, [WORKER], [NEW]), { someNodes, minNodes });
-    expect(judged).toMatchObject({ ok: false, canHeal: true, problems: [{ code: 'TooFewNodes', what }] });
+    const judged = checkConsistency(snapshot(nodes, [WORKER], [NEW]), { isPartial, minNodes });
+    expect(judged).toMatchObject({
+      ok: false,
+      isRecoverable: true,
+      problems: [{ code: 'TooFewNodes', description: what }],
+    });
   });
 
   test('of some nodes, only the pools that choose one of them', () => {
     const nodes = [inspectedNode('w0', { current: NEW, desired: NEW })];
     const pools = [WORKER, inspectedPool('master', { spec: GONE })];
-    expect(consistency(snapshot(nodes, pools, [NEW]), { someNodes: true, minNodes: 1 })).toMatchObject({ ok: true });
-    expect(consistency(snapshot(nodes, pools, [NEW]), EVERYTHING)).toMatchObject({ ok: false });
+    expect(checkConsistency(snapshot(nodes, pools, [NEW]), { isPartial: true, minNodes: 1 })).toMatchObject({
+      ok: true,
+    });
+    expect(checkConsistency(snapshot(nodes, pools, [NEW]), EVERYTHING)).toMatchObject({ ok: false });
   });
 
   test('a node belongs to master before a custom pool, to that before worker, without labels to the one of its config', () => {
@@ -214,9 +229,9 @@ test('agrees with a naive model of the rule on any cluster', () => {
         const isMissing = (name: string | undefined) => name !== undefined && !existing.includes(name as never);
         const comes = (name: string) =>
           live.some(([, { spec }]) => spec === name) ||
-          (poolOf(name as never) !== undefined &&
+          (poolOfConfig(name as never) !== undefined &&
             (live.length === 0 ||
-              live.some(([pool, { spec }]) => pool === poolOf(name as never) && spec === undefined)));
+              live.some(([pool, { spec }]) => pool === poolOfConfig(name as never) && spec === undefined)));
 
         const judged = judge(
           nodeOptions.map((options, index) => inspectedNode(`n${index}`, given(options))),
@@ -226,7 +241,7 @@ test('agrees with a naive model of the rule on any cluster', () => {
 
         expect(judged.ok).toBe(named.every((name) => name !== undefined && !isMissing(name)));
         const hopeless = named.some((name) => name !== undefined && isMissing(name) && !comes(name));
-        expect(judged.canHeal).toBe(!judged.ok && !hopeless);
+        expect(judged.isRecoverable).toBe(!judged.ok && !hopeless);
         for (const { suggestion } of judged.problems)
           if (suggestion !== undefined) expect(existing).toContain(suggestion);
       },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { runningSandbox } from './running-sandbox.ts';
 import { register } from './stub-webhook.ts';
 
@@ -25,6 +25,6 @@ test.each([
 
 test('the one of the guard itself is taken', async () => {
   const sandbox = await runningSandbox();
-  const configuration = webhookConfiguration({ clientConfig: { ...CLIENT, caBundle: '' }, failurePolicy: 'Fail' });
+  const configuration = buildWebhookConfiguration({ clientConfig: { ...CLIENT, caBundle: '' }, failurePolicy: 'Fail' });
   expect(sandbox.create('validatingwebhookconfigurations', configuration).metadata.name).toBe('machineconfig-guard');
 });

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { NODES, runningSandbox } from './running-sandbox.ts';
 import { watcher, type Watcher } from './watcher.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Replay, replayIncidentA } from '../../src/sandbox/operator/replay.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { type Replay, replayIncidentA } from '../../src/demo/story/replay.ts';
+import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { runningSandbox } from './running-sandbox.ts';
 import { register, type StubAnswer, stubWebhook } from './stub-webhook.ts';
 

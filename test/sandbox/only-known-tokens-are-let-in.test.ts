@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { ApiError, ClusterApi } from '../../src/cluster/api.ts';
-import { connectionFromText } from '../../src/cluster/connection.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { ApiError, KubeApi } from '../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
+import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { NODES, runningSandbox } from './running-sandbox.ts';
 
 /** Reads nodes with the guard's own client. Answers the status. */
 async function statusWith(kubeconfig: string): Promise<number> {
-  const api = new ClusterApi(connectionFromText(kubeconfig));
+  const api = new KubeApi(connectionFromKubeconfig(kubeconfig));
   try {
     const { status, body } = await api.request({ path: NODES, signal: AbortSignal.timeout(5_000) });
     body.resume();

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { type Authority, createAuthority } from '../../src/certs/authority.ts';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 
 let authority: Promise<Authority> | undefined;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StoryClock } from '../../src/sandbox/operator/story-clock.ts';
+import { StoryClock } from '../../src/demo/story/story-clock.ts';
 
 const FAST = 1_000_000;
 const NEVER = new AbortController().signal;

@@ -3,10 +3,10 @@ import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
-import { createAuthority } from '../../src/certs/authority.ts';
-import type { KeyPair } from '../../src/certs/key-pair.ts';
-import { issueLeaf } from '../../src/certs/leaf.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import type { KeyPair } from '../../src/certificates/key-pair.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
+import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 
 /** The part of a review that tests look at. */
 export interface SentReview {

@@ -1,5 +1,6 @@
-import type { ApiObject, Referrer } from '../../src/policy/referrer.ts';
-import { BUILDS, NODES, POOLS } from '../../src/cluster/source.ts';
+import type { ApiObject } from '../../src/kube/api-object.ts';
+import type { Referrer } from '../../src/decision/references.ts';
+import { BUILDS, NODES, POOLS } from '../../src/references/sources.ts';
 import type { Random } from './random.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -100,14 +101,14 @@ export class ClusterModel {
 
   /** All objects of a collection, as a list has them. */
   objects(collection: string): readonly ApiObject[] {
-    if (NODES.collections.includes(collection)) return [...this.#nodes].map(([name, node]) => nodeObject(name, node));
-    if (POOLS.collections.includes(collection)) return [...this.#pools].map(([name, pool]) => poolObject(name, pool));
+    if (NODES.paths.includes(collection)) return [...this.#nodes].map(([name, node]) => nodeObject(name, node));
+    if (POOLS.paths.includes(collection)) return [...this.#pools].map(([name, pool]) => poolObject(name, pool));
     return [...this.#builds].map(([name, build]) => buildObject(name, build));
   }
 
   referrers(): readonly Referrer[] {
     return [NODES, POOLS, BUILDS].flatMap((source) =>
-      this.objects(source.collections[0] ?? '').map((object) => source.read(object)),
+      this.objects(source.paths[0] ?? '').map((object) => source.parse(object)),
     );
   }
 
@@ -163,8 +164,8 @@ export class ClusterModel {
   }
 }
 
-function hardConfigs({ uses }: Referrer): string[] {
-  return uses.filter(({ strength }) => strength === 'hard').map(({ config }) => config);
+function hardConfigs({ references }: Referrer): string[] {
+  return references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
 }
 
 function nodeObject(name: string, { current, desired }: Node): ApiObject {

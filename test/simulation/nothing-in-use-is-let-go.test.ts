@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import type { LiveReader } from '../../src/cluster/live-reader.ts';
+import type { LiveReader } from '../../src/references/live-reader.ts';
 import { type Outcome, type ReaderFor, Simulation } from './simulation.ts';
 
 vi.mock('node:timers/promises', () => ({
@@ -62,7 +62,7 @@ describe('a guard that is broken is found out, and the seed repeats it to the st
     [
       'one that refuses everything',
       'is free',
-      () => reader(async () => await Promise.resolve({ referrers: [], unreadable: [{ what: 'all', reason: 'fear' }] })),
+      () => reader(async () => await Promise.resolve({ referrers: [], unreadable: [{ name: 'all', reason: 'fear' }] })),
     ],
   ])('%s', async (_title, what, readerFor) => {
     const found = await firstViolation(readerFor);

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 
-import { ApiError, type ApiRequest, type ApiResponse, ApiUnreachable, type ClusterApi } from '../../src/cluster/api.ts';
-import type { ApiObject } from '../../src/policy/referrer.ts';
+import type { ApiObject } from '../../src/kube/api-object.ts';
+import { ApiError, type ApiRequest, type ApiResponse, ApiUnreachable, type KubeApi } from '../../src/kube/api.ts';
 import type { ClusterModel } from './cluster-model.ts';
 import type { Random } from './random.ts';
 
@@ -29,8 +29,8 @@ export class SimulatedApi {
   }
 
   /** What the guard's own code is given: the part of ClusterApi that reading needs. */
-  get client(): ClusterApi {
-    const client: Pick<ClusterApi, 'request' | 'json'> = {
+  get client(): KubeApi {
+    const client: Pick<KubeApi, 'request' | 'json'> = {
       request: async (request) => await this.#request(request),
       json: async (request) => {
         const [object] = await this.#ask(request, false);
@@ -38,7 +38,7 @@ export class SimulatedApi {
         return object;
       },
     };
-    return client as ClusterApi;
+    return client as KubeApi;
   }
 
   /** Does one step of one call, and says which; undefined where none is under way. */

@@ -3,14 +3,15 @@ import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { vi } from 'vitest';
 
-import type { ClusterApi } from '../../src/cluster/api.ts';
-import { LiveReader } from '../../src/cluster/live-reader.ts';
-import { ReferrersByConfig } from '../../src/cluster/referrers-by-config.ts';
-import { configName } from '../../src/policy/config-name.ts';
-import { MODES, type Mode } from '../../src/policy/policy.ts';
-import type { Referrer } from '../../src/policy/referrer.ts';
-import type { Review } from '../../src/policy/review.ts';
-import { Judge, type Judgement } from '../../src/webhook/judge.ts';
+import { MODES, type Mode } from '../../src/decision/settings.ts';
+import type { Referrer } from '../../src/decision/references.ts';
+import type { Review } from '../../src/decision/review.ts';
+import type { Judgement } from '../../src/webhook/judgement.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
+import { LiveReader } from '../../src/references/live-reader.ts';
+import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { Judge } from '../../src/guard/judge.ts';
 import { ClusterModel } from './cluster-model.ts';
 import { Random } from './random.ts';
 import { SimulatedApi } from './simulated-api.ts';
@@ -43,7 +44,7 @@ export interface Outcome {
 }
 
 /** How the guard reads and decides: the real one, or one that is broken on purpose. */
-export type ReaderFor = (api: ClusterApi, index: { readonly referrers: () => Iterable<Referrer> }) => LiveReader;
+export type ReaderFor = (api: KubeApi, index: { readonly referrers: () => Iterable<Referrer> }) => LiveReader;
 
 interface Replica {
   readonly api: SimulatedApi;
@@ -148,7 +149,7 @@ export class Simulation {
     const referrer = this.#random.pick(this.#model.referrers());
     if (replica === undefined || referrer === undefined) return 'nothing';
     const key = `${referrer.kind} ${referrer.name}`;
-    replica.byConfig.change(replica.known.get(key), referrer);
+    replica.byConfig.update(replica.known.get(key), referrer);
     replica.known.set(key, referrer);
     return `deliver ${referrer.name}`;
   }
@@ -188,10 +189,10 @@ export class Simulation {
     const api = new SimulatedApi(this.#model, this.#random);
     const known = new Map<string, Referrer>();
     const byConfig = new ReferrersByConfig();
-    const index = { referrers: () => known.values(), concerning: byConfig.concerning.bind(byConfig) };
+    const index = { referrers: () => known.values(), findReferrers: byConfig.find.bind(byConfig) };
     const live = this.#readerFor(api.client, index);
-    const policy = () => ({ mode: this.#mode, holdSupersededMs: 0 });
-    const judge = new Judge({ api: api.client, index, live, policy, log: pino({ level: 'silent' }) });
+    const settings = () => ({ mode: this.#mode, holdSupersededMs: 0 });
+    const judge = new Judge({ api: api.client, index, live, settings, log: pino({ level: 'silent' }) });
     return { api, known, byConfig, live, judge };
   }
 
@@ -226,7 +227,7 @@ export class Simulation {
     if (lost || judgement === undefined) return;
     const { verdict } = judgement;
     this.#note(`${verdict.code} ${config}`);
-    if (verdict.refusal !== undefined) {
+    if (verdict.denialStatus !== undefined) {
       this.#denied[verdict.code] = (this.#denied[verdict.code] ?? 0) + 1;
       if (verdict.code === 'MCG_IN_USE' && !this.#model.usedOnceSince(config, sentAt)) {
         this.#violate(`${config} was said to be in use, and at no moment since it was asked about was it`);
@@ -288,6 +289,6 @@ async function settled(): Promise<void> {
 }
 
 function reviewOf(config: string, step: number): Review {
-  const reviewed = { name: configName(config), uid: `uid-${step}`, annotations: new Map<string, string>() };
+  const reviewed = { name: toConfigName(config), uid: `uid-${step}`, annotations: new Map<string, string>() };
   return { uid: `review-${step}`, dryRun: false, user: 'somebody', config: reviewed };
 }

@@ -3,9 +3,9 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
-import type { KeyPair } from '../../src/certs/key-pair.ts';
-import { ClusterApi } from '../../src/cluster/api.ts';
-import { ClusterConnection } from '../../src/cluster/connection.ts';
+import type { KeyPair } from '../../src/certificates/key-pair.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { KubeConnection } from '../../src/kube/connection.ts';
 import { testTls } from './tls.ts';
 
 /** One request that the fake has got. */
@@ -19,7 +19,7 @@ export interface Asked {
 export type Handler = (asked: Asked, response: ServerResponse) => void | Promise<void>;
 
 export interface FakeApi {
-  readonly api: ClusterApi;
+  readonly api: KubeApi;
   readonly asked: Asked[];
   /** How many TLS connections were made. */
   connections: () => number;
@@ -54,7 +54,7 @@ export async function fakeApi(handler: Handler, token: () => string = () => 'tok
     server.listen(0, '127.0.0.1', resolve);
   });
   const { port } = server.address() as AddressInfo;
-  const connection = new ClusterConnection(() => {
+  const connection = new KubeConnection(() => {
     const config = new KubeConfig();
     const caData = Buffer.from(tls.ca).toString('base64');
     config.loadFromClusterAndUser(
@@ -63,7 +63,7 @@ export async function fakeApi(handler: Handler, token: () => string = () => 'tok
     );
     return config;
   });
-  const api = new ClusterApi(connection);
+  const api = new KubeApi(connection);
   onTestFinished(() => {
     api.close();
     server.closeAllConnections();

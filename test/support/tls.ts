@@ -1,7 +1,7 @@
-import { createAuthority } from '../../src/certs/authority.ts';
-import type { KeyPair } from '../../src/certs/key-pair.ts';
-import { issueLeaf } from '../../src/certs/leaf.ts';
-import type { ServingCertificate } from '../../src/webhook/serving-certificate.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import type { KeyPair } from '../../src/certificates/key-pair.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
+import type { ServingCertificate } from '../../src/certificates/serving-certificate.ts';
 
 /** An authority and leaves for this machine. */
 export interface TestTls {

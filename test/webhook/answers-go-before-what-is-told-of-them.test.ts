@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 import express from 'express';
 import request from 'supertest';
 import { expect, test } from 'vitest';
-import { badReview } from '../../src/policy/decide.ts';
-import { admissionApp } from '../../src/webhook/admission-app.ts';
-import type { Judgement } from '../../src/webhook/judge.ts';
+import type { Judgement } from '../../src/webhook/judgement.ts';
+import { denyBadReview } from '../../src/decision/decide.ts';
+import { createAdmissionApp } from '../../src/webhook/admission-app.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
 
@@ -13,7 +13,7 @@ test('reviews that can be answered in the same turn are answered before one of t
   const responses: ServerResponse[] = [];
   const answeredWhenTold: number[] = [];
   const waiting: ((judgement: Judgement) => void)[] = [];
-  const webhook = admissionApp({
+  const webhook = createAdmissionApp({
     log: memoryLog().log,
     draining: () => false,
     onDecision: () => {
@@ -24,7 +24,7 @@ test('reviews that can be answered in the same turn are answered before one of t
         await new Promise((resolve) => {
           waiting.push(resolve);
           if (waiting.length < REVIEWS) return;
-          for (const answer of waiting) answer({ verdict: badReview('as good as any'), path: 'index' });
+          for (const answer of waiting) answer({ verdict: denyBadReview('as good as any'), path: 'index' });
         }),
     },
   });

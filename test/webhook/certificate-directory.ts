@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino, type Logger } from 'pino';
 import { onTestFinished } from 'vitest';
-import { createAuthority } from '../../src/certs/authority.ts';
-import type { KeyPair } from '../../src/certs/key-pair.ts';
-import { issueLeaf } from '../../src/certs/leaf.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import type { KeyPair } from '../../src/certificates/key-pair.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
 
 /** Serving certificates of one authority, each with its own key. */
 export async function leaves(count: number, now = new Date(), days = 7): Promise<KeyPair[]> {

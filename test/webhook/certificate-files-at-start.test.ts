@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { certificateFiles, CertificateFilesError } from '../../src/webhook/certificate-files.ts';
-import type { ServingCertificate } from '../../src/webhook/serving-certificate.ts';
+import { watchCertificateFiles, CertificateFilesError } from '../../src/certificates/certificate-files.ts';
+import type { ServingCertificate } from '../../src/certificates/serving-certificate.ts';
 import { emptyDirectory, leaves, recordingLog, untilTestEnds } from './certificate-directory.ts';
 
 const DAY_MS = 86_400_000;
@@ -22,7 +22,7 @@ async function start(
   const { log, lines } = recordingLog();
   const signal = untilTestEnds();
   return {
-    certificate: await certificateFiles({ certFile, keyFile, log, signal, now: () => now, retryMs: 20 }),
+    certificate: await watchCertificateFiles({ certFile, keyFile, log, signal, now: () => now, retryMs: 20 }),
     lines,
   };
 }
@@ -53,7 +53,7 @@ test('files that are being written are waited for', async () => {
   await writeFile(certFile, leaf!.certificatePem);
   await writeFile(keyFile, other!.privateKeyPem);
   const { log } = recordingLog();
-  const starting = certificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), retryMs: 300 });
+  const starting = watchCertificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), retryMs: 300 });
   // Well after the first read, well before the first retry.
   await setTimeout(100);
   await writeFile(keyFile, leaf!.privateKeyPem);

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { certificateFiles } from '../../src/webhook/certificate-files.ts';
+import { watchCertificateFiles } from '../../src/certificates/certificate-files.ts';
 import { emptyDirectory, leaves, recordingLog, untilTestEnds } from './certificate-directory.ts';
 
 test('a change between the first read and the watch does not wait for the poll', async () => {
@@ -11,7 +11,7 @@ test('a change between the first read and the watch does not wait for the poll',
   const keyFile = path.join(directory, 'tls.key');
   writeFileSync(certFile, first!.certificatePem);
   writeFileSync(keyFile, first!.privateKeyPem);
-  const certificate = await certificateFiles({
+  const certificate = await watchCertificateFiles({
     certFile,
     keyFile,
     log: recordingLog().log,

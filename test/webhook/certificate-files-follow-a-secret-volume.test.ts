@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { certificateFiles } from '../../src/webhook/certificate-files.ts';
+import { watchCertificateFiles } from '../../src/certificates/certificate-files.ts';
 import { emptyDirectory, leaves, recordingLog, swapGeneration, untilTestEnds } from './certificate-directory.ts';
 
 test('every swap of the ..data link brings the new pair, not only the first', async () => {
@@ -8,7 +8,7 @@ test('every swap of the ..data link brings the new pair, not only the first', as
   const volume = await emptyDirectory();
   await swapGeneration(volume, 1, generations[0]!);
   const { log, lines } = recordingLog();
-  const certificate = await certificateFiles({
+  const certificate = await watchCertificateFiles({
     certFile: path.join(volume, 'tls.crt'),
     keyFile: path.join(volume, 'tls.key'),
     log,

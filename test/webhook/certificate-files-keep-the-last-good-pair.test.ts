@@ -1,7 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { certificateFiles } from '../../src/webhook/certificate-files.ts';
+import { watchCertificateFiles } from '../../src/certificates/certificate-files.ts';
 import { emptyDirectory, leaves, recordingLog, untilTestEnds } from './certificate-directory.ts';
 
 /** In one step, so that what is refused is this content and not the empty file that writeFile() starts with. */
@@ -28,7 +28,7 @@ test.each([
   await writeFile(certFile, first!.certificatePem);
   await writeFile(keyFile, first!.privateKeyPem);
   const { log, lines } = recordingLog();
-  const certificate = await certificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), retryMs: 20 });
+  const certificate = await watchCertificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), retryMs: 20 });
   const changed = vi.fn<() => void>();
   certificate.onChange(changed);
 
@@ -57,7 +57,7 @@ test('a listener that throws does not end the watching', async () => {
   };
   await write(first);
   const { log, lines } = recordingLog();
-  const certificate = await certificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), retryMs: 20 });
+  const certificate = await watchCertificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), retryMs: 20 });
   certificate.onChange(() => {
     throw new Error('no');
   });

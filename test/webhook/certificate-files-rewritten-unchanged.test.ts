@@ -2,7 +2,7 @@ import { utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { certificateFiles } from '../../src/webhook/certificate-files.ts';
+import { watchCertificateFiles } from '../../src/certificates/certificate-files.ts';
 import { emptyDirectory, leaves, recordingLog, untilTestEnds } from './certificate-directory.ts';
 
 test('files that are touched, but say the same, change nothing', async () => {
@@ -13,7 +13,7 @@ test('files that are touched, but say the same, change nothing', async () => {
   writeFileSync(certFile, leaf!.certificatePem);
   writeFileSync(keyFile, leaf!.privateKeyPem);
   const { log, lines } = recordingLog();
-  const certificate = await certificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), pollMs: 50 });
+  const certificate = await watchCertificateFiles({ certFile, keyFile, log, signal: untilTestEnds(), pollMs: 50 });
   const changed = vi.fn<() => void>();
   certificate.onChange(changed);
   utimesSync(certFile, new Date(), new Date());

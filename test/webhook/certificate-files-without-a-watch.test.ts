@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { certificateFiles, type WatchDirectory } from '../../src/webhook/certificate-files.ts';
+import { watchCertificateFiles, type WatchDirectory } from '../../src/certificates/certificate-files.ts';
 import { emptyDirectory, leaves, recordingLog, swapGeneration, untilTestEnds } from './certificate-directory.ts';
 
 const unavailable: WatchDirectory = () => {
@@ -24,7 +24,7 @@ test.each([
   const volume = await emptyDirectory();
   await swapGeneration(volume, 1, first!);
   const { log, lines } = recordingLog();
-  const certificate = await certificateFiles({
+  const certificate = await watchCertificateFiles({
     certFile: path.join(volume, 'tls.crt'),
     keyFile: path.join(volume, 'tls.key'),
     log,

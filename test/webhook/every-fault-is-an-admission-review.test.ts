@@ -2,12 +2,12 @@ import { gzipSync } from 'node:zlib';
 import type { Express } from 'express';
 import request from 'supertest';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { decide } from '../../src/policy/decide.ts';
-import { DEFAULT_POLICY } from '../../src/policy/policy.ts';
-import type { Review } from '../../src/policy/review.ts';
-import { admissionApp } from '../../src/webhook/admission-app.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/review.ts';
+import type { Judgement } from '../../src/webhook/judgement.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { createAdmissionApp } from '../../src/webhook/admission-app.ts';
 import type { Decision } from '../../src/webhook/decision.ts';
-import type { Judgement } from '../../src/webhook/judge.ts';
 import { memoryLog } from '../support/log.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
 
@@ -20,7 +20,7 @@ let judge: (review: Review, signal: AbortSignal) => Promise<Judgement>;
 /** Everything is free: whatever is refused here was refused because of the request alone. */
 const free = async (review: Review): Promise<Judgement> =>
   await Promise.resolve({
-    verdict: decide(review, { referrers: [], unreadable: [] }, DEFAULT_POLICY, new Date()),
+    verdict: decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date()),
     path: 'live',
   });
 
@@ -30,7 +30,7 @@ beforeEach(() => {
   judged = [];
   decisions = [];
   judge = free;
-  app = admissionApp({
+  app = createAdmissionApp({
     log: memory.log,
     draining: () => false,
     onDecision: (decision) => void decisions.push(decision),
@@ -138,7 +138,7 @@ test('an error inside the judge is a refusal, with the uid where it is known by 
 
 test('a decision that cannot be recorded changes no answer and ends nothing', async () => {
   const memory = memoryLog();
-  const forgetful = admissionApp({
+  const forgetful = createAdmissionApp({
     log: memory.log,
     draining: () => false,
     onDecision: () => {
@@ -176,7 +176,7 @@ test.each([
 });
 
 test('while draining, the client is asked not to come back on this connection', async () => {
-  const draining = admissionApp({
+  const draining = createAdmissionApp({
     log: memoryLog().log,
     draining: () => true,
     onDecision: () => {},

@@ -1,11 +1,11 @@
 import { onTestFinished, expect, test } from 'vitest';
-import { ClusterApi } from '../../src/cluster/api.ts';
-import { connectionFromText } from '../../src/cluster/connection.ts';
-import { webhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { type Sandbox, startSandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { Decision } from '../../src/webhook/decision.ts';
-import { type Guard, startGuard } from '../../src/webhook/guard.ts';
-import { fixedCertificate } from '../../src/webhook/serving-certificate.ts';
+import { type Guard, startGuard } from '../../src/guard/guard.ts';
+import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
 import { memoryLog } from '../support/log.ts';
 import { testTls } from '../support/tls.ts';
 
@@ -32,8 +32,8 @@ async function guarded({ down = false, shutdownDelayMs = 0 } = {}): Promise<Guar
   const tls = await testTls();
   const decisions: Decision[] = [];
   const guard = await startGuard({
-    api: new ClusterApi(connectionFromText(sandbox.kubeconfig)),
-    certificate: fixedCertificate(await tls.leaf()),
+    api: new KubeApi(connectionFromKubeconfig(sandbox.kubeconfig)),
+    certificate: createFixedCertificate(await tls.leaf()),
     log: memoryLog().log,
     bindAddress: '127.0.0.1',
     securePort: 0,
@@ -46,7 +46,7 @@ async function guarded({ down = false, shutdownDelayMs = 0 } = {}): Promise<Guar
   });
   sandbox.create(
     'validatingwebhookconfigurations',
-    webhookConfiguration({
+    buildWebhookConfiguration({
       clientConfig: {
         url: `https://127.0.0.1:${guard.securePort}/validate`,
         caBundle: Buffer.from(tls.ca).toString('base64'),

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import type { LiveReader } from '../../src/cluster/live-reader.ts';
-import { configName } from '../../src/policy/config-name.ts';
-import { ALLOW_DELETION, DEFAULT_POLICY, type Policy } from '../../src/policy/policy.ts';
-import type { References } from '../../src/policy/references.ts';
-import type { Referrer } from '../../src/policy/referrer.ts';
-import type { Review } from '../../src/policy/review.ts';
-import { Judge, type Judgement } from '../../src/webhook/judge.ts';
+import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/review.ts';
+import type { Judgement } from '../../src/webhook/judgement.ts';
+import type { LiveReader } from '../../src/references/live-reader.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import type { ClusterState, Referrer } from '../../src/decision/references.ts';
+import { Judge } from '../../src/guard/judge.ts';
 import { fail, fakeApi, type Handler, node, NODES, notServed, send } from '../support/fake-api.ts';
 import { memoryLog } from '../support/log.ts';
 
-const CONFIG = configName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
-const OTHER = configName('rendered-worker-b4983d88dabdc54ecf977ee120fd3796');
+const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const OTHER = toConfigName('rendered-worker-b4983d88dabdc54ecf977ee120fd3796');
 
 const REVIEW: Review = {
   uid: 'u',
@@ -20,14 +20,14 @@ const REVIEW: Review = {
 };
 
 function user(name: string): Referrer {
-  return { kind: 'Node', name, uses: [{ field: 'currentConfig', config: CONFIG, strength: 'hard' }] };
+  return { kind: 'Node', name, references: [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] };
 }
 
 interface Case {
   readonly index?: readonly Referrer[];
-  readonly live?: References | Error;
+  readonly live?: ClusterState | Error;
   readonly get?: Handler;
-  readonly policy?: Policy;
+  readonly policy?: Settings;
   readonly review?: Review;
 }
 
@@ -36,7 +36,7 @@ async function judged({ index = [], live = { referrers: [], unreadable: [] }, ge
   let liveReads = 0;
   const judge = new Judge({
     api,
-    index: { concerning: () => index },
+    index: { findReferrers: () => index },
     live: {
       read: async () => {
         liveReads += 1;
@@ -44,7 +44,7 @@ async function judged({ index = [], live = { referrers: [], unreadable: [] }, ge
         return await Promise.resolve(live);
       },
     } as unknown as LiveReader,
-    policy: () => policy ?? DEFAULT_POLICY,
+    settings: () => policy ?? DEFAULT_SETTINGS,
     log: memoryLog().log,
   });
   const judgement: Judgement = await judge.judge(review ?? REVIEW, AbortSignal.timeout(3_000));
@@ -63,7 +63,7 @@ test('a referrer that the index knows and one GET confirms is enough to deny; no
   expect(it).toMatchObject({ path: 'index', verdict: { outcome: 'denied', code: 'MCG_IN_USE' }, liveReads: 0 });
   expect(it.gets).toEqual([`${NODES}/w0`]);
   // The others that the index knows are named too.
-  expect(it.verdict.referrers.map(({ name }) => name)).toEqual(['w0', 'w1']);
+  expect(it.verdict.references.map(({ name }) => name)).toEqual(['w0', 'w1']);
 });
 
 test.each<[string, Handler]>([
@@ -81,24 +81,24 @@ test('that the index knows no referrer is never enough to allow', async () => {
 });
 
 test('what could not be read is refused as such', async () => {
-  const live = { referrers: [], unreadable: [{ what: 'nodes', reason: 'gone' }] };
+  const live = { referrers: [], unreadable: [{ name: 'nodes', reason: 'gone' }] };
   expect(await judged({ live })).toMatchObject({ verdict: { outcome: 'denied', code: 'MCG_UNVERIFIED' } });
 });
 
 test('a fault inside is refused as "could not verify", softened only as the mode softens that', async () => {
   const live = new Error('bug');
   expect(await judged({ live })).toMatchObject({ verdict: { outcome: 'denied', code: 'MCG_UNVERIFIED' } });
-  const warn: Policy = { mode: 'Warn', holdSupersededMs: 0 };
+  const warn: Settings = { mode: 'Warn', holdSupersededMs: 0 };
   expect(await judged({ live, policy: warn })).toMatchObject({
     verdict: { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' },
   });
 });
 
 test.each([
-  ['overridden', { policy: DEFAULT_POLICY, reason: 'ticket 7' }, 'MCG_OVERRIDDEN'],
+  ['overridden', { policy: DEFAULT_SETTINGS, reason: 'ticket 7' }, 'MCG_OVERRIDDEN'],
   ['disabled', { policy: { mode: 'Disabled', holdSupersededMs: 0 }, reason: '' }, 'MCG_DISABLED'],
 ] as const)('%s: allowed without asking anything of the cluster', async (_title, { policy, reason }, code) => {
-  const annotations = new Map([[ALLOW_DELETION, reason]]);
+  const annotations = new Map([[ALLOW_DELETION_ANNOTATION, reason]]);
   const review = { ...REVIEW, config: { name: CONFIG, uid: 'c', annotations } };
   const it = await judged({ index: [user('w0')], review, policy });
   expect(it).toMatchObject({ path: 'none', verdict: { code }, liveReads: 0, gets: [] });

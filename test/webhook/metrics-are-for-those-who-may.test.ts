@@ -1,8 +1,8 @@
 import request from 'supertest';
 import { describe, expect, test } from 'vitest';
-import { type ApiRequest, ApiUnreachable } from '../../src/cluster/api.ts';
-import { metricsApp } from '../../src/webhook/metrics-app.ts';
-import { ScrapeAccess } from '../../src/webhook/scrape-access.ts';
+import { type ApiRequest, ApiUnreachable } from '../../src/kube/api.ts';
+import { createMetricsApp } from '../../src/webhook/metrics-app.ts';
+import { ScrapeAuthorizer } from '../../src/webhook/scrape-authorizer.ts';
 import { memoryLog } from '../support/log.ts';
 
 const PROMETHEUS = 'system:serviceaccount:openshift-monitoring:prometheus-k8s';
@@ -27,11 +27,11 @@ function cluster({ down = false } = {}) {
     },
   };
   const { log, lines } = memoryLog();
-  const access = new ScrapeAccess({ api, now: () => clock.now });
+  const access = new ScrapeAuthorizer({ api, now: () => clock.now });
   const metrics = {
     scrape: async () => await Promise.resolve({ text: 'x 1\n', contentType: 'text/plain; version=0.0.4' }),
   };
-  return { app: metricsApp({ metrics, access, log }), asked, clock, lines, users };
+  return { app: createMetricsApp({ metrics, access, log }), asked, clock, lines, users };
 }
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { decide } from '../../src/policy/decide.ts';
-import { DEFAULT_POLICY } from '../../src/policy/policy.ts';
-import { nodeReferrer } from '../../src/policy/referrer.ts';
-import { parseReview } from '../../src/policy/review.ts';
-import { decisionOf } from '../../src/webhook/decision.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
+import { parseReview } from '../../src/webhook/parse-review.ts';
+import { toDecision } from '../../src/webhook/decision.ts';
 import { Metrics } from '../../src/webhook/metrics.ts';
 import { reviewBody } from '../support/review.ts';
 
@@ -19,7 +19,7 @@ test('decisions by verdict, code and dry run; durations by path; the state of th
     unsynced: () => unsynced,
     ages: () => [{ resource: 'nodes', ms: 1_500 }],
     referrers: () => [
-      nodeReferrer({
+      parseNodeReferrer({
         metadata: {
           name: 'w0',
           annotations: {
@@ -34,12 +34,12 @@ test('decisions by verdict, code and dry run; durations by path; the state of th
     mode: () => 'Audit',
     dangling: () => 2,
     protectedConfigs: () => 5,
-    expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), renewedHere: false }],
+    expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedHere: false }],
   });
   for (const dryRun of [false, false, true]) {
     const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
-    const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_POLICY, new Date());
-    metrics.count(decisionOf(review, verdict, 'live', 12));
+    const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date());
+    metrics.count(toDecision(review, verdict, 'live', 12));
   }
   const { text } = await metrics.scrape();
   expect(text).toContain('mcguard_decisions_total{verdict="allowed",code="MCG_NOT_IN_USE",dry_run="false"} 2\n');

@@ -2,11 +2,12 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
-import { decide } from '../../src/policy/decide.ts';
-import { DEFAULT_POLICY } from '../../src/policy/policy.ts';
-import type { Review } from '../../src/policy/review.ts';
-import { admissionApp, type AdmissionLimits } from '../../src/webhook/admission-app.ts';
-import type { Judge, Judgement } from '../../src/webhook/judge.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/review.ts';
+import type { Judgement } from '../../src/webhook/judgement.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { createAdmissionApp, type AdmissionLimits } from '../../src/webhook/admission-app.ts';
+import type { Judge } from '../../src/guard/judge.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
@@ -21,7 +22,7 @@ afterEach(() => {
 });
 
 async function serve(limits: Partial<AdmissionLimits>, judge: Judge['judge']): Promise<string> {
-  const app = admissionApp({
+  const app = createAdmissionApp({
     log: memoryLog().log,
     draining: () => false,
     onDecision: () => {},
@@ -38,7 +39,7 @@ async function serve(limits: Partial<AdmissionLimits>, judge: Judge['judge']): P
 
 const free = async (review: Review): Promise<Judgement> =>
   await Promise.resolve({
-    verdict: decide(review, { referrers: [], unreadable: [] }, DEFAULT_POLICY, new Date()),
+    verdict: decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date()),
     path: 'live',
   });
 

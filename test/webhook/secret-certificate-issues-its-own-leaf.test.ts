@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Authority, createAuthority } from '../../src/certs/authority.ts';
-import { ApiError, ApiUnreachable } from '../../src/cluster/api.ts';
-import { secretCertificate } from '../../src/webhook/secret-certificate.ts';
-import type { ServingCertificate } from '../../src/webhook/serving-certificate.ts';
+import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
+import { ApiError, ApiUnreachable } from '../../src/kube/api.ts';
+import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
+import type { ServingCertificate } from '../../src/certificates/serving-certificate.ts';
 import { memoryLog } from '../support/log.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -31,7 +31,7 @@ function world(answer: Answer) {
   onTestFinished(() => {
     stop.abort();
   });
-  const starting = secretCertificate({
+  const starting = followAuthoritySecret({
     namespace: 'guard-ns',
     name: 'machineconfig-guard-ca',
     log,

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import express from 'express';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { KeyPair } from '../../src/certs/key-pair.ts';
+import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { TlsServer } from '../../src/webhook/tls-server.ts';
 import { memoryLog } from '../support/log.ts';
 import { exchangeable, type TestTls, testTls } from '../support/tls.ts';

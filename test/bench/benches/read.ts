@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 
-import { ClusterApi } from '../../../src/cluster/api.ts';
-import { connectionFromText } from '../../../src/cluster/connection.ts';
-import { type ListReader, ListStream } from '../../../src/cluster/list-stream.ts';
-import { MetadataListStream } from '../../../src/cluster/protobuf-list.ts';
-import { acceptList, acceptStreamedList } from '../../../src/cluster/source.ts';
-import { type ApiObject, NODE_ANNOTATIONS, nodeReferrer } from '../../../src/policy/referrer.ts';
+import { acceptHeaderForList, acceptHeaderForStreamedList } from '../../../src/kube/resource.ts';
+import type { ApiObject } from '../../../src/kube/api-object.ts';
+import { KubeApi } from '../../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { type ListParser, JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
+import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
+import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
 import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
@@ -38,7 +39,7 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
   const guarded = await GuardedCluster.start(binaries, { direct: true });
   try {
     const { admin } = guarded.controlPlane.apiServer;
-    const api = new ClusterApi(connectionFromText(await readFile(guarded.kubeconfig, 'utf8')));
+    const api = new KubeApi(connectionFromKubeconfig(await readFile(guarded.kubeconfig, 'utf8')));
     const free = renderedName();
     await admin.create(PATHS.configs, machineConfig({ name: free }));
     const used = renderedName();
@@ -77,16 +78,16 @@ async function run({ quick, binaries, log }: BenchContext): Promise<readonly Tab
 }
 
 /** Ways to find out; each is checked to have found all nodes. */
-function readers(api: ClusterApi, used: string, nodes: number): readonly Contestant[] {
+function readers(api: KubeApi, used: string, nodes: number): readonly Contestant[] {
   const expect = (found: number) => {
     if (found !== nodes) throw new Error(`${found} nodes were found instead of ${nodes}.`);
   };
   const read = async (accept: string) =>
     (await api.request({ path: PATHS.nodes, accept, signal: AbortSignal.timeout(30_000) })).body;
-  const streamed = async (accept: string, readerFor: (keep: (object: ApiObject) => void) => ListReader) => {
+  const streamed = async (accept: string, readerFor: (keep: (object: ApiObject) => void) => ListParser) => {
     let found = 0;
     const reader = readerFor((object) => {
-      found += nodeReferrer(object).uses.some(({ config }) => config === used) ? 1 : 0;
+      found += parseNodeReferrer(object).references.some(({ config }) => config === used) ? 1 : 0;
     });
     for await (const chunk of (await read(accept)) as AsyncIterable<Buffer>) reader.write(chunk);
     reader.end();
@@ -96,26 +97,28 @@ function readers(api: ClusterApi, used: string, nodes: number): readonly Contest
     {
       name: RAW,
       once: timed(async () => {
-        for await (const chunk of (await read(acceptList(true))) as AsyncIterable<Buffer>) void chunk;
+        for await (const chunk of (await read(acceptHeaderForList(true))) as AsyncIterable<Buffer>) void chunk;
       }),
     },
     {
       name: 'JSON, JSON.parse of it all',
       once: timed(async () => {
-        const list = JSON.parse((await buffer(await read(acceptList(true)))).toString('utf8')) as {
+        const list = JSON.parse((await buffer(await read(acceptHeaderForList(true)))).toString('utf8')) as {
           items: ApiObject[];
         };
-        expect(list.items.filter((item) => nodeReferrer(item).uses.length > 0).length);
+        expect(list.items.filter((item) => parseNodeReferrer(item).references.length > 0).length);
       }),
     },
     {
       name: 'JSON, taken apart as it streams',
-      once: timed(() => streamed(acceptList(true), (keep) => new ListStream((item) => keep(item as ApiObject)))),
+      once: timed(() =>
+        streamed(acceptHeaderForList(true), (keep) => new JsonListParser((item) => keep(item as ApiObject))),
+      ),
     },
     {
       name: 'protobuf, bytes only',
       once: timed(async () => {
-        for await (const chunk of (await read(acceptStreamedList(true))) as AsyncIterable<Buffer>) void chunk;
+        for await (const chunk of (await read(acceptHeaderForStreamedList(true))) as AsyncIterable<Buffer>) void chunk;
       }),
     },
     {
@@ -124,7 +127,7 @@ function readers(api: ClusterApi, used: string, nodes: number): readonly Contest
         const name = Buffer.from(used);
         let last: Buffer = Buffer.alloc(0);
         let found = false;
-        for await (const chunk of (await read(acceptStreamedList(true))) as AsyncIterable<Buffer>) {
+        for await (const chunk of (await read(acceptHeaderForStreamedList(true))) as AsyncIterable<Buffer>) {
           const bytes = Buffer.concat([last, chunk]);
           found ||= bytes.includes(name);
           last = bytes.subarray(Math.max(0, bytes.length - name.length));
@@ -134,7 +137,9 @@ function readers(api: ClusterApi, used: string, nodes: number): readonly Contest
     },
     {
       name: 'protobuf, taken apart as it streams (the guard)',
-      once: timed(() => streamed(acceptStreamedList(true), (keep) => new MetadataListStream(keep, NODE_ANNOTATIONS))),
+      once: timed(() =>
+        streamed(acceptHeaderForStreamedList(true), (keep) => new ProtobufListParser(keep, NODE_REFERENCE_ANNOTATIONS)),
+      ),
     },
   ];
 }

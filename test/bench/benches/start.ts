@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-import { createAuthority } from '../../../src/certs/authority.ts';
+import { createAuthority } from '../../../src/certificates/authority.ts';
 import { Child } from '../../e2e/control-plane/child.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
 import { certificateIn, serveArguments } from '../../e2e/support/guard-process.ts';

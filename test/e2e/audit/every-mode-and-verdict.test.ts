@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { type Mode, MODES } from '../../../src/policy/policy.ts';
+import { type Mode, MODES } from '../../../src/decision/settings.ts';
 import type { KubeResponse } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { type AuditedOutcome, auditedVerdicts } from '../support/audit-log.ts';

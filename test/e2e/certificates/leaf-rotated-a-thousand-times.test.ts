@@ -3,14 +3,14 @@ import { readFile } from 'node:fs/promises';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { createAuthority, type Authority } from '../../../src/certs/authority.ts';
-import { newLeafKeys, type LeafKeys, type RsaKeys } from '../../../src/certs/rsa-keys.ts';
-import { ClusterApi } from '../../../src/cluster/api.ts';
-import { connectionFromText } from '../../../src/cluster/connection.ts';
-import { webhookConfiguration } from '../../../src/install/webhook-configuration.ts';
-import { startGuard, type Guard } from '../../../src/webhook/guard.ts';
-import { secretCertificate } from '../../../src/webhook/secret-certificate.ts';
-import type { ServingCertificate } from '../../../src/webhook/serving-certificate.ts';
+import { createAuthority, type Authority } from '../../../src/certificates/authority.ts';
+import { generateLeafKeys, type LeafKeyGenerator, type RsaKeys } from '../../../src/certificates/rsa-keys.ts';
+import { KubeApi } from '../../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { startGuard, type Guard } from '../../../src/guard/guard.ts';
+import { followAuthoritySecret } from '../../../src/certificates/authority-secret.ts';
+import type { ServingCertificate } from '../../../src/certificates/serving-certificate.ts';
 import { memoryLog } from '../../support/log.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { pause, until } from '../control-plane/until.ts';
@@ -64,10 +64,10 @@ beforeAll(async () => {
     stringData: { 'ca.crt': authority.certificatePem, 'ca.key': authority.privateKeyPem },
   });
   const { log } = memoryLog();
-  const api = new ClusterApi(connectionFromText(await readFile(apiServer.kubeconfig, 'utf8')));
+  const api = new KubeApi(connectionFromKubeconfig(await readFile(apiServer.kubeconfig, 'utf8')));
   const secret = { namespace: 'machineconfig-guard', name: 'machineconfig-guard-ca' };
   const newKeys = await keysInTurn();
-  certificate = await secretCertificate({
+  certificate = await followAuthoritySecret({
     api,
     ...secret,
     log,
@@ -101,9 +101,9 @@ afterAll(async () => {
   await controlPlane.stop();
 });
 
-async function keysInTurn(): Promise<LeafKeys> {
+async function keysInTurn(): Promise<LeafKeyGenerator> {
   const keys: RsaKeys[] = [];
-  while (keys.length < KEYS) keys.push(await newLeafKeys());
+  while (keys.length < KEYS) keys.push(await generateLeafKeys());
   return () => {
     const next = keys.shift() ?? expect.fail('there are no keys');
     keys.push(next);
@@ -118,7 +118,7 @@ async function keysInTurn(): Promise<LeafKeys> {
 function registration(generation: number) {
   const caBundle = Buffer.from(`# ${generation}\n${authority.certificatePem}`).toString('base64');
   const service = { name: 'machineconfig-guard', namespace: 'machineconfig-guard', path: '/validate', port: 443 };
-  return webhookConfiguration({ clientConfig: { service, caBundle }, failurePolicy: 'Fail' });
+  return buildWebhookConfiguration({ clientConfig: { service, caBundle }, failurePolicy: 'Fail' });
 }
 
 /** The Service by whose name the leaves are issued, with this process behind it. */

@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { createAuthority } from '../../../src/certs/authority.ts';
-import { issueLeaf } from '../../../src/certs/leaf.ts';
+import { createAuthority } from '../../../src/certificates/authority.ts';
+import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import { cachePath } from '../control-plane/cache.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';
 import { Child } from '../control-plane/child.ts';

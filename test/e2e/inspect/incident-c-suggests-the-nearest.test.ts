@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { CheckReport } from '../../../src/cli/check-report.ts';
+import type { CheckReport } from '../../../src/inspect/check-report.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { machineConfig } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';

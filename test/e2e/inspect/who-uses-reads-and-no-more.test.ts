@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { UnusedReport } from '../../../src/cli/who-uses-report.ts';
+import type { UnusedReport } from '../../../src/inspect/references-report.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { AuditLog } from '../support/audit-log.ts';
 import { build, buildStatus, machineConfig } from '../support/objects.ts';

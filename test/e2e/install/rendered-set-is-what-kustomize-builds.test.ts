@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
 
-import { installation, type InstallationOptions } from '../../../src/install/installation.ts';
+import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { buildDirectory } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
@@ -61,7 +61,7 @@ test.each([
     ['service-ca', 'fail-open'],
   ],
 ] as const)('%s', async (_name, options, resources, components) => {
-  const rendered = installation({ ...PLAIN, ...options }).files.map(({ content }) => parse(content) as KubeObject);
+  const rendered = buildInstallation({ ...PLAIN, ...options }).files.map(({ content }) => parse(content) as KubeObject);
 
   expect(sorted(rendered)).toEqual(sorted(await kustomized(resources, components)));
 });

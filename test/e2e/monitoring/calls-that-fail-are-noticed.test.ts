@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { webhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { until } from '../control-plane/until.ts';
@@ -60,7 +60,7 @@ beforeAll(async () => {
   const [port] = await freePorts(1);
   const caBundle = Buffer.from(controlPlane.caCertificate).toString('base64');
   const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle };
-  await admin.create(PATHS.webhookConfigurations, webhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
+  await admin.create(PATHS.webhookConfigurations, buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
 }, 120_000);
 
 afterAll(async () => {
@@ -81,7 +81,7 @@ test('installed fail-closed: the first deletion that cannot be asked about is an
 
 test('installed fail-open: the first deletion that passes is an alert', async () => {
   const { admin } = controlPlane.apiServer;
-  const open = webhookConfiguration({ clientConfig: { url: '', caBundle: '' }, failurePolicy: 'Ignore' });
+  const open = buildWebhookConfiguration({ clientConfig: { url: '', caBundle: '' }, failurePolicy: 'Ignore' });
   const registered = (await admin.find(CONFIGURATION)) as unknown as { webhooks: readonly { clientConfig: object }[] };
   const webhooks = open.webhooks.map((webhook) => ({ ...webhook, clientConfig: registered.webhooks[0]?.clientConfig }));
   await admin.patch(CONFIGURATION, { webhooks });

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { ApiError, ClusterApi } from '../../../src/cluster/api.ts';
-import { connectionFromText } from '../../../src/cluster/connection.ts';
-import { listCollection, listSource } from '../../../src/cluster/list.ts';
-import { acceptStreamedList, NODES, PROTOBUF } from '../../../src/cluster/source.ts';
-import { type ApiObject, nodeReferrer } from '../../../src/policy/referrer.ts';
+import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE } from '../../../src/kube/resource.ts';
+import type { ApiObject } from '../../../src/kube/api-object.ts';
+import { ApiError, KubeApi } from '../../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { listCollection, listResource } from '../../../src/kube/lists/list.ts';
+import { NODES } from '../../../src/references/sources.ts';
+import { parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';
 import { sharedCluster } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
@@ -12,11 +14,11 @@ import { PATHS } from '../support/paths.ts';
 const cluster = sharedCluster();
 const KEPT = ['name', 'uid', 'creationTimestamp', 'deletionTimestamp', 'labels', 'annotations'] as const;
 const COUNT = 300;
-let api: ClusterApi;
+let api: KubeApi;
 
 beforeAll(async () => {
   const { url, ca, token = '' } = cluster.connection.guard;
-  api = new ClusterApi(connectionFromText(kubeconfig(url, ca, { token })));
+  api = new KubeApi(connectionFromKubeconfig(kubeconfig(url, ca, { token })));
   const config = await cluster.config();
   const nodes = Array.from({ length: COUNT }, () => cluster.node({ currentConfig: config, desiredConfig: config }));
   await Promise.all(nodes);
@@ -41,11 +43,11 @@ function kept(objects: readonly ApiObject[]): unknown {
 test.each([PATHS.nodes, PATHS.configs])('%s', async (collection) => {
   const streamed: ApiObject[] = [];
   const signal = AbortSignal.timeout(10_000);
-  const response = await api.request({ path: collection, accept: acceptStreamedList(true), signal });
+  const response = await api.request({ path: collection, accept: acceptHeaderForStreamedList(true), signal });
   response.body.resume();
-  expect(response.headers['content-type']).toContain(PROTOBUF);
+  expect(response.headers['content-type']).toContain(PROTOBUF_MEDIA_TYPE);
 
-  await listCollection(api, collection, { metadataOnly: true }, (object) => streamed.push(object), signal);
+  await listCollection(api, collection, { isMetadataOnly: true }, (object) => streamed.push(object), signal);
 
   const asJson = await cluster.admin.list(collection);
   expect(streamed.length).toBeGreaterThan(0);
@@ -54,10 +56,10 @@ test.each([PATHS.nodes, PATHS.configs])('%s', async (collection) => {
 
 test('nodes refer to the same configs', async () => {
   const streamed: unknown[] = [];
-  const keep = (object: ApiObject) => streamed.push(nodeReferrer(object));
-  await listSource(api, NODES, keep, AbortSignal.timeout(10_000));
+  const keep = (object: ApiObject) => streamed.push(parseNodeReferrer(object));
+  await listResource(api, NODES, keep, AbortSignal.timeout(10_000));
 
-  const asJson = (await cluster.admin.list(PATHS.nodes)).map((object) => nodeReferrer(object));
+  const asJson = (await cluster.admin.list(PATHS.nodes)).map((object) => parseNodeReferrer(object));
   expect(streamed.length).toBeGreaterThanOrEqual(COUNT);
   expect(streamed).toEqual(asJson);
 });
@@ -66,7 +68,7 @@ test('a refusal can be read as well', async () => {
   const failure = await listCollection(
     api,
     '/api/v1/pods',
-    { metadataOnly: true },
+    { isMetadataOnly: true },
     () => {},
     AbortSignal.timeout(10_000),
   ).catch((error: unknown) => error);

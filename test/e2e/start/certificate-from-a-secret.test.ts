@@ -2,7 +2,7 @@ import { connect } from 'node:tls';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type Authority, createAuthority } from '../../../src/certs/authority.ts';
+import { type Authority, createAuthority } from '../../../src/certificates/authority.ts';
 import { GuardProcess } from '../support/guard-process.ts';
 import { GuardedCluster } from '../support/guarded-cluster.ts';
 import { runBinaries } from '../support/run-binaries.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { parseAllDocuments } from 'yaml';
 
-import { webhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import type { Binaries } from '../control-plane/binaries.ts';
 import { ControlPlane, kubeconfig } from '../control-plane/control-plane.ts';
 import { objectOf, type KubeClientOptions, type KubeObject } from '../control-plane/kube-client.ts';
@@ -110,7 +110,7 @@ function collectionOf({ apiVersion, kind, metadata: { namespace } }: KubeObject)
 /** Registers the guard as the manifests do, and returns once the API server asks it. */
 export async function register(controlPlane: ControlPlane, guard: GuardProcess): Promise<void> {
   const caBundle = Buffer.from(guard.ca).toString('base64');
-  const registration = webhookConfiguration({ clientConfig: { url: guard.url, caBundle }, failurePolicy: 'Fail' });
+  const registration = buildWebhookConfiguration({ clientConfig: { url: guard.url, caBundle }, failurePolicy: 'Fail' });
   await controlPlane.apiServer.admin.create(PATHS.webhookConfigurations, registration);
   await awaitEffect(controlPlane, guard);
 }

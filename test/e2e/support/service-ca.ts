@@ -1,5 +1,5 @@
-import { createAuthority, type Authority } from '../../../src/certs/authority.ts';
-import { issueLeaf } from '../../../src/certs/leaf.ts';
+import { createAuthority, type Authority } from '../../../src/certificates/authority.ts';
+import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-import { webhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { ThrowawayAuthority } from '../control-plane/certificates.ts';
 import type { KubeClient } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
@@ -48,7 +48,7 @@ export async function startStaleGuard(admin: KubeClient): Promise<() => Promise<
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/validate`,
     caBundle: Buffer.from(authority.certificate).toString('base64'),
   };
-  await admin.create(PATHS.webhookConfigurations, webhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
+  await admin.create(PATHS.webhookConfigurations, buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' }));
   const probe = renderedName('probe');
   await admin.create(PATHS.configs, machineConfig({ name: probe }));
   await until(

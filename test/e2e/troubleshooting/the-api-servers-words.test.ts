@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { createAuthority } from '../../../src/certs/authority.ts';
-import { issueLeaf } from '../../../src/certs/leaf.ts';
+import { createAuthority } from '../../../src/certificates/authority.ts';
+import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
 import { Inspector, READ_ONLY } from '../inspect/inspector.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';

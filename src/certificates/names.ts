@@ -1,0 +1,51 @@
+import { isIP } from 'node:net';
+
+/** RFC 1035 §2.3.4, without the trailing dot. */
+const MAX_NAME = 253;
+const MAX_LABEL = 63;
+
+/**
+ * Why `name` cannot be a DNS name in a certificate, or undefined if it can. Only plain host names of letters, digits and hyphens
+ * (RFC 1123 §2.1): what Go compares (crypto/x509 validHostname) and what an IA5String holds. The answer is a phrase that follows
+ * the name.
+ */
+export function findDnsNameProblem(name: string): string | undefined {
+  if (name === '') return 'is empty';
+  if (isIP(name) !== 0) return 'is an IP address, not a DNS name';
+  if (name.length > MAX_NAME) return `is longer than ${MAX_NAME} characters`;
+  if (name.includes('*')) return 'has a wildcard; name each host';
+  for (const label of name.split('.')) {
+    if (label === '') return 'has an empty part between its dots, or a dot at an end';
+    if (label.length > MAX_LABEL) return `has a part longer than ${MAX_LABEL} characters`;
+    if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i.test(label)) {
+      return 'has a part that is not letters, digits and inner hyphens (write other scripts as xn--...)';
+    }
+  }
+  // 10.0.0.300, 0x7f.1: resolvers may read them as addresses, Go never matches them as names.
+  if (/^(\d+|0x[0-9a-f]*)$/i.test(name.slice(name.lastIndexOf('.') + 1)))
+    return 'ends in a number, as only addresses do';
+  return undefined;
+}
+
+/** Why `address` cannot be an IP address in a certificate, or undefined if it can. The answer is a phrase that follows it. */
+export function findIpAddressProblem(address: string): string | undefined {
+  if (address.includes('%')) return 'has a zone; a certificate holds the bare address';
+  if (isIP(address) === 0) return 'is not an IPv4 or IPv6 address';
+  return undefined;
+}
+
+/**
+ * A valid IP address in the one notation that node-forge 1.4.3 encodes without a mistake: IPv4 as it is, IPv6 as eight groups. It
+ * takes `::ffff:10.0.0.1` for IPv4, and drops the last group of `::2:3:4:5:6:7:8`.
+ */
+export function expandIpAddress(address: string): string {
+  if (isIP(address) !== 6) return address;
+  // The URL parser turns a dotted quad at the end into hex groups and lower-cases the rest.
+  const canonical = new URL(`https://[${address}]`).hostname.slice(1, -1);
+  const [head = '', tail] = canonical.split('::');
+  if (tail === undefined) return canonical;
+  const before = head.split(':').filter(Boolean);
+  const after = tail.split(':').filter(Boolean);
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
+  return [...before, ...zeros, ...after].join(':');
+}

@@ -1,0 +1,27 @@
+/** Control, format, separator and private characters: they could break a log line, a terminal or a Warning header. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}\s]+/gu;
+
+/** Words of ASCII with one space between them: what is shown almost always. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
+
+/** The text as one printable line of at most `max` characters, cut with three dots (ASCII, because a Warning header carries it too). Whatever came from outside goes through here. */
+export function toPrintableLine(text: string, max: number): string {
+  if (text.length <= max && PLAIN.test(text)) return text;
+  // Cut before the regular expression runs: the text may be megabytes long.
+  const line = text
+    .slice(0, 4 * max)
+    .replace(UNPRINTABLE, ' ')
+    .trim();
+  const characters = Array.from(line);
+  return characters.length <= max ? line : `${characters.slice(0, max - 3).join('')}...`;
+}
+
+/** `1 node`, `3 nodes`. */
+export function countNoun(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+export function joinWithAnd(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+}

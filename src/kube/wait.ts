@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Waits, or rejects with the signal's reason as soon as it aborts. */
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  try {
+    await delay(ms, undefined, { signal });
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
+}
+
+/** The promise's outcome, or a rejection with the signal's reason as soon as it aborts. The promise itself goes on. */
+export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) {
+    // What becomes of it later concerns nobody, and must not end the process as a rejection that nobody handled.
+    promise.catch(() => {});
+    throw signal.reason;
+  }
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const onAbort = (): void => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    stop = () => {
+      signal.removeEventListener('abort', onAbort);
+    };
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    stop?.();
+  }
+}
+
+/**
+ * Does some work under a signal that also aborts after `ms` milliseconds, with a TimeoutError as its reason.
+ *
+ * Not AbortSignal.any: a signal that lives as long as the process would remember every signal derived from it.
+ */
+export async function withTimeout<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (limited: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const limit = new AbortController();
+  const onAbort = (): void => {
+    limit.abort(signal.reason);
+  };
+  const timer = setTimeout(() => {
+    limit.abort(new DOMException(`took longer than ${ms} ms`, 'TimeoutError'));
+  }, ms);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/**
+ * Growing pauses with full jitter, so that replicas and kinds that lost the API server together do not come back together
+ * (AWS Architecture Blog, "Exponential Backoff and Jitter").
+ */
+export class Backoff {
+  readonly #firstMs: number;
+  readonly #maxMs: number;
+  readonly #random: () => number;
+  #failures = 0;
+
+  constructor(firstMs: number, maxMs: number, random: () => number = Math.random) {
+    this.#firstMs = firstMs;
+    this.#maxMs = maxMs;
+    this.#random = random;
+  }
+
+  /** Milliseconds to wait before the next attempt: between half and all of a step that doubles up to the maximum. */
+  next(): number {
+    const step = Math.min(this.#maxMs, this.#firstMs * 2 ** Math.min(this.#failures, 30));
+    this.#failures += 1;
+    return step * (0.5 + 0.5 * this.#random());
+  }
+
+  /** An attempt succeeded. */
+  reset(): void {
+    this.#failures = 0;
+  }
+}
