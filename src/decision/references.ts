@@ -25,7 +25,7 @@ export interface Referrer {
 }
 
 /** A rendered config as far as {@link findSupersededAt} needs it. */
-export interface RenderedConfig {
+export interface ConfigMetadata {
   readonly name: ConfigName;
   readonly createdAt: Date;
 }
@@ -42,7 +42,7 @@ export interface ClusterState {
   /** Kinds whose objects could not be read. While there is one, nothing can be called unused. */
   readonly unreadable: readonly UnreadableSource[];
   /** All rendered configs. Read only while a hold is set. */
-  readonly renderedConfigs?: readonly RenderedConfig[];
+  readonly renderedConfigs?: readonly ConfigMetadata[];
 }
 
 /** One use together with the object that it stands in. */
@@ -127,7 +127,7 @@ class Tally implements ReferenceGroup {
  * undefined while it is the newest or its name tells no pool. No state of our own is needed; after a roll-back to an older
  * config the answer is too early, which the hold's documentation says.
  */
-export function findSupersededAt(config: ConfigName, all: readonly RenderedConfig[]): Date | undefined {
+export function findSupersededAt(config: ConfigName, all: readonly ConfigMetadata[]): Date | undefined {
   const pool = poolOfConfig(config);
   const own = all.find((candidate) => candidate.name === config);
   if (pool === undefined || own === undefined) return undefined;

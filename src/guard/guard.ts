@@ -111,7 +111,7 @@ export class Guard {
       unsynced: () => this.#index.unsynced,
       ages: () => this.#index.ages,
       referrers: () => this.#index.referrers(),
-      liveReads: () => live.reads,
+      liveReads: () => live.readCount,
       expiries: () => certificate.expiries(),
     });
     const scrapes = createMetricsApp({ metrics: this.#metrics, access: new ScrapeAuthorizer({ api }), log });

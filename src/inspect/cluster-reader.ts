@@ -2,7 +2,7 @@ import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import type { Resource } from '../kube/resource.ts';
 import { type ConfigName, toConfigName } from '../decision/config-name.ts';
 import type { InspectedNode, InspectedPool, ClusterSnapshot } from './consistency.ts';
-import type { RenderedConfig, Referrer } from '../decision/references.ts';
+import type { ConfigMetadata, Referrer } from '../decision/references.ts';
 import { ApiError, type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import { BUILDS, NODES, POOLS } from '../references/sources.ts';
@@ -28,7 +28,7 @@ export class ClusterReadError extends Error {
 
 const MCO = 'machineconfiguration.openshift.io';
 
-type Kind = Pick<Resource, 'name' | 'paths' | 'isMetadataOnly'>;
+type Kind = Pick<Resource<Referrer>, 'name' | 'paths' | 'isMetadataOnly'>;
 
 /** Of the configs themselves only names and ages are needed; a whole one may have 1.5 MB. */
 const CONFIGS: Kind = {
@@ -64,8 +64,8 @@ export async function readClusterSnapshot(
  *
  * @throws ReadFailure, or the signal's reason
  */
-export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<RenderedConfig[]> {
-  const configs: RenderedConfig[] = [];
+export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<ConfigMetadata[]> {
+  const configs: ConfigMetadata[] = [];
   await readAll(
     api,
     CONFIGS,

@@ -2,7 +2,7 @@ import { type ConfigName, isRenderedConfig, poolOfConfig } from '../decision/con
 import { findNearestName } from '../decision/nearest-name.ts';
 import {
   type NamedReference,
-  type RenderedConfig,
+  type ConfigMetadata,
   summarizeReferences,
   type Referrer,
 } from '../decision/references.ts';
@@ -75,7 +75,7 @@ export interface UnusedReportConfig {
 export interface ClusterReferences {
   readonly server: string;
   readonly at: Date;
-  readonly configs: readonly RenderedConfig[];
+  readonly configs: readonly ConfigMetadata[];
   readonly referrers: readonly Referrer[];
 }
 
@@ -111,7 +111,7 @@ export function buildReferencesReport(
 export function findUnusedConfigs({
   configs,
   referrers,
-}: ClusterReferences): (RenderedConfig & { readonly notes: readonly NamedReference[] })[] {
+}: ClusterReferences): (ConfigMetadata & { readonly notes: readonly NamedReference[] })[] {
   const unused = [];
   for (const { name, createdAt } of configs) {
     if (!isRenderedConfig(name)) continue;

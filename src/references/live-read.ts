@@ -1,233 +1,234 @@
-import { toConfigName, isRenderedConfig } from '../decision/config-name.ts';
-import type { Referrer, ClusterState, RenderedConfig } from '../decision/references.ts';
+import { isRenderedConfig } from '../decision/config-name.ts';
+import type { ClusterState, Referrer, ConfigMetadata, UnreadableSource } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { ApiError, type KubeApi, describeError } from '../kube/api.ts';
-import { listCollection, listResource, isRetryable } from '../kube/lists/list.ts';
+import { ApiError, describeError, type KubeApi } from '../kube/api.ts';
+import { isRetryable, listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
-import { Backoff, waitOrAbort, sleep, withTimeout } from '../kube/wait.ts';
-import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
+import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
+import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 
-/** Few objects that change seldom, between which and the nodes configs are handed on. */
-const HOLDERS: readonly Resource[] = [POOLS, BUILDS];
-/** What is not known yet where every list has been read, and not yet confirmed that they belong together. */
-const ALL = 'references';
-
-/** Having begun again this often, a read is without end because of what is read, not because of who answers. */
-const RESTLESS = 2;
+/** Few objects that seldom change. A reference to a config moves between them and the nodes. */
+const POOLS_AND_BUILDS: readonly Resource<Referrer>[] = [POOLS, BUILDS];
+/** After this many restarts a read is late because the objects keep changing, not because the API server is slow. */
+const MANY_RESTARTS = 2;
 /**
- * How long pools and builds may keep nodes waiting. They are few and their lists take milliseconds; where one hangs, a node that
- * uses the config should be found all the same.
+ * How long the lists of pools and builds may delay the list of nodes. They are short and take milliseconds. If one of
+ * them hangs, a node that names the config must be found all the same.
  */
-const HEAD_START_MS = 250;
+const MAX_NODE_DELAY_MS = 250;
 
 /**
- * So many that wait for the same read are a prune in parallel, of which more are on their way: it waits for as long as they keep coming,
- * within bounds, because another read would keep the API server from letting them come. Fewer never wait. A review has 4 seconds: after the
- * longest wait there is still time for a slow read.
+ * This many waiting reviews are taken for a bulk deletion of which more reviews are on their way. The read then starts
+ * when no review has arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest: a review has 3.8 s, so a slow
+ * read still has time.
  */
-const CROWD = 10;
-const CROWD_QUIET_MS = 50;
-const CROWD_WAITS_MS = 1_500;
-
-const RENDERED_CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
+const BATCH_SIZE = 10;
+const BATCH_QUIET_MS = 50;
+const MAX_BATCH_DELAY_MS = 1_500;
 
 /**
- * One read of everything: a list a kind, each tried again until it succeeds, is refused, or nobody waits.
+ * One read of all references: a list of each resource, retried until it succeeds, is denied, or no review waits.
  *
- * The lists are of different moments, and a config can be handed from a pool to a node, or back, in between: in use all the time, and seen
- * in neither. So pools and builds are read before the nodes and once more after them. If none of them has changed, all that was
- * read was true at one moment, that of the nodes; otherwise it begins again (a double collect: Afek et al., "Atomic snapshots of shared
- * memory", 1993). Its one gap is an object that lives for less than one read; pools and builds live for minutes.
+ * The lists show different moments. If a pool hands a config to a node between two lists, neither list shows it although
+ * the config is in use all the time. So the read lists pools and builds before and after the nodes. If they did not
+ * change, everything was true at one moment, that of the node list. If they did, the read starts again (a double collect:
+ * Afek et al., "Atomic snapshots of shared memory", 1993). See docs/adr/0001 for what this cannot show.
  */
 export class LiveRead {
-  readonly ended: Promise<void>;
+  /** Resolves when every list succeeded or was denied. Does not resolve after {@link abort}. */
+  readonly finished: Promise<void>;
   readonly #api: KubeApi;
-  readonly #abandoned = new AbortController();
+  readonly #aborted = new AbortController();
+  /** The resources that are being listed, with the error of the last attempt. */
   readonly #pending = new Map<string, unknown>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
   readonly #unreadable = new Map<string, string>();
-  #renderedConfigs: RenderedConfig[] | undefined;
-  readonly #openedAt = performance.now();
-  #joinedAt = this.#openedAt;
-  #waiting = 0;
-  #heardAt = Number.NaN;
-  #begunAgain = 0;
-  #end: () => void = () => {};
+  readonly #createdAt = performance.now();
+  #renderedConfigs: ConfigMetadata[] | undefined;
+  #reviewCount = 0;
+  #lastReviewAt = this.#createdAt;
+  #lastProgressAt: number | undefined;
+  #restarts = 0;
+  #isConsistent = false;
+  #finish: () => void = () => {};
 
   constructor(api: KubeApi) {
     this.#api = api;
-    this.ended = new Promise((resolve) => {
-      this.#end = resolve;
+    this.finished = new Promise((resolve) => {
+      this.#finish = resolve;
     });
-    this.#pending.set(ALL, undefined);
   }
 
-  /** For how long it should wait for more to join, before it begins; 0 or less is not at all. */
-  get gathersMs(): number {
-    if (this.#waiting < CROWD) return 0;
-    const now = performance.now();
-    return Math.min(this.#joinedAt + CROWD_QUIET_MS, this.#openedAt + CROWD_WAITS_MS) - now;
+  /** Milliseconds for which the start should wait for more reviews; 0 or less means no delay. */
+  get batchDelayMs(): number {
+    if (this.#reviewCount < BATCH_SIZE) return 0;
+    const startAt = Math.min(this.#lastReviewAt + BATCH_QUIET_MS, this.#createdAt + MAX_BATCH_DELAY_MS);
+    return startAt - performance.now();
   }
 
-  /** Somebody waits for it. */
-  join(): void {
-    this.#waiting += 1;
-    this.#joinedAt = performance.now();
-  }
-
-  /** Somebody waits no more. Returns whether others do. */
-  leave(): boolean {
-    this.#waiting -= 1;
-    return this.#waiting > 0;
-  }
-
-  /** How long nothing has come of it. */
+  /** Milliseconds since the read last received an object. */
   get silentMs(): number {
-    return performance.now() - this.#heardAt;
+    return performance.now() - (this.#lastProgressAt ?? Number.NaN);
   }
 
-  begin(withRenderedConfigs: boolean): void {
-    this.#heardAt = performance.now();
-    this.#pending.clear();
-    // Nothing counts as read before its turn.
+  get hasReviews(): boolean {
+    return this.#reviewCount > 0;
+  }
+
+  addReview(): void {
+    this.#reviewCount += 1;
+    this.#lastReviewAt = performance.now();
+  }
+
+  removeReview(): void {
+    this.#reviewCount -= 1;
+  }
+
+  /** Sends the lists. */
+  start(withRenderedConfigs: boolean): void {
+    this.#lastProgressAt = performance.now();
     for (const { name } of REFERRER_RESOURCES) this.#pending.set(name, undefined);
-    this.#pending.set(ALL, undefined);
-    const { signal } = this.#abandoned;
-    const lists = [this.#readReferrers(signal), ...(withRenderedConfigs ? [this.#readRenderedConfigs(signal)] : [])];
-    void Promise.all(lists).then(this.#end);
+    const lists = [this.#readReferrers(), ...(withRenderedConfigs ? [this.#readRenderedConfigs()] : [])];
+    void Promise.all(lists).then(this.#finish);
   }
 
-  async #readReferrers(signal: AbortSignal): Promise<void> {
-    let before = await this.#readHoldersFirst(signal);
-    for (;;) {
-      await this.#readNodes(signal);
-      if (signal.aborted) return;
-      // Where one cannot be read at all, nothing is gained by beginning again.
-      const after = before === undefined ? undefined : await this.#readHolders(signal);
-      if (signal.aborted) return;
-      if (after === before) break;
-      before = after;
-      this.#begunAgain += 1;
-    }
-    this.#pending.delete(ALL);
+  /** Ends the requests. */
+  abort(): void {
+    this.#aborted.abort();
   }
 
-  async #readHoldersFirst(signal: AbortSignal): Promise<string | undefined> {
-    const holders = this.#readHolders(signal);
-    const inTime = await withTimeout(
-      HEAD_START_MS,
-      signal,
-      async (limited) => await waitOrAbort(holders, limited),
-    ).then(
-      () => true,
-      () => false,
-    );
-    // To find a use early. It proves nothing, because the nodes are read before the others.
-    if (!inTime && !signal.aborted) await this.#readNodes(signal);
-    return await holders;
-  }
-
-  /** The objects with their versions, by which a change is noticed; undefined where one kind could not be read. */
-  async #readHolders(signal: AbortSignal): Promise<string | undefined> {
-    const versions = await Promise.all(HOLDERS.map(async (source) => await this.#readVersions(source, signal)));
-    return versions.includes(undefined) ? undefined : versions.join(' ');
-  }
-
-  async #readVersions(source: Resource, signal: AbortSignal): Promise<string | undefined> {
-    return await this.#untilRead(source.name, async () => {
-      const seen: string[] = [];
-      await this.#list(source, signal, ({ metadata }) => {
-        seen.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
-      });
-      return seen.sort((a, b) => a.localeCompare(b)).join(' ');
-    });
-  }
-
-  async #readNodes(signal: AbortSignal): Promise<void> {
-    await this.#untilRead(NODES.name, async () => {
-      await this.#list(NODES, signal);
-    });
-  }
-
-  async #list(source: Resource, signal: AbortSignal, onObject?: (object: ApiObject) => void): Promise<void> {
-    const found: Referrer[] = [];
-    const keep = (object: ApiObject): void => {
-      this.#heardAt = performance.now();
-      found.push(source.parse(object));
-      onObject?.(object);
-    };
-    await listResource(this.#api, source, keep, signal);
-    this.#referrers.set(source.name, found);
-  }
-
-  /** Nobody waits any more: ends the requests, whose answers would only cost memory. */
-  abandon(): void {
-    this.#abandoned.abort();
-  }
-
-  snapshot(): ClusterState {
-    const isRestless = this.#begunAgain >= RESTLESS;
-    const missing = [...this.#pending].filter(([what, lastError]) => {
-      if (what === ALL) return isRestless || this.#pending.size === 1;
-      // Read before, and now again because others changed: that it is under way explains nothing.
-      return !isRestless || lastError !== undefined || !this.#referrers.has(what);
-    });
-    const pending = missing.map(([what, lastError]) => ({ name: what, reason: reasonWhy(what, lastError) }));
-    const refused = [...this.#unreadable].map(([what, reason]) => ({ name: what, reason }));
+  /** What has been read so far. */
+  clusterState(): ClusterState {
     return {
       referrers: [...this.#referrers.values()].flat(),
-      // In one order, whatever the order of the answers: people and log searches compare messages.
-      unreadable: [...refused, ...pending].sort((a, b) => rank(a.name) - rank(b.name)),
+      unreadable: this.#unreadableSources(),
       ...(this.#renderedConfigs === undefined ? {} : { renderedConfigs: this.#renderedConfigs }),
     };
   }
 
-  /** What was read; undefined where it cannot be, or nobody waits any more. */
-  async #untilRead<Result>(what: string, read: () => Promise<Result>): Promise<Result | undefined> {
-    const { signal } = this.#abandoned;
+  async #readReferrers(): Promise<void> {
+    const { signal } = this.#aborted;
+    let before = await this.#readPoolsAndBuildsFirst();
+    for (;;) {
+      await this.#readNodes();
+      if (signal.aborted) return;
+      // Without one of the kinds nothing can be allowed, so another round would not help.
+      const after = before === undefined ? undefined : await this.#readPoolsAndBuilds();
+      if (signal.aborted) return;
+      if (after === before) break;
+      before = after;
+      this.#restarts += 1;
+    }
+    this.#isConsistent = true;
+  }
+
+  async #readPoolsAndBuildsFirst(): Promise<string | undefined> {
+    const { signal } = this.#aborted;
+    const versions = this.#readPoolsAndBuilds();
+    const isInTime = await withTimeout(
+      MAX_NODE_DELAY_MS,
+      signal,
+      async (limited) => await waitOrAbort(versions, limited),
+    ).then(
+      () => true,
+      () => false,
+    );
+    // This can only deny: the list of nodes does not follow those of the pools and builds.
+    if (!isInTime && !signal.aborted) await this.#readNodes();
+    return await versions;
+  }
+
+  /** Names and versions of all pools and builds; undefined if one of the kinds is unreadable. */
+  async #readPoolsAndBuilds(): Promise<string | undefined> {
+    const versions = await Promise.all(POOLS_AND_BUILDS.map(async (resource) => await this.#readVersions(resource)));
+    return versions.includes(undefined) ? undefined : versions.join(' ');
+  }
+
+  async #readVersions(resource: Resource<Referrer>): Promise<string | undefined> {
+    return await this.#retry(resource.name, async () => {
+      const versions: string[] = [];
+      await this.#list(resource, ({ metadata }) => {
+        versions.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
+      });
+      return versions.toSorted().join(' ');
+    });
+  }
+
+  async #readNodes(): Promise<void> {
+    await this.#retry(NODES.name, async () => {
+      await this.#list(NODES);
+    });
+  }
+
+  async #list(resource: Resource<Referrer>, onObject?: (object: ApiObject) => void): Promise<void> {
+    const referrers: Referrer[] = [];
+    const add = (object: ApiObject): void => {
+      this.#lastProgressAt = performance.now();
+      referrers.push(resource.parse(object));
+      onObject?.(object);
+    };
+    await listResource(this.#api, resource, add, this.#aborted.signal);
+    this.#referrers.set(resource.name, referrers);
+  }
+
+  async #readRenderedConfigs(): Promise<void> {
+    await this.#retry(MACHINE_CONFIGS.name, async () => {
+      const configs: ConfigMetadata[] = [];
+      const add = (object: ApiObject): void => {
+        this.#lastProgressAt = performance.now();
+        const config = MACHINE_CONFIGS.parse(object);
+        if (isRenderedConfig(config.name)) configs.push(config);
+      };
+      await listCollection(this.#api, MACHINE_CONFIGS.paths[0], MACHINE_CONFIGS, add, this.#aborted.signal);
+      this.#renderedConfigs = configs;
+    });
+  }
+
+  /** Returns undefined if the resource is unreadable or the read was aborted. */
+  async #retry<Result>(resource: string, read: () => Promise<Result>): Promise<Result | undefined> {
+    const { signal } = this.#aborted;
     const backoff = new Backoff(100, 1_000);
-    this.#pending.set(what, undefined);
+    this.#pending.set(resource, undefined);
     while (!signal.aborted) {
       try {
         const result = await read();
-        this.#pending.delete(what);
+        this.#pending.delete(resource);
         return result;
       } catch (error) {
         if (signal.aborted) return undefined;
         if (!isRetryable(error)) {
-          this.#pending.delete(what);
-          this.#unreadable.set(what, describeError(error));
+          this.#pending.delete(resource);
+          this.#unreadable.set(resource, describeError(error));
           return undefined;
         }
-        this.#pending.set(what, error);
-        const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-        await sleep(Math.max(asked, backoff.next()), signal).catch(() => {});
+        this.#pending.set(resource, error);
+        const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+        await sleep(Math.max(retryAfterMs, backoff.next()), signal).catch(() => {});
       }
     }
     return undefined;
   }
 
-  async #readRenderedConfigs(signal: AbortSignal): Promise<void> {
-    await this.#untilRead('machineconfigs', async () => {
-      const found: RenderedConfig[] = [];
-      const keep = ({ metadata }: ApiObject): void => {
-        this.#heardAt = performance.now();
-        const name = toConfigName(String(metadata?.name));
-        const createdAt = new Date(String(metadata?.creationTimestamp));
-        if (isRenderedConfig(name) && !Number.isNaN(createdAt.getTime())) found.push({ name, createdAt });
-      };
-      await listCollection(this.#api, RENDERED_CONFIGS, { isMetadataOnly: true }, keep, signal);
-      this.#renderedConfigs = found;
-    });
+  #unreadableSources(): UnreadableSource[] {
+    if (this.#lastProgressAt === undefined) {
+      return [{ name: 'references', reason: 'the live read did not start in time' }];
+    }
+    const keptChanging = this.#restarts >= MANY_RESTARTS;
+    const unreadable = [...this.#unreadable].map(([name, reason]) => ({ name, reason }));
+    for (const [name, error] of this.#pending) {
+      // It was listed once and is listed again only because other objects changed. That explains nothing.
+      if (keptChanging && error === undefined && this.#referrers.has(name)) continue;
+      unreadable.push({ name, reason: error === undefined ? 'no complete answer in time' : describeError(error) });
+    }
+    if (!this.#isConsistent && (keptChanging || this.#pending.size === 0)) {
+      unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });
+    }
+    // In a fixed order, whatever the order of the responses: people and log searches compare messages.
+    return unreadable.toSorted((a, b) => positionOf(a.name) - positionOf(b.name));
   }
 }
 
-function rank(what: string): number {
-  const place = REFERRER_RESOURCES.findIndex(({ name }) => name === what);
-  return place === -1 ? REFERRER_RESOURCES.length : place;
-}
-
-function reasonWhy(what: string, lastError: unknown): string {
-  if (what === ALL) return 'they kept changing while they were read';
-  return lastError === undefined ? 'no complete answer in time' : describeError(lastError);
+function positionOf(name: string): number {
+  const position = REFERRER_RESOURCES.findIndex((resource) => resource.name === name);
+  return position === -1 ? REFERRER_RESOURCES.length : position;
 }

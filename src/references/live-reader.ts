@@ -3,101 +3,100 @@ import type { KubeApi } from '../kube/api.ts';
 import { waitOrAbort } from '../kube/wait.ts';
 import { LiveRead } from './live-read.ts';
 
-/** What a live reader needs. */
 export interface LiveReaderOptions {
   readonly api: KubeApi;
-  /** Must the rendered configs themselves be read too, because a hold is set? Asked at the start of each read. */
+  /** Whether a read must list the rendered configs as well, because a hold is set. Called when a read starts. */
   readonly needsRenderedConfigs?: () => boolean;
 }
 
 /**
- * How long a read may be silent before the next one starts beside it: one that hangs must not keep those who came after it from a
- * fresh connection. One that is only slow, because the API server is busy, goes on alone: another beside it would make both slower.
+ * If the running read has received nothing for this long, the next one starts beside it on a fresh connection. A read
+ * that is only slow keeps the API server to itself: a second one would slow down both.
  */
-const IMPATIENCE_MS = 1_000;
-/** Bounds the memory and the load of reads that hang. */
-const READS_AT_ONCE = 3;
+const SILENCE_MS = 1_000;
+/** Limits the memory and the load of reads that hang. */
+const MAX_CONCURRENT_READS = 3;
 
 /**
- * Reads every reference in the cluster afresh, and lets parallel reviews share the reading.
+ * Lists every reference in the cluster from the API server. Concurrent reviews share a read.
  *
- * Why nothing stale can slip through: a review joins only a read that has not begun. All its lists are therefore sent
- * after the review arrived, and a list without resourceVersion holds every write that was acknowledged before it was
- * sent. Reviews that arrive while a read runs share the next one, so that N parallel deletes cost two reads, and one more for each
- * second and a half that they take to arrive.
+ * An allowed deletion never rests on stale data: a review only joins a read that has not started, so all lists of that
+ * read are sent after the review arrived. A list without resourceVersion contains every write that was acknowledged
+ * before the list was sent. Reviews that arrive during a read share the next one, so N parallel deletions cost two
+ * reads, plus one for every 1.5 s in which they keep arriving.
  */
 export class LiveReader {
   readonly #api: KubeApi;
   readonly #needsRenderedConfigs: () => boolean;
   readonly #running = new Set<LiveRead>();
   #next: LiveRead | undefined;
-  /** When the next one is looked at again. */
-  #later: NodeJS.Timeout | undefined;
-  #reads = 0;
+  #startTimer: NodeJS.Timeout | undefined;
+  #readCount = 0;
 
-  constructor({ api, needsRenderedConfigs }: LiveReaderOptions) {
+  constructor({ api, needsRenderedConfigs = () => false }: LiveReaderOptions) {
     this.#api = api;
-    this.#needsRenderedConfigs = needsRenderedConfigs ?? (() => false);
+    this.#needsRenderedConfigs = needsRenderedConfigs;
   }
 
-  /** How many reads have begun. */
-  get reads(): number {
-    return this.#reads;
+  /** The number of reads that were started. */
+  get readCount(): number {
+    return this.#readCount;
   }
 
   /**
-   * Everything that names a config, read after this call. When the signal aborts, what has been read by then comes back,
-   * and the rest is listed as unreadable. Never rejects.
+   * Lists all references in requests that are sent after this call. If the signal aborts first, the result contains
+   * what was listed by then and names the rest as unreadable. Never rejects.
    */
   async read(signal: AbortSignal): Promise<ClusterState> {
-    const reading = this.#join();
-    reading.join();
+    const read = this.#joinNextRead();
+    read.addReview();
     try {
-      await waitOrAbort(reading.ended, signal);
+      await waitOrAbort(read.finished, signal);
     } catch {
-      // Out of time. The snapshot says what is missing.
+      // The deadline passed. The cluster state says what is missing.
     }
-    const references = reading.snapshot();
-    if (!reading.leave()) this.#abandon(reading);
-    return references;
+    const state = read.clusterState();
+    read.removeReview();
+    if (!read.hasReviews) this.#abandon(read);
+    return state;
   }
 
-  #join(): LiveRead {
+  #joinNextRead(): LiveRead {
     if (this.#next !== undefined) return this.#next;
     const next = new LiveRead(this.#api);
     this.#next = next;
-    // Not at once: reviews that arrived in the same turn of the event loop share the read.
+    // Not immediately: reviews that arrive in the same turn of the event loop share the read.
     setImmediate(() => {
-      this.#begin(next);
+      this.#startOrWait(next);
     });
     return next;
   }
 
-  /** Nobody waits for this read any more. One that has not begun is forgotten, so that nobody joins it later. */
-  #abandon(reading: LiveRead): void {
-    if (reading === this.#next) this.#next = undefined;
-    reading.abandon();
+  /** A read that has not started is forgotten, so that no review joins it later. */
+  #abandon(read: LiveRead): void {
+    if (read === this.#next) this.#next = undefined;
+    read.abort();
   }
 
-  /** Begins the next read, or looks again later: while another one runs and is not silent for too long, and while a crowd gathers. */
-  #begin(reading: LiveRead): void {
-    if (reading !== this.#next || this.#running.size >= READS_AT_ONCE) return;
-    const silence = Math.min(...[...this.#running].map((other) => other.silentMs));
-    const wait = Math.max(reading.gathersMs, this.#running.size === 0 ? 0 : IMPATIENCE_MS - silence);
-    clearTimeout(this.#later);
-    if (wait > 0) {
-      this.#later = setTimeout(() => {
-        this.#begin(reading);
-      }, wait).unref();
+  /** Starts the next read, unless another one is making progress or a batch of reviews is still arriving. */
+  #startOrWait(read: LiveRead): void {
+    if (read !== this.#next || this.#running.size >= MAX_CONCURRENT_READS) return;
+    const silentMs = Math.min(...[...this.#running].map((running) => running.silentMs));
+    const delayMs = Math.max(read.batchDelayMs, this.#running.size === 0 ? 0 : SILENCE_MS - silentMs);
+    clearTimeout(this.#startTimer);
+    if (delayMs > 0) {
+      this.#startTimer = setTimeout(() => {
+        this.#startOrWait(read);
+      }, delayMs).unref();
       return;
     }
     this.#next = undefined;
-    this.#running.add(reading);
-    this.#reads += 1;
-    reading.begin(this.#needsRenderedConfigs());
-    void reading.ended.then(() => {
-      this.#running.delete(reading);
-      if (this.#next !== undefined) this.#begin(this.#next);
+    this.#running.add(read);
+    this.#readCount += 1;
+    read.start(this.#needsRenderedConfigs());
+    void read.finished.then(() => {
+      this.#running.delete(read);
+      if (this.#next !== undefined) this.#startOrWait(this.#next);
     });
   }
 }

@@ -1,9 +1,7 @@
-import type { ApiObject } from '../kube/api-object.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ConfigName } from '../decision/config-name.ts';
 import { ReferrersByConfig } from './referrers-by-config.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import { SharedUses } from './shared-uses.ts';
 import { REFERRER_RESOURCES } from './sources.ts';
 
 /** All references as last heard from the watches: quick, possibly late. Only ever used to find a referrer, never to rule one out. */
@@ -13,9 +11,7 @@ export class ReferenceIndex {
   readonly #byConfig: readonly ReferrersByConfig[];
 
   constructor(options: Pick<ReflectorOptions, 'api' | 'log' | 'timing'>) {
-    const shared = new SharedUses();
-    const kinds = REFERRER_RESOURCES.map((kind) => {
-      const source = { ...kind, read: (object: ApiObject) => shared.share(kind.parse(object)) };
+    const kinds = REFERRER_RESOURCES.map((source) => {
       const byConfig = new ReferrersByConfig();
       const onChange = byConfig.update.bind(byConfig);
       return { byConfig, reflector: new Reflector({ ...options, source, onChange }) };

@@ -1,44 +1,64 @@
-import { rememberingUses } from './remembering-uses.ts';
+import { toConfigName } from '../decision/config-name.ts';
+import type { ConfigMetadata, Referrer } from '../decision/references.ts';
+import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
+import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
 import type { Resource } from '../kube/resource.ts';
 import {
-  parseBuildReferrer,
   NODE_REFERENCE_ANNOTATIONS,
+  parseBuildReferrer,
   parseNodeReferrer,
   parsePoolReferrer,
 } from './parse-referrer.ts';
 
-const MCO_API = '/apis/machineconfiguration.openshift.io';
-
-/** Nodes: the annotations are all that matters, and a whole node is several times as large as its metadata. */
-export const NODES: Resource = {
+/** A node's references are annotations, and its metadata is a fraction of the whole object. */
+export const NODES: Resource<Referrer> = {
   kind: 'Node',
   name: 'nodes',
-  paths: ['/api/v1/nodes'],
+  paths: [NODES_PATH],
   isOptional: false,
   isMetadataOnly: true,
   annotations: NODE_REFERENCE_ANNOTATIONS,
-  parse: rememberingUses(parseNodeReferrer),
+  parse: parseNodeReferrer,
 };
 
-/** Pools: absent until the operator's definitions are installed, which early in an install they are not. */
-export const POOLS: Resource = {
+/** Early in an install the operator's CRDs are missing, and with them all pools. */
+export const POOLS: Resource<Referrer> = {
   kind: 'MachineConfigPool',
   name: 'machineconfigpools',
-  paths: [`${MCO_API}/v1/machineconfigpools`],
+  paths: [POOLS_PATH],
   isOptional: true,
   isMetadataOnly: false,
   parse: parsePoolReferrer,
 };
 
-/** Image builds: v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17, none before. */
-export const BUILDS: Resource = {
+/** Image builds do not exist before OpenShift 4.16. */
+export const BUILDS: Resource<Referrer> = {
   kind: 'MachineOSBuild',
   name: 'machineosbuilds',
-  paths: [`${MCO_API}/v1/machineosbuilds`, `${MCO_API}/v1alpha1/machineosbuilds`],
+  paths: BUILDS_PATHS,
   isOptional: true,
   isMetadataOnly: false,
   parse: parseBuildReferrer,
 };
 
-/** Everything that can name a rendered config. */
-export const REFERRER_RESOURCES: readonly Resource[] = [NODES, POOLS, BUILDS];
+/** Every kind that can refer to a rendered config. */
+export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
+
+/** All MachineConfigs, source configs included: an annotation can name any. The content is never read. */
+export const MACHINE_CONFIGS: Resource<ConfigMetadata> = {
+  kind: 'MachineConfig',
+  name: 'machineconfigs',
+  paths: [MACHINE_CONFIGS_PATH],
+  isOptional: true,
+  isMetadataOnly: true,
+  parse: parseConfigMetadata,
+};
+
+function parseConfigMetadata({ metadata }: ApiObject): ConfigMetadata {
+  const { name, creationTimestamp } = metadata ?? {};
+  const createdAt = new Date(String(creationTimestamp));
+  if (typeof name !== 'string' || name === '' || Number.isNaN(createdAt.getTime())) {
+    throw new MalformedObject('a MachineConfig has no name or no creationTimestamp');
+  }
+  return { name: toConfigName(name), createdAt };
+}

@@ -153,7 +153,7 @@ describe('who shares a read', () => {
     const { api } = await fakeApi(cluster(() => {}));
     const reader = new LiveReader({ api });
     await Promise.all(Array.from({ length: 50 }, async () => await reader.read(soon())));
-    expect(reader.reads).toBe(1);
+    expect(reader.readCount).toBe(1);
   });
 
   test('a crowd that takes longer to arrive than a read takes is waited for', async () => {
@@ -174,7 +174,7 @@ describe('who shares a read', () => {
     }
     expect((await Promise.all(reads)).every(({ unreadable }) => unreadable.length === 0)).toBe(true);
     // Without waiting, one every 30 ms.
-    expect(reader.reads).toBeLessThanOrEqual(6);
+    expect(reader.readCount).toBeLessThanOrEqual(6);
   });
 
   test('a crowd that never ends is not waited for without end', async () => {
@@ -216,7 +216,7 @@ describe('who shares a read', () => {
     held[0]?.();
     await early;
     for (const references of await Promise.all(late)) expect(users(references)).toEqual(['Node w0 currentConfig']);
-    expect(reader.reads).toBe(2);
+    expect(reader.readCount).toBe(2);
   });
 
   test('a read that hangs does not keep later reviews from a fresh one, and ends with its last waiter', async () => {
@@ -270,7 +270,7 @@ describe('who shares a read', () => {
     expect((await early).unreadable).toEqual([]);
     expect((await late).unreadable).toEqual([]);
     expect(under.most).toBe(1);
-    expect(reader.reads).toBe(2);
+    expect(reader.readCount).toBe(2);
   });
 });
 

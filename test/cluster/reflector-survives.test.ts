@@ -46,7 +46,7 @@ async function follow(
     source = NODE_SOURCE,
     timing = {},
     token,
-  }: { source?: Resource; timing?: Partial<ReflectorTiming>; token?: () => string } = {},
+  }: { source?: Resource<Referrer>; timing?: Partial<ReflectorTiming>; token?: () => string } = {},
 ): Promise<Followed> {
   const fake = await fakeApi(handler, token);
   const { log, lines } = memoryLog();

@@ -73,5 +73,5 @@ describe('a guard that is broken is found out, and the seed repeats it to the st
 });
 
 function reader(read: LiveReader['read']): LiveReader {
-  return { read, reads: 0 } as unknown as LiveReader;
+  return { read, readCount: 0 } as unknown as LiveReader;
 }

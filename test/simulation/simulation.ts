@@ -110,7 +110,7 @@ export class Simulation {
         this.#finish(deletion);
     }
     if (this.#violation === undefined) await this.#heal();
-    const reads = this.#replicas.reduce((sum, { live }) => sum + live.reads, this.#readsOfTheDead);
+    const reads = this.#replicas.reduce((sum, { live }) => sum + live.readCount, this.#readsOfTheDead);
     for (const { timer } of this.#deletions) clearTimeout(timer);
     return {
       seed: this.#seed,
@@ -178,7 +178,7 @@ export class Simulation {
     const dead = this.#replicas[index];
     if (dead === undefined) return 'nothing';
     this.#crashes += 1;
-    this.#readsOfTheDead += dead.live.reads;
+    this.#readsOfTheDead += dead.live.readCount;
     for (const deletion of this.#deletions) if (deletion.replica === dead) deletion.lost = true;
     this.#replicas[index] = this.#startReplica();
     dead.api.reset();

@@ -7,7 +7,7 @@ import { MalformedList, type ListParser, JsonListParser } from './json-list-pars
 import { ProtobufListParser } from './protobuf-list-parser.ts';
 
 /** How much of each object is needed. */
-export type ListOptions = Pick<Resource, 'isMetadataOnly' | 'annotations'>;
+export type ListOptions = Pick<Resource<{ readonly name: string }>, 'isMetadataOnly' | 'annotations'>;
 
 /** Which of a source's collections answered, and as of when. */
 export interface ListResult {
@@ -25,7 +25,7 @@ export interface ListResult {
  */
 export async function listResource(
   api: KubeApi,
-  source: Pick<Resource, 'paths' | 'isOptional' | 'name'> & ListOptions,
+  source: Pick<Resource<{ readonly name: string }>, 'paths' | 'isOptional' | 'name'> & ListOptions,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
 ): Promise<ListResult | undefined> {

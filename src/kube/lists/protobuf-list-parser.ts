@@ -49,7 +49,7 @@ export class ProtobufListParser implements ListParser {
    */
   constructor(onItem: (item: ApiObject) => void, annotations?: readonly string[]) {
     this.#onItem = onItem;
-    this.#readItem = annotations === undefined ? parseObjectMetadata : new AnnotationsParser(annotations).read;
+    this.#readItem = annotations === undefined ? parseObjectMetadata : new AnnotationsParser(annotations).parse;
   }
 
   /**

@@ -1,6 +1,5 @@
 import type { ApiObject } from '../api-object.ts';
 import { ProtobufReader } from './protobuf-reader.ts';
-import { Recent } from './recent.ts';
 
 /** Fields of PartialObjectMetadata and of what is in it (k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto). */
 const OBJECT = { metadata: 1 } as const;
@@ -61,101 +60,62 @@ function empty<Value>(): Record<string, Value> {
   return Object.create(null) as Record<string, Value>;
 }
 
-const NOTHING = Buffer.alloc(0);
-
-type Annotations = Readonly<Record<string, string>>;
+const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Reads of objects in protobuf their names and a few annotations. Of a node that is one byte in twenty, and a permission waits for all of them:
- * the rest is stepped over, and what many nodes have in common is made once. Objects whose wanted annotations are the same share them.
+ * Parses only an object's name and some of its annotations. They are one byte in twenty of a node's metadata, and an
+ * allowed deletion waits until all nodes are parsed, so everything else is skipped without being decoded.
  */
 export class AnnotationsParser {
-  readonly #wanted: readonly WantedAnnotation[];
-  /** By the length of their names: for nearly all annotations of a node that is enough to know that they are not wanted. */
-  readonly #byLength: (readonly WantedAnnotation[] | undefined)[] = [];
-  readonly #recent = new Recent<Annotations>();
-  // One walker for many small messages leaves no garbage.
-  readonly #fields = new ProtobufReader(NOTHING);
-  readonly #entry = new ProtobufReader(NOTHING);
+  /** By the byte length of the key: for almost every annotation of a node the length alone shows that it is not wanted. */
+  readonly #keysByLength = new Map<number, readonly { readonly key: string; readonly bytes: Buffer }[]>();
+  // Readers are reused: one per message would be thousands of objects for each list.
+  readonly #metadata = new ProtobufReader(NO_BYTES);
+  readonly #entry = new ProtobufReader(NO_BYTES);
 
+  /** @param keys the annotations to keep */
   constructor(keys: readonly string[]) {
-    this.#wanted = keys.map((key) => new WantedAnnotation(key));
-    for (const one of this.#wanted) {
-      this.#byLength[one.bytes.length] = [...(this.#byLength[one.bytes.length] ?? []), one];
+    for (const key of keys) {
+      const bytes = Buffer.from(key);
+      const sameLength = this.#keysByLength.get(bytes.length) ?? [];
+      this.#keysByLength.set(bytes.length, [...sameLength, { key, bytes }]);
     }
   }
 
   /**
-   * The next object, a PartialObjectMetadata.
+   * Parses the next PartialObjectMetadata.
    *
-   * @throws BrokenMessage
+   * @throws MalformedProtobuf
    */
-  readonly read = (object: ProtobufReader): ApiObject => {
+  readonly parse = (object: ProtobufReader): ApiObject => {
     let name: string | undefined;
-    for (const one of this.#wanted) one.value = undefined;
+    const annotations: Record<string, string> = {};
     while (object.next()) {
       if (object.field !== OBJECT.metadata) continue;
-      const fields = this.#fields.enter(object);
-      while (fields.next()) {
-        if (fields.field === OBJECT_META.annotations) this.#readEntry(this.#entry.enter(fields));
-        else if (fields.field === OBJECT_META.name) name = fields.text();
+      const metadata = this.#metadata.enter(object);
+      while (metadata.next()) {
+        if (metadata.field === OBJECT_META.annotations) this.#parseEntry(this.#entry.enter(metadata), annotations);
+        else if (metadata.field === OBJECT_META.name) name = metadata.text();
       }
     }
-    return { metadata: { name, annotations: this.#recent.find(this.#isFound) ?? this.#found() } };
+    return { metadata: { name, annotations } };
   };
 
-  #readEntry(entry: ProtobufReader): void {
-    let wanted: WantedAnnotation | undefined;
+  #parseEntry(entry: ProtobufReader, annotations: Record<string, string>): void {
+    let key: string | undefined;
     let value = '';
     while (entry.next()) {
       if (entry.field === ENTRY.key) {
-        wanted = this.#wantedBy(entry);
-        if (wanted === undefined) return;
+        key = this.#findKey(entry);
+        if (key === undefined) return;
       } else if (entry.field === ENTRY.value) {
-        value = wanted === undefined ? entry.text() : wanted.textOf(entry);
+        value = entry.text();
       }
     }
-    if (wanted !== undefined) wanted.value = value;
+    if (key !== undefined) annotations[key] = value;
   }
 
-  /** The annotation whose name this field is. */
-  #wantedBy(key: ProtobufReader): WantedAnnotation | undefined {
-    const candidates = this.#byLength[key.to - key.from];
-    if (candidates === undefined) return undefined;
-    for (const one of candidates) if (key.is(one.bytes)) return one;
-    return undefined;
-  }
-
-  readonly #isFound = (annotations: Annotations): boolean => {
-    for (const { key, value } of this.#wanted) if (annotations[key] !== value) return false;
-    return true;
-  };
-
-  #found(): Annotations {
-    const annotations: Record<string, string> = {};
-    for (const { key, value } of this.#wanted) if (value !== undefined) annotations[key] = value;
-    this.#recent.add(annotations);
-    return annotations;
-  }
-}
-
-class WantedAnnotation {
-  readonly key: string;
-  readonly bytes: Buffer;
-  /** Of the object that is being read. */
-  value: string | undefined;
-  readonly #texts = new Recent<{ readonly bytes: Buffer; readonly text: string }>();
-
-  constructor(key: string) {
-    this.key = key;
-    this.bytes = Buffer.from(key);
-  }
-
-  textOf(field: ProtobufReader): string {
-    const known = this.#texts.find(({ bytes }) => field.is(bytes));
-    if (known !== undefined) return known.text;
-    const text = field.text();
-    this.#texts.add({ bytes: Buffer.from(text), text });
-    return text;
+  #findKey(field: ProtobufReader): string | undefined {
+    return this.#keysByLength.get(field.to - field.from)?.find(({ bytes }) => field.is(bytes))?.key;
   }
 }

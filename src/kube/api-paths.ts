@@ -1,0 +1,22 @@
+/** The API group of the Machine Config Operator, also the prefix of its annotations. */
+export const MCO_GROUP = 'machineconfiguration.openshift.io';
+const MCO_V1 = `/apis/${MCO_GROUP}/v1`;
+
+export const NODES_PATH = '/api/v1/nodes';
+export const MACHINE_CONFIGS_PATH = `${MCO_V1}/machineconfigs`;
+export const POOLS_PATH = `${MCO_V1}/machineconfigpools`;
+/** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Preferred version first. */
+export const BUILDS_PATHS = [`${MCO_V1}/machineosbuilds`, `/apis/${MCO_GROUP}/v1alpha1/machineosbuilds`] as const;
+
+/** The guard's own settings and status. */
+export const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
+/** The only MachineConfigGuard that counts is named `cluster`. */
+export const GUARD_NAME = 'cluster';
+export const GUARD_PATH = `${GUARDS_PATH}/${GUARD_NAME}`;
+
+export const WEBHOOK_CONFIGURATIONS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+
+/** The path of one object in a collection. */
+export function objectPath(collection: string, name: string): string {
+  return `${collection}/${encodeURIComponent(name)}`;
+}
