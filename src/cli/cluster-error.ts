@@ -1,6 +1,6 @@
-import { ApiError, type KubeApi, describeError } from '../kube/api.ts';
+import { ApiError, describeError, isRetryable } from '../kube/errors.ts';
+import { type KubeApi } from '../kube/api.ts';
 import { type AttemptedAccess, ClusterReadError } from '../inspect/cluster-reader.ts';
-import { isRetryable } from '../kube/lists/list.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 

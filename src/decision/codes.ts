@@ -1,6 +1,6 @@
 /**
- * Every answer of the guard carries one of these codes: in the message, the audit annotation, the log and the metrics.
- * Each has a section in docs/codes.md; a test holds the two together.
+ * Every answer of the guard carries one of these codes in the message, the audit annotation, the log and the metrics.
+ * docs/codes.md has a section for each, and a test compares both.
  */
 export const CODES = {
   MCG_IN_USE: 'Refused: a node, a pool or an unfinished build still names the config.',
@@ -13,13 +13,12 @@ export const CODES = {
   MCG_BAD_REVIEW: 'Refused: the request is not an admission review that the guard can read.',
 } as const;
 
-/** A stable identifier of an answer. */
+/** The stable identifier of an answer. */
 export type Code = keyof typeof CODES;
 
-/** Where the documentation of this release lives. */
 const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
 
-/** The page that explains a code and what to do about it. */
+/** The address of the page that explains a code. */
 export function docsLink(code: Code): string {
   return `${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
 }

@@ -1,160 +1,155 @@
-import { ALLOW_DELETION_ANNOTATION, type Settings } from './settings.ts';
-import type { Review, ReviewedConfig } from './review.ts';
 import { type ConfigName, isRenderedConfig } from './config-name.ts';
 import {
   allowedMessage,
   badReviewMessage,
   heldMessage,
   inUseMessage,
-  weakReferenceWarnings,
   overrideWarning,
   unverifiedMessage,
+  weakReferenceWarnings,
   wouldDenyMessage,
   wouldDenyWarning,
 } from './message.ts';
 import {
   type ClusterState,
   findSupersededAt,
-  type UnreadableSource,
   type ReferenceGroup,
   summarizeReferences,
+  type UnreadableSource,
 } from './references.ts';
+import type { Review, ReviewedConfig } from './review.ts';
+import { ALLOW_DELETION_ANNOTATION, type Settings } from './settings.ts';
 import type { DenialStatus, Verdict } from './verdict.ts';
 
+/** Never 409: the garbage collector would then drop its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
-/** Objects of each kind that a verdict names; what tells of it, names at most so many. */
-const NAMED = 10;
-/** Without Retry-After, clients print it once and do not retry. Never 409: the garbage collector would drop its precondition. */
+/** Without a Retry-After header clients print it once and do not retry by themselves. */
 const UNAVAILABLE: DenialStatus = { code: 503, reason: 'ServiceUnavailable' };
 const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 
-const NO_REFERRERS = { references: [], referencesTotal: 0 } as const;
+/** As many referrers of each kind as the audit annotation can carry. */
+const MAX_REFERRERS_PER_KIND = 10;
 
 /**
- * The verdict where no look at the cluster is needed, else undefined: the object is not guarded, a person has overridden
- * the guard for it, or the guard is switched off. These work while the API server is out of reach.
+ * Decides whether the object of a review may be deleted. A pure function of the review, the cluster state that was read
+ * after the review arrived, the settings and the time.
+ *
+ * One strong reference denies, even if another kind could not be read. Without one, everything must have been read.
  */
-export function decideWithoutClusterState(review: Review, policy: Settings): Verdict | undefined {
+export function decide(review: Review, state: ClusterState, settings: Settings, now: Date): Verdict {
   const { config } = review;
-  if (config === undefined) {
-    return allowed(undefined, 'MCG_NOT_IN_USE: not the deletion of a MachineConfig');
-  }
-  if (!isRenderedConfig(config.name)) {
-    return allowed(config.name, allowedMessage('MCG_NOT_IN_USE', config.name, 'is not a rendered config'));
-  }
+  if (config === undefined) return allowOtherObject();
+  return decideByConfigAlone(config, settings) ?? applyMode(decideByReferences(config, state, settings, now), settings);
+}
+
+/**
+ * The verdict, if it does not depend on the cluster: the object is not guarded, a person has overridden the guard, or
+ * the mode is Disabled. These work while the API server is unreachable. Otherwise undefined.
+ */
+export function decideWithoutClusterState({ config }: Review, settings: Settings): Verdict | undefined {
+  return config === undefined ? allowOtherObject() : decideByConfigAlone(config, settings);
+}
+
+/** Denies, because the cluster could not be read at all. In the modes Warn and Audit the verdict allows. */
+export function denyUnverified(
+  config: ConfigName | undefined,
+  unreadable: readonly UnreadableSource[],
+  settings: Settings,
+): Verdict {
+  return applyMode(deny('MCG_UNVERIFIED', config, unverifiedMessage(config, unreadable), UNAVAILABLE), settings);
+}
+
+/** Denies a request that is not a readable review, in every mode. */
+export function denyBadReview(problem: string): Verdict {
+  return deny('MCG_BAD_REVIEW', undefined, badReviewMessage(problem), BAD_REQUEST);
+}
+
+function allowOtherObject(): Verdict {
+  return allow(undefined, 'MCG_NOT_IN_USE: not the deletion of a MachineConfig');
+}
+
+function decideByConfigAlone(config: ReviewedConfig, { mode }: Settings): Verdict | undefined {
+  const { name } = config;
+  if (!isRenderedConfig(name)) return allow(name, allowedMessage('MCG_NOT_IN_USE', name, 'is not a rendered config'));
   const reason = overrideReason(config);
   if (reason !== undefined) {
+    const why = 'may be deleted: its allow-deletion annotation gives a reason';
     return {
+      ...allow(name, allowedMessage('MCG_OVERRIDDEN', name, why)),
       outcome: 'overridden',
       code: 'MCG_OVERRIDDEN',
-      config: config.name,
-      message: allowedMessage(
-        'MCG_OVERRIDDEN',
-        config.name,
-        'may be deleted: its allow-deletion annotation gives a reason',
-      ),
-      ...NO_REFERRERS,
       warnings: [overrideWarning(reason)],
       overrideReason: reason,
     };
   }
-  if (policy.mode === 'Disabled') {
-    return {
-      ...allowed(config.name, allowedMessage('MCG_DISABLED', config.name, 'was not looked at: the guard is disabled')),
-      code: 'MCG_DISABLED',
-    };
+  if (mode !== 'Disabled') return undefined;
+  return {
+    ...allow(name, allowedMessage('MCG_DISABLED', name, 'was not looked at: the guard is disabled')),
+    code: 'MCG_DISABLED',
+  };
+}
+
+function decideByReferences(config: ReviewedConfig, state: ClusterState, settings: Settings, now: Date): Verdict {
+  const { name, annotations } = config;
+  const summary = summarizeReferences(name, state.referrers, MAX_REFERRERS_PER_KIND);
+  if (summary.strong.total > 0) {
+    const message = inUseMessage(name, summary, annotations.has(ALLOW_DELETION_ANNOTATION));
+    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), ...referencesOf(summary.strong) };
   }
-  return undefined;
-}
-
-/**
- * May the object of this review be deleted? A pure function of the question, of what was read of the cluster *after the
- * question arrived*, of the policy and of the time.
- *
- * A use that was seen refuses even where another kind could not be read: it is reason enough. Without one, everything
- * must have been read; a kind that is missing from `references` is not a kind that names nothing.
- */
-export function decide(review: Review, references: ClusterState, policy: Settings, now: Date): Verdict {
-  const unread = decideWithoutClusterState(review, policy);
-  if (unread !== undefined) return unread;
-  const config = review.config;
-  if (config === undefined) throw new Error('decideUnread answers reviews without a config');
-  return inMode(judged(config, references, policy, now), policy);
-}
-
-/** The refusal of a config of which nothing could be found out at all, in the form that the mode gives it. */
-export function denyUnverified(
-  config: ConfigName | undefined,
-  unreadable: readonly UnreadableSource[],
-  policy: Settings,
-): Verdict {
-  return inMode(denied('MCG_UNVERIFIED', config, unverifiedMessage(config, unreadable), UNAVAILABLE), policy);
-}
-
-/** The refusal of a request that cannot be read as a review. No mode softens it: there is nothing to decide about. */
-export function denyBadReview(problem: string): Verdict {
-  return denied('MCG_BAD_REVIEW', undefined, badReviewMessage(problem), BAD_REQUEST);
-}
-
-function judged(config: ReviewedConfig, references: ClusterState, policy: Settings, now: Date): Verdict {
-  const users = summarizeReferences(config.name, references.referrers, NAMED);
-  if (users.strong.total > 0) {
-    const message = inUseMessage(config.name, users, config.annotations.has(ALLOW_DELETION_ANNOTATION));
-    return { ...denied('MCG_IN_USE', config.name, message, FORBIDDEN), ...referrersOf(users.strong) };
-  }
-  const unreadable = [...references.unreadable];
-  if (policy.holdSupersededMs > 0 && references.renderedConfigs === undefined && unreadable.length === 0) {
+  const unreadable = [...state.unreadable];
+  if (settings.holdSupersededMs > 0 && state.renderedConfigs === undefined && unreadable.length === 0) {
     unreadable.push({ name: 'rendered configs', reason: 'not read although a hold is set' });
   }
   if (unreadable.length > 0) {
-    return denied('MCG_UNVERIFIED', config.name, unverifiedMessage(config.name, unreadable), UNAVAILABLE);
+    return deny('MCG_UNVERIFIED', name, unverifiedMessage(name, unreadable), UNAVAILABLE);
   }
-  const supersededAt = findSupersededAt(config.name, references.renderedConfigs ?? []);
-  const freeAt = supersededAt === undefined ? now : new Date(supersededAt.getTime() + policy.holdSupersededMs);
-  if (supersededAt !== undefined && freeAt > now) {
-    return denied('MCG_HELD', config.name, heldMessage(config.name, supersededAt, freeAt), FORBIDDEN);
+  const supersededAt = findSupersededAt(name, state.renderedConfigs ?? []);
+  if (supersededAt !== undefined) {
+    const heldUntil = new Date(supersededAt.getTime() + settings.holdSupersededMs);
+    if (heldUntil > now) return deny('MCG_HELD', name, heldMessage(name, supersededAt, heldUntil), FORBIDDEN);
   }
   return {
-    ...allowed(config.name, allowedMessage('MCG_NOT_IN_USE', config.name, 'is not in use')),
-    ...referrersOf(users.weak),
-    warnings: weakReferenceWarnings(config.name, users),
+    ...allow(name, allowedMessage('MCG_NOT_IN_USE', name, 'is not in use')),
+    ...referencesOf(summary.weak),
+    warnings: weakReferenceWarnings(name, summary),
   };
 }
 
-/** Warn and Audit decide the same and let it pass; only what is said differs. */
-function inMode(verdict: Verdict, policy: Settings): Verdict {
-  if (verdict.denialStatus === undefined || policy.mode === 'Enforce') return verdict;
+/** Turns a denial into an allowed deletion if the mode is Warn or Audit. */
+function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
+  if (verdict.denialStatus === undefined || mode === 'Enforce') return verdict;
+  const { code, config, message, references, referencesTotal } = verdict;
   return {
     outcome: 'would-deny',
     code: 'MCG_WOULD_DENY',
-    cause: verdict.code,
-    config: verdict.config,
-    message: wouldDenyMessage(policy.mode, verdict.message),
-    references: verdict.references,
-    referencesTotal: verdict.referencesTotal,
-    warnings:
-      policy.mode === 'Warn' && verdict.config !== undefined ? [wouldDenyWarning(verdict.code, verdict.config)] : [],
+    cause: code,
+    config,
+    message: wouldDenyMessage(mode, message),
+    references,
+    referencesTotal,
+    warnings: mode === 'Warn' && config !== undefined ? [wouldDenyWarning(code, config)] : [],
   };
 }
 
-function referrersOf({ references, total }: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
-  return { references: references, referencesTotal: total };
-}
-
-function overrideReason(config: ReviewedConfig): string | undefined {
-  const reason = config.annotations.get(ALLOW_DELETION_ANNOTATION)?.trim();
+function overrideReason({ annotations }: ReviewedConfig): string | undefined {
+  const reason = annotations.get(ALLOW_DELETION_ANNOTATION)?.trim();
   return reason === '' ? undefined : reason;
 }
 
-function allowed(config: ConfigName | undefined, message: string): Verdict {
-  return { outcome: 'allowed', code: 'MCG_NOT_IN_USE', config, message, ...NO_REFERRERS, warnings: [] };
+function referencesOf({ references, total }: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
+  return { references, referencesTotal: total };
 }
 
-function denied(
+function allow(config: ConfigName | undefined, message: string): Verdict {
+  const code = 'MCG_NOT_IN_USE';
+  return { outcome: 'allowed', code, config, message, references: [], referencesTotal: 0, warnings: [] };
+}
+
+function deny(
   code: 'MCG_IN_USE' | 'MCG_HELD' | 'MCG_UNVERIFIED' | 'MCG_BAD_REVIEW',
   config: ConfigName | undefined,
   message: string,
   denialStatus: DenialStatus,
 ): Verdict {
-  return { outcome: 'denied', code, config, message, denialStatus, ...NO_REFERRERS, warnings: [] };
+  return { outcome: 'denied', code, config, message, denialStatus, references: [], referencesTotal: 0, warnings: [] };
 }

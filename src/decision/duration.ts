@@ -1,5 +1,5 @@
-const DURATION_PART = /(?<value>\d+(?:\.\d+)?)(?<unit>h|ms|m|s|us|µs|ns)/g;
 const DURATION = /^(?:\d+(?:\.\d+)?(?:h|ms|m|s|us|µs|ns))+$/;
+const DURATION_PART = /(?<value>\d+(?:\.\d+)?)(?<unit>h|ms|m|s|us|µs|ns)/g;
 const UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   m: 60_000,
@@ -10,7 +10,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   ns: 1e-6,
 };
 
-/** A Go duration (`5s`, `1m30s`, `500ms`) in milliseconds, or undefined where it is none. */
+/** Parses a Go duration (`5s`, `1m30s`, `500ms`). Returns milliseconds, or undefined if the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 32 || !DURATION.test(text)) return undefined;
   let ms = 0;

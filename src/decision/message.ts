@@ -1,153 +1,140 @@
 import { type Code, docsLink } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from './printable-text.ts';
-import type { UnreadableSource, ReferenceSummary, ReferenceGroup, ReferrerKind } from './references.ts';
+import type { NamedReference, ReferenceGroup, ReferenceSummary, ReferrerKind, UnreadableSource } from './references.ts';
 
-/** More names than this tell a person nothing new; the audit annotation carries more of them. */
-const NAMES_PER_KIND = 3;
-/** The API server's advice for one Warning header (kubernetes, "Dynamic Admission Control"). */
-const WARNING_MAX = 120;
-const NAME_MAX = 253;
+/** The audit annotation names more. */
+const MAX_NAMES_PER_KIND = 3;
+/** The limit for one Warning header that Kubernetes recommends ("Dynamic Admission Control"). */
+const MAX_WARNING_LENGTH = 120;
+const MAX_NAME_LENGTH = 253;
 
+/** In the order in which a message names the kinds. */
 const NOUNS: Readonly<Record<ReferrerKind, string>> = {
   Node: 'node',
   MachineConfigPool: 'pool',
   MachineOSBuild: 'build',
 };
 
-/** The refusal of a config that something uses: who uses it, what would happen, what to do. */
-export function inUseMessage(name: ConfigName, users: ReferenceSummary, overrideWithoutReason: boolean): string {
-  const groups = byKind(users.strong);
-  return answer('MCG_IN_USE', [
-    `${shown(name)} is in use by ${joinWithAnd(groups.map(told))}.`,
-    ...consequence(groups, users.isPoolTerminating),
-    overrideWithoutReason ? 'Its allow-deletion annotation has no reason and does not count.' : '',
+/** Says which objects refer to the config, what its deletion would do, and what to do instead. */
+export function inUseMessage(name: ConfigName, summary: ReferenceSummary, hasEmptyOverride: boolean): string {
+  return formatAnswer('MCG_IN_USE', [
+    `${formatName(name)} is in use by ${formatReferrers(summary.strong)}.`,
+    ...consequenceOf(summary),
+    hasEmptyOverride ? 'Its allow-deletion annotation has no reason and does not count.' : '',
   ]);
 }
 
-/** What a deletion would do, and how it becomes possible: told for nodes first, because they suffer most. */
-function consequence(groups: readonly Group[], poolTerminating: boolean): readonly [string, string] {
-  const of = (kind: ReferrerKind): number => groups.find((group) => group.kind === kind)?.count ?? 0;
-  const nodes = of('Node');
-  const degraded = nodes + of('MachineConfigPool');
+/** What a deletion would do, and when it becomes possible. */
+function consequenceOf({ strong, isPoolTerminating }: ReferenceSummary): readonly [string, string] {
+  const nodes = strong.referrersByKind.Node;
+  const degraded = nodes + strong.referrersByKind.MachineConfigPool;
   if (degraded === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
-  const who = degraded > 1 ? 'them' : nodes > 0 ? 'the node' : 'the pool';
-  const they = degraded > 1 ? 'they have' : nodes > 0 ? 'the node has' : 'the pool has';
-  return [
-    `Deleting it would leave ${who} Degraded.`,
-    nodes > 0 && poolTerminating
-      ? `Its pool is being deleted: remove the pool's label from ${nodes > 1 ? 'the nodes' : 'the node'}, and delete the config once ${nodes > 1 ? 'they have' : 'it has'} moved to another one.`
-      : `Delete it once ${they} moved on to another config.`,
-  ];
+  const [them, theyHave] =
+    degraded > 1 ? ['them', 'they have'] : nodes > 0 ? ['the node', 'the node has'] : ['the pool', 'the pool has'];
+  const result = `Deleting it would leave ${them} Degraded.`;
+  if (nodes === 0 || !isPoolTerminating) return [result, `Delete it once ${theyHave} moved on to another config.`];
+  const [theNodes, have] = nodes > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
+  const removeLabel = `Its pool is being deleted: remove the pool's label from ${theNodes}`;
+  return [result, `${removeLabel}, and delete the config once ${have} moved to another one.`];
 }
 
-/** The refusal of a config that was superseded too short a while ago. */
-export function heldMessage(name: ConfigName, supersededAt: Date, freeAt: Date): string {
-  return answer('MCG_HELD', [
-    `${shown(name)} was superseded at ${supersededAt.toISOString()} and is held until ${freeAt.toISOString()}: a machine may be booting with it.`,
+/** Says since when the config is superseded and until when it is held. */
+export function heldMessage(name: ConfigName, supersededAt: Date, heldUntil: Date): string {
+  const [since, until] = [supersededAt.toISOString(), heldUntil.toISOString()];
+  return formatAnswer('MCG_HELD', [
+    `${formatName(name)} was superseded at ${since} and is held until ${until}: a machine may be booting with it.`,
     'Delete it after that time.',
   ]);
 }
 
-/** The refusal of a config whose use could not be found out. Never says "in use": that is not known. */
+/** Says what could not be read. Never says "in use": that is unknown. */
 export function unverifiedMessage(name: ConfigName | undefined, unreadable: readonly UnreadableSource[]): string {
-  const causes = unreadable.map(({ name, reason }) => `${name}: ${toPrintableLine(reason, 160)}`);
-  return answer('MCG_UNVERIFIED', [
-    `could not verify whether ${name === undefined ? 'the config' : shown(name)} is in use (${joinWithAnd(causes)}).`,
+  const causes = unreadable.map((source) => `${source.name}: ${toPrintableLine(source.reason, 160)}`);
+  const config = name === undefined ? 'the config' : formatName(name);
+  return formatAnswer('MCG_UNVERIFIED', [
+    `could not verify whether ${config} is in use (${joinWithAnd(causes)}).`,
     "Nothing was deleted. Try again; if it stays, look at the guard's log, its rights and its way to the API server.",
   ]);
 }
 
-/** The refusal of a request that is not a readable review. */
+/** Says why the request is not a readable review. */
 export function badReviewMessage(problem: string): string {
-  return answer('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
+  return formatAnswer('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
 }
 
-/** What Warn and Audit say of a config that Enforce would have refused. */
-export function wouldDenyMessage(mode: string, refusal: string): string {
-  return `MCG_WOULD_DENY: mode ${mode} allows this deletion; Enforce would refuse it. ${refusal}`;
+/** The message of the modes Warn and Audit around the denial of mode Enforce. */
+export function wouldDenyMessage(mode: string, denial: string): string {
+  return `MCG_WOULD_DENY: mode ${mode} allows this deletion; Enforce would refuse it. ${denial}`;
 }
 
-/** The one line of an allowed deletion, for the log. */
+/** The log line of an allowed deletion. */
 export function allowedMessage(code: Code, name: ConfigName, why: string): string {
-  return `${code}: ${shown(name)} ${why}`;
+  return `${code}: ${formatName(name)} ${why}`;
 }
 
-/** What a person should know although the deletion was allowed. Each line fits a Warning header. */
-export function weakReferenceWarnings(name: ConfigName, users: ReferenceSummary): string[] {
+/** Warnings about weak references and unreported nodes for the client of an allowed deletion. */
+export function weakReferenceWarnings(name: ConfigName, { weak, unreportedNodes }: ReferenceSummary): string[] {
   const warnings: string[] = [];
-  if (users.weak.total > 0) {
-    const mentioned = joinWithAnd(byKind(users.weak).map(told));
-    // The name first: what does not fit is cut off at the end.
-    warnings.push(toPrintableLine(`${name} is still mentioned by ${mentioned}`, WARNING_MAX));
-  }
-  if (users.unreportedNodes > 0) {
-    const have = users.unreportedNodes === 1 ? 'has' : 'have';
-    warnings.push(
-      toPrintableLine(
-        `${countNoun(users.unreportedNodes, 'node')} ${have} not reported a configuration yet`,
-        WARNING_MAX,
-      ),
-    );
+  // The name comes first: a long warning is cut at its end.
+  if (weak.total > 0) warnings.push(formatWarning(`${name} is still mentioned by ${formatReferrers(weak)}`));
+  if (unreportedNodes > 0) {
+    const have = unreportedNodes === 1 ? 'has' : 'have';
+    warnings.push(formatWarning(`${countNoun(unreportedNodes, 'node')} ${have} not reported a configuration yet`));
   }
   return warnings;
 }
 
-/** What the client sees of an override. */
+/** The warning to the client of an overridden denial. */
 export function overrideWarning(reason: string): string {
-  return toPrintableLine(`MCG_OVERRIDDEN: deletion allowed by annotation: ${reason}`, WARNING_MAX);
+  return formatWarning(`MCG_OVERRIDDEN: deletion allowed by annotation: ${reason}`);
 }
 
-/** What the client sees of mode Warn. */
+/** The warning to the client in mode Warn. */
 export function wouldDenyWarning(cause: Code, name: ConfigName): string {
-  return toPrintableLine(`MCG_WOULD_DENY (${cause}): mode Enforce would refuse to delete ${name}`, WARNING_MAX);
+  return formatWarning(`MCG_WOULD_DENY (${cause}): mode Enforce would refuse to delete ${name}`);
 }
 
-/** The objects of one kind that have a use, and those that are named. */
-interface Group {
-  readonly kind: ReferrerKind;
-  readonly count: number;
-  readonly named: readonly { readonly name: string; readonly fields: readonly string[] }[];
+/** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more) and pool worker (spec)`. */
+function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
+  const kinds = (Object.keys(NOUNS) as ReferrerKind[]).filter((kind) => referrersByKind[kind] > 0);
+  return joinWithAnd(kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))));
 }
 
-/** The kinds that there are, nodes first. */
-function byKind(uses: ReferenceGroup): readonly Group[] {
-  const kinds = Object.keys(NOUNS) as ReferrerKind[];
-  return kinds
-    .filter((kind) => uses.referrersByKind[kind] > 0)
-    .map((kind) => ({ kind, count: uses.referrersByKind[kind], named: named(uses, kind) }));
-}
-
-function named({ references }: ReferenceGroup, kind: ReferrerKind): Group['named'] {
-  const objects: { readonly name: string; readonly fields: string[] }[] = [];
-  for (const { kind: other, name, field } of references) {
-    if (other !== kind) continue;
-    const last = objects.at(-1);
-    if (last?.name === name) last.fields.push(field);
-    else if (objects.length === NAMES_PER_KIND) break;
-    else objects.push({ name, fields: [field] });
+/** The first referrers of a kind, each with its fields. */
+function groupByReferrer(references: readonly NamedReference[], kind: ReferrerKind): ReadonlyMap<string, string[]> {
+  const fieldsByName = new Map<string, string[]>();
+  for (const reference of references) {
+    if (reference.kind !== kind) continue;
+    const fields = fieldsByName.get(reference.name);
+    if (fields !== undefined) fields.push(reference.field);
+    else if (fieldsByName.size === MAX_NAMES_PER_KIND) break;
+    else fieldsByName.set(reference.name, [reference.field]);
   }
-  return objects;
+  return fieldsByName;
 }
 
-/** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more)`. */
-function told({ kind, count, named }: Group): string {
-  const [only] = named;
-  if (count === 1 && only !== undefined) {
-    return `${NOUNS[kind]} ${toPrintableLine(only.name, NAME_MAX)} (${only.fields.join(', ')})`;
+function formatKind(kind: ReferrerKind, count: number, fieldsByName: ReadonlyMap<string, string[]>): string {
+  const [first] = fieldsByName;
+  if (count === 1 && first !== undefined) {
+    const [name, fields] = first;
+    return `${NOUNS[kind]} ${toPrintableLine(name, MAX_NAME_LENGTH)} (${fields.join(', ')})`;
   }
-  const more = count - named.length;
-  const shownNames = named
-    .map(({ name, fields }) => `${toPrintableLine(name, NAME_MAX)} ${fields.join('+')}`)
-    .join(', ');
-  return `${countNoun(count, NOUNS[kind])} (${shownNames}${more > 0 ? ` and ${more} more` : ''})`;
+  const names = [...fieldsByName].map(
+    ([name, fields]) => `${toPrintableLine(name, MAX_NAME_LENGTH)} ${fields.join('+')}`,
+  );
+  const more = count - fieldsByName.size;
+  return `${countNoun(count, NOUNS[kind])} (${names.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
 }
 
-function shown(name: ConfigName): string {
-  return toPrintableLine(name, NAME_MAX);
+function formatName(name: ConfigName): string {
+  return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
-function answer(code: Code, sentences: readonly string[]): string {
-  const said = sentences.filter((sentence) => sentence !== '').join(' ');
-  return `${code}: ${said} See ${docsLink(code)}`;
+function formatWarning(text: string): string {
+  return toPrintableLine(text, MAX_WARNING_LENGTH);
+}
+
+function formatAnswer(code: Code, sentences: readonly string[]): string {
+  return `${code}: ${sentences.filter((sentence) => sentence !== '').join(' ')} See ${docsLink(code)}`;
 }

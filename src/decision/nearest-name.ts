@@ -1,79 +1,79 @@
 import type { ConfigName } from './config-name.ts';
 
-/** The part of a rendered config's name that no two configs share (machine-config-operator, pkg/controller/render/hash.go). */
+/** The hash at the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
 const HASH = /[0-9a-f]{32}$/;
-/** One slip of the hand in so many characters still makes a typo; more make another name. */
-const CHARACTERS_PER_SLIP = 8;
-/** Two neighbours that were swapped, in however short a name. */
-const SLIPS_MIN = 2;
-/** Two hashes that have nothing to do with each other are about 24 edits apart, so this is far from chance. */
-const SLIPS_MAX = 8;
-/** A name that was cut off needs so many characters of its hash to mean one config and not just a pool. */
-const CUT_OFF_MIN = 6;
+/** A typing error is at most one edit in this many characters. More edits make another name. */
+const CHARACTERS_PER_EDIT = 8;
+/** Two swapped neighbors cost two edits, even in a short name. */
+const MIN_EDITS = 2;
+/** Two unrelated hashes are about 24 edits apart. */
+const MAX_EDITS = 8;
+/** A name that was cut off must contain this many characters of its hash to mean one config. */
+const MIN_HASH_CHARACTERS = 6;
 
 /**
- * Which existing config was probably meant by a name that does not exist: one with the same hash (a wrong or misspelt
- * prefix), the only one that begins like it (a name that was cut off), or the one that the fewest slips of the hand lead
- * to (a letter wrong, missing, extra, or two swapped), as long as they are few for its length.
+ * Finds the existing config that a missing name probably means: the one with the same hash, else the only one that
+ * starts with the name, else the one with the smallest edit distance, if that is small for the length of the name.
  *
- * @returns undefined where nothing is near enough. Of several equally near ones the first in alphabetical order, so that
- * the answer does not change from one call to the next. It is a hint for a person, and never a reason to act.
+ * @returns undefined if no name is near. Among equally near names it is the first in alphabetical order, so the answer
+ *   is stable. It is a hint for a person and never a reason to act.
  */
 export function findNearestName(missing: string, existing: Iterable<ConfigName>): ConfigName | undefined {
-  // Names in Kubernetes are lower case; line ends and blanks come with a value that was pasted.
+  // Names in Kubernetes are lower case. Spaces and line ends come with pasted values.
   const wanted = missing.trim().toLowerCase();
   const names = [...existing].sort();
-  return sameHash(wanted, names) ?? onlyContinuation(wanted, names) ?? fewestSlips(wanted, names);
+  return findSameHash(wanted, names) ?? findOnlyContinuation(wanted, names) ?? findFewestEdits(wanted, names);
 }
 
-function sameHash(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
+function findSameHash(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
   const hash = HASH.exec(wanted)?.[0];
   if (hash === undefined) return undefined;
-  const twins = names.filter((name) => name.endsWith(`-${hash}`));
-  // Two pools may have rendered the same content only by chance; then the nearer prefix decides.
-  return twins.length > 1 ? leastBy(twins, (name) => slips(wanted, name, Number.POSITIVE_INFINITY)) : twins[0];
+  const sameHash = names.filter((name) => name.endsWith(`-${hash}`));
+  return sameHash.length > 1
+    ? findMinimum(sameHash, (name) => editDistance(wanted, name, Number.POSITIVE_INFINITY))
+    : sameHash[0];
 }
 
-function onlyContinuation(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
-  const begun = names.filter((name) => {
-    const hashAt = HASH.exec(name)?.index;
-    return hashAt !== undefined && wanted.length >= hashAt + CUT_OFF_MIN && name.startsWith(wanted);
+function findOnlyContinuation(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
+  const continuations = names.filter((name) => {
+    const hashStart = HASH.exec(name)?.index;
+    return hashStart !== undefined && wanted.length >= hashStart + MIN_HASH_CHARACTERS && name.startsWith(wanted);
   });
-  return begun.length === 1 ? begun[0] : undefined;
+  return continuations.length === 1 ? continuations[0] : undefined;
 }
 
-function fewestSlips(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
-  const most = Math.min(SLIPS_MAX, Math.max(SLIPS_MIN, Math.floor(wanted.length / CHARACTERS_PER_SLIP)));
-  const near = names.filter((name) => slips(wanted, name, most) <= most);
-  return leastBy(near, (name) => slips(wanted, name, most));
+function findFewestEdits(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
+  const max = Math.min(MAX_EDITS, Math.max(MIN_EDITS, Math.floor(wanted.length / CHARACTERS_PER_EDIT)));
+  const near = names.filter((name) => editDistance(wanted, name, max) <= max);
+  return findMinimum(near, (name) => editDistance(wanted, name, max));
 }
 
-/** The first of those with the least value. */
-function leastBy(names: readonly ConfigName[], value: (name: ConfigName) => number): ConfigName | undefined {
-  let least: { name: ConfigName; value: number } | undefined;
+/** The first name with the smallest value. */
+function findMinimum(names: readonly ConfigName[], valueOf: (name: ConfigName) => number): ConfigName | undefined {
+  let minimum: { name: ConfigName; value: number } | undefined;
   for (const name of names) {
-    const own = value(name);
-    if (least === undefined || own < least.value) least = { name, value: own };
+    const value = valueOf(name);
+    if (minimum === undefined || value < minimum.value) minimum = { name, value };
   }
-  return least?.name;
+  return minimum?.name;
 }
 
 /**
- * The Levenshtein distance: how many characters have to be replaced, added or left out; two that are swapped count twice.
- * Infinite where it is certain early on that there are more than `most`: names are many, and an annotation may hold a quarter of a megabyte.
+ * The Levenshtein distance, or infinity as soon as it must exceed `max`: there can be many names, and an annotation can
+ * have a quarter of a megabyte.
  */
-function slips(a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most) return Number.POSITIVE_INFINITY;
-  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+function editDistance(a: string, b: string, max: number): number {
+  if (Math.abs(a.length - b.length) > max) return Number.POSITIVE_INFINITY;
+  let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row += 1) {
-    const line = [row];
+    const current = [row];
     for (let column = 1; column <= b.length; column += 1) {
-      const replaced = (above[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      line.push(Math.min(replaced, (above[column] ?? 0) + 1, (line[column - 1] ?? 0) + 1));
+      const replaced = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
     }
-    // Whatever follows, it never gets less again.
-    if (line.every((count) => count > most)) return Number.POSITIVE_INFINITY;
-    above = line;
+    // No later row contains a smaller value.
+    if (current.every((distance) => distance > max)) return Number.POSITIVE_INFINITY;
+    previous = current;
   }
-  return above[b.length] ?? 0;
+  return previous[b.length] ?? 0;
 }

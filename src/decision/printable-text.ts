@@ -1,13 +1,16 @@
-/** Control, format, separator and private characters: they could break a log line, a terminal or a Warning header. */
+/** Control, format, separator and private characters. They could break a log line, a terminal or a Warning header. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Words of ASCII with one space between them: what is shown almost always. */
-const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
+/** Printable ASCII with single spaces between the words: almost every text. */
+const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
 
-/** The text as one printable line of at most `max` characters, cut with three dots (ASCII, because a Warning header carries it too). Whatever came from outside goes through here. */
+/**
+ * Returns untrusted text as one printable line of at most `max` characters. A longer text ends with three dots: a
+ * Warning header cannot carry an ellipsis.
+ */
 export function toPrintableLine(text: string, max: number): string {
-  if (text.length <= max && PLAIN.test(text)) return text;
-  // Cut before the regular expression runs: the text may be megabytes long.
+  if (text.length <= max && PLAIN_TEXT.test(text)) return text;
+  // Cut before the regular expression runs: the text can have megabytes.
   const line = text
     .slice(0, 4 * max)
     .replace(UNPRINTABLE, ' ')

@@ -1,52 +1,55 @@
 import { parseDuration } from './duration.ts';
 import { toPrintableLine } from './printable-text.ts';
 
-/** What a refusal means: Enforce refuses, Warn allows and warns the client, Audit allows and records, Disabled looks at nothing. */
-export type Mode = (typeof MODES)[number];
-
 /** Every mode, the strictest first. */
 export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;
 
-/** How the guard is to decide, as set for this cluster. */
+/**
+ * What the guard does with a deletion that it would deny: Enforce denies it, Warn allows it with a warning to the
+ * client, Audit allows it and records it. In mode Disabled the guard allows every deletion without reading the cluster.
+ */
+export type Mode = (typeof MODES)[number];
+
+/** The settings of one cluster. */
 export interface Settings {
   readonly mode: Mode;
-  /** For how long a superseded config is held although nothing names it, in milliseconds; 0 switches the hold off. */
+  /** How long a superseded config is kept although it is unused, in milliseconds; 0 means no hold. */
   readonly holdSupersededMs: number;
 }
 
-/** What holds where nobody has said anything else: protect, and hold nothing beyond what is in use. */
+/** The settings of a cluster whose MachineConfigGuard is absent or empty. */
 export const DEFAULT_SETTINGS: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 
 /** The annotation on a MachineConfig that allows its deletion. Its value is the reason and must not be empty. */
 export const ALLOW_DELETION_ANNOTATION = 'machineconfig-guard.io/allow-deletion';
 
-/** The longest hold that is taken for meant, as the schema of MachineConfigGuard has it: 30 days. */
-const HOLD_MAX_MS = 30 * 86_400_000;
+/** 30 days, as in the schema of MachineConfigGuard. */
+const MAX_HOLD_MS = 30 * 86_400_000;
 
-/** What a MachineConfigGuard says. */
+/** The settings in a MachineConfigGuard, and its invalid fields. */
 export interface ParsedSettings {
   readonly settings: Settings;
-  /** What it says that cannot be followed, in sentences without a full stop. The schema forbids it; an older one may not have. */
+  /** For a person. The schema rejects these values, but an older schema may have accepted them. */
   readonly problems: readonly string[];
 }
 
-/** Reads `spec` of a MachineConfigGuard. Each field that cannot be followed counts as absent: the default protects. */
+/** Parses the `spec` of a MachineConfigGuard. An invalid field counts as absent. */
 export function parseSettings(object: unknown): ParsedSettings {
   const { mode, holdSuperseded } = specOf(object);
   const problems: string[] = [];
-  const known = MODES.find((one) => one === mode);
-  if (known === undefined && mode !== undefined) {
-    problems.push(`spec.mode ${shown(mode)} is none of ${MODES.join(', ')}; ${DEFAULT_SETTINGS.mode} holds`);
+  const validMode = MODES.find((one) => one === mode);
+  if (validMode === undefined && mode !== undefined) {
+    problems.push(`spec.mode ${quote(mode)} is none of ${MODES.join(', ')}; ${DEFAULT_SETTINGS.mode} holds`);
   }
   const holdMs = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
-  const holds = holdMs !== undefined && holdMs <= HOLD_MAX_MS;
-  if (!holds && holdSuperseded !== undefined) {
-    problems.push(`spec.holdSuperseded ${shown(holdSuperseded)} is no duration up to 720h; nothing is held`);
+  const isValidHold = holdMs !== undefined && holdMs <= MAX_HOLD_MS;
+  if (!isValidHold && holdSuperseded !== undefined) {
+    problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is no duration up to 720h; nothing is held`);
   }
   return {
     settings: {
-      mode: known ?? DEFAULT_SETTINGS.mode,
-      holdSupersededMs: holds ? holdMs : DEFAULT_SETTINGS.holdSupersededMs,
+      mode: validMode ?? DEFAULT_SETTINGS.mode,
+      holdSupersededMs: isValidHold ? holdMs : DEFAULT_SETTINGS.holdSupersededMs,
     },
     problems,
   };
@@ -57,6 +60,6 @@ function specOf(object: unknown): { readonly mode?: unknown; readonly holdSupers
   return typeof spec === 'object' && spec !== null ? spec : {};
 }
 
-function shown(value: unknown): string {
+function quote(value: unknown): string {
   return toPrintableLine(JSON.stringify(value), 60);
 }

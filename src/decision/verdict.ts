@@ -2,32 +2,31 @@ import type { Code } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import type { NamedReference } from './references.ts';
 
-/** How a review ended. Also the key of its audit annotation: one key an outcome (see {@link auditAnnotations}). */
+/** How a review ended. Each outcome is also the key of its audit annotation. */
 export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'overridden';
 
-/** HTTP status of a refusal, as the client of the API server will see it. */
+/** The HTTP status of a denial, as the client of the API server sees it. */
 export interface DenialStatus {
   readonly code: 400 | 403 | 503;
   readonly reason: 'BadRequest' | 'Forbidden' | 'ServiceUnavailable';
 }
 
-/** The answer to one review, complete: everything that is sent, logged, audited and counted derives from it. */
+/** The complete answer to a review. The response, the audit annotation, the log line and the metrics derive from it. */
 export interface Verdict {
   readonly outcome: Outcome;
   readonly code: Code;
-  /** In Warn and Audit: the code with which Enforce would have refused. */
+  /** In the modes Warn and Audit: the code with which Enforce would have denied. */
   readonly cause?: Code;
-  /** Undefined where the request was not about a MachineConfig. */
+  /** Undefined if the request was not about a MachineConfig. */
   readonly config: ConfigName | undefined;
   readonly message: string;
   /** Present exactly if the outcome is `denied`. */
   readonly denialStatus?: DenialStatus;
-  /** What uses the config, or mentions it: the first of them. */
+  /** The first references to the config: strong ones in a denial, weak ones otherwise. */
   readonly references: readonly NamedReference[];
-  /** How many of them there are. */
   readonly referencesTotal: number;
-  /** Shown to the client by the API server; each at most 120 characters. */
+  /** Texts that the API server shows to its client, at most 120 characters each. */
   readonly warnings: readonly string[];
-  /** Why a person overrode the guard, in their words. */
+  /** The reason in the allow-deletion annotation. */
   readonly overrideReason?: string;
 }

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Authority } from '../certificates/authority.ts';
 import type { ReplayOptions } from './story/replay.ts';
-import type { Sandbox } from './cluster/in-memory-cluster.ts';
+import type { InMemoryCluster } from './cluster/in-memory-cluster.ts';
 import type { Decision } from '../webhook/decision.ts';
 import type { Guard } from '../guard/guard.ts';
 import { formatConclusion, formatEvent, formatIntro, type Run, formatRunTitle } from './format-story.ts';
@@ -109,11 +109,11 @@ async function replay(
   speed: number,
   teller: Teller | undefined,
 ): Promise<DemoRun> {
-  const [{ startSandbox }, { replayIncidentA }] = await Promise.all([
+  const [{ startInMemoryCluster }, { replayIncidentA }] = await Promise.all([
     import('./cluster/in-memory-cluster.ts'),
     import('./story/replay.ts'),
   ]);
-  const sandbox = await startSandbox({ authority });
+  const sandbox = await startInMemoryCluster({ authority });
   const decisions: DemoDecision[] = [];
   let guard: Guard | undefined;
   try {
@@ -134,7 +134,7 @@ async function replay(
 
 /** The real guard, with the sandbox as its cluster, registered there as it is in any other. */
 async function guardOf(
-  sandbox: Sandbox,
+  sandbox: InMemoryCluster,
   authority: Authority,
   onDecision: (decision: Decision) => void,
 ): Promise<Guard> {

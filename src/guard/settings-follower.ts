@@ -1,138 +1,121 @@
 import type { Logger } from 'pino';
-import { parseSettings, DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
-import { ApiError, type KubeApi, describeError } from '../kube/api.ts';
-import { isServed } from '../kube/discovery.ts';
+import { DEFAULT_SETTINGS, type ParsedSettings, parseSettings, type Settings } from '../decision/settings.ts';
+import type { ApiObject } from '../kube/api-object.ts';
+import { GUARD_NAME, GUARDS_PATH } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { ApiError, describeError } from '../kube/errors.ts';
+import { ProblemLog } from '../kube/problem-log.ts';
+import { Reflector, type ReflectorTiming, SINGLE_OBJECT_TIMING } from '../kube/reflector.ts';
+import type { Resource } from '../kube/resource.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
 
-/** What {@link SettingsFollower} needs. */
 export interface SettingsFollowerOptions {
-  readonly api: Pick<KubeApi, 'json' | 'request'>;
+  readonly api: KubeApi;
   readonly log: Logger;
-  /** How often to look, in milliseconds. */
-  readonly pollMs?: number;
-  /** How long to wait before an absent object is made once more, in milliseconds. */
-  readonly createEveryMs?: number;
+  readonly timing?: ReflectorTiming;
+  /** Milliseconds between two attempts to create an absent object. */
+  readonly createIntervalMs?: number;
 }
 
-const COLLECTION = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
-const NAME = 'cluster';
-/** A change works within two seconds. One small GET by name costs the API server nothing, and cannot die silently as a watch can. */
-const POLL_MS = 1_000;
-const CREATE_EVERY_MS = 10_000;
-const REQUEST_MS = 5_000;
+type FollowedGuard = ParsedSettings & { readonly name: string };
+
+const RESOURCE: Resource<FollowedGuard> = {
+  kind: 'MachineConfigGuard',
+  name: 'machineconfigguards',
+  paths: [GUARDS_PATH],
+  objectName: GUARD_NAME,
+  isOptional: true,
+  isMetadataOnly: false,
+  parse: (object: ApiObject) => ({ name: GUARD_NAME, ...parseSettings(object) }),
+};
+const CREATE_INTERVAL_MS = 10_000;
+const CHECK_INTERVAL_MS = 500;
+const CREATE_TIMEOUT_MS = 5_000;
 
 /**
- * How the guard is to decide, from the MachineConfigGuard `cluster`.
+ * Follows the settings in the MachineConfigGuard `cluster`, and creates that object if it is absent.
  *
- * Where the object or its kind is absent, the default holds. Where it cannot be read, the last that was known holds, and the
- * default where none ever was: an outage of the API server neither switches a guard off nor on. Decisions never wait for it.
+ * Without the object or its CRD the default settings apply. While the API server is unreachable the last known settings
+ * apply, else the defaults: an outage switches the guard neither off nor on. Decisions never wait for the settings.
  */
 export class SettingsFollower {
-  readonly #api: Pick<KubeApi, 'json' | 'request'>;
-  readonly #log: Logger;
-  readonly #pollMs: number;
-  readonly #createEveryMs: number;
-  #policy = DEFAULT_SETTINGS;
-  #said = '';
-  #createdAt = Number.NEGATIVE_INFINITY;
-  #createComplaint = '';
+  readonly #options: SettingsFollowerOptions;
+  readonly #reflector: Reflector<FollowedGuard>;
+  readonly #problem: ProblemLog;
+  readonly #createProblem: ProblemLog;
+  #settings = DEFAULT_SETTINGS;
 
-  constructor({ api, log, pollMs = POLL_MS, createEveryMs = CREATE_EVERY_MS }: SettingsFollowerOptions) {
-    this.#api = api;
-    this.#log = log;
-    this.#pollMs = pollMs;
-    this.#createEveryMs = createEveryMs;
+  constructor(options: SettingsFollowerOptions) {
+    const { api, log, timing = SINGLE_OBJECT_TIMING } = options;
+    this.#options = options;
+    this.#problem = new ProblemLog(log, `machineconfigguard ${GUARD_NAME} is followed`);
+    this.#createProblem = new ProblemLog(log);
+    this.#reflector = new Reflector({
+      api,
+      log,
+      resource: RESOURCE,
+      timing,
+      onChange: (_before, after) => {
+        this.#apply(after ?? { settings: DEFAULT_SETTINGS, problems: [] });
+      },
+    });
   }
 
-  /** What holds now. */
+  /** The settings that apply now. */
   get settings(): Settings {
-    return this.#policy;
+    return this.#settings;
   }
 
-  /** Looks again and again until the signal aborts. Never rejects. */
+  /** Follows the object until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#reflector.run(signal), this.#createIfAbsent(signal)]);
+  }
+
+  #apply({ settings, problems }: ParsedSettings): void {
+    const { mode, holdSupersededMs } = settings;
+    if (mode !== this.#settings.mode || holdSupersededMs !== this.#settings.holdSupersededMs) {
+      this.#options.log.info({ mode, holdSupersededMs, before: this.#settings.mode }, `mode is ${mode}`);
+    }
+    this.#settings = settings;
+    if (problems.length === 0) this.#problem.clear();
+    else this.#problem.warn(`machineconfigguard ${GUARD_NAME}: ${problems.join('; ')}`);
+  }
+
+  async #createIfAbsent(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#look(signal);
-      await sleep(this.#pollMs, signal).catch(() => {});
+      const isListed = this.#reflector.isSynced;
+      if (isListed && !this.#reflector.isServed) {
+        this.#problem.warn(`machineconfigguards are not served by this cluster: ${DEFAULT_SETTINGS.mode} holds`);
+      }
+      const isAbsent = isListed && this.#reflector.isServed && [...this.#reflector.objects()].length === 0;
+      if (isAbsent) {
+        this.#problem.clear();
+        await this.#create(signal);
+      }
+      const pauseMs = isAbsent ? (this.#options.createIntervalMs ?? CREATE_INTERVAL_MS) : CHECK_INTERVAL_MS;
+      await sleep(pauseMs, signal).catch(() => {});
     }
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
-    try {
-      const object = await this.#json(`${COLLECTION}/${NAME}`, signal);
-      const { settings, problems } = parseSettings(object);
-      this.#use(settings, problems.length === 0 ? '' : `machineconfigguard ${NAME}: ${problems.join('; ')}`);
-    } catch (error) {
-      if (signal.aborted) return;
-      await this.#withoutObject(error, signal).catch((failure: unknown) => {
-        if (!signal.aborted)
-          this.#say(`machineconfigguard ${NAME} cannot be read, ${this.#policy.mode} stays: ${describeError(failure)}`);
-      });
-    }
-  }
-
-  /** Absent is something else than unreadable. A bare 404 says nothing: a proxy that has lost its way answers the same. */
-  async #withoutObject(error: unknown, signal: AbortSignal): Promise<void> {
-    if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    if (error.reason === 'NotFound') {
-      this.#use(DEFAULT_SETTINGS, '');
-      await this.#create(signal);
-      return;
-    }
-    const served = await withTimeout(
-      REQUEST_MS,
-      signal,
-      async (limited) => await isServed(this.#api, COLLECTION, limited),
-    );
-    if (served) throw error;
-    this.#use(DEFAULT_SETTINGS, `machineconfigguards are not served by this cluster: ${DEFAULT_SETTINGS.mode} holds`);
-  }
-
-  /** So that there is something to set a mode in, and to show. Two replicas may both try; one of them is told that it exists. */
+  /** Creates an object in which a mode can be set. Another replica can be faster. */
   async #create(signal: AbortSignal): Promise<void> {
-    const now = performance.now();
-    if (now - this.#createdAt < this.#createEveryMs) return;
-    this.#createdAt = now;
+    const { api, log } = this.#options;
     const body = {
       apiVersion: 'machineconfig-guard.io/v1alpha1',
       kind: 'MachineConfigGuard',
-      metadata: { name: NAME },
+      metadata: { name: GUARD_NAME },
       spec: {},
     };
     try {
-      await withTimeout(REQUEST_MS, signal, async (limited) => {
-        const response = await this.#api.request({ method: 'POST', path: COLLECTION, body, signal: limited });
-        response.body.resume();
+      await withTimeout(CREATE_TIMEOUT_MS, signal, async (limited) => {
+        await api.json({ method: 'POST', path: GUARDS_PATH, body, signal: limited });
       });
-      this.#createComplaint = '';
-      this.#log.info(`machineconfigguard ${NAME} created: there was none`);
+      this.#createProblem.clear();
+      log.info(`machineconfigguard ${GUARD_NAME} created: there was none`);
     } catch (error) {
       if (signal.aborted || (error instanceof ApiError && error.status === 409)) return;
-      const complaint = describeError(error);
-      if (complaint !== this.#createComplaint)
-        this.#log.warn({ reason: complaint }, `machineconfigguard ${NAME} cannot be created: ${complaint}`);
-      this.#createComplaint = complaint;
+      const reason = describeError(error);
+      this.#createProblem.warn(`machineconfigguard ${GUARD_NAME} cannot be created: ${reason}`, { reason });
     }
-  }
-
-  async #json(path: string, signal: AbortSignal): Promise<unknown> {
-    return await withTimeout(REQUEST_MS, signal, async (limited) => await this.#api.json({ path, signal: limited }));
-  }
-
-  #use(policy: Settings, complaint: string): void {
-    const { mode, holdSupersededMs } = policy;
-    if (mode !== this.#policy.mode || holdSupersededMs !== this.#policy.holdSupersededMs) {
-      this.#log.info({ mode, holdSupersededMs, before: this.#policy.mode }, `mode is ${mode}`);
-    }
-    this.#policy = policy;
-    this.#say(complaint);
-  }
-
-  /** Says what is wrong once, for as long as it stays the same, and once that it is over. */
-  #say(complaint: string): void {
-    if (complaint === this.#said) return;
-    if (complaint === '') this.#log.info(`machineconfigguard ${NAME} is followed`);
-    else this.#log.warn(complaint);
-    this.#said = complaint;
   }
 }

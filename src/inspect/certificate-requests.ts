@@ -1,5 +1,6 @@
+import { ApiError, describeError } from '../kube/errors.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { ApiError, type KubeApi, describeError } from '../kube/api.ts';
+import { type KubeApi } from '../kube/api.ts';
 import { listCollection } from '../kube/lists/list.ts';
 import { withTimeout } from '../kube/wait.ts';
 

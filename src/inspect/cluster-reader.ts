@@ -1,9 +1,10 @@
+import { ApiError } from '../kube/errors.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import type { Resource } from '../kube/resource.ts';
 import { type ConfigName, toConfigName } from '../decision/config-name.ts';
 import type { InspectedNode, InspectedPool, ClusterSnapshot } from './consistency.ts';
 import type { ConfigMetadata, Referrer } from '../decision/references.ts';
-import { ApiError, type KubeApi } from '../kube/api.ts';
+import { type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import { BUILDS, NODES, POOLS } from '../references/sources.ts';
 

@@ -1,4 +1,5 @@
-import { ApiError, type KubeApi, describeError } from '../kube/api.ts';
+import { ApiError, describeError } from '../kube/errors.ts';
+import { type KubeApi } from '../kube/api.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { CliError, EXIT_CODE } from '../cli/exit.ts';
 

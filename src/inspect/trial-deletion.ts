@@ -1,7 +1,8 @@
+import { ApiError } from '../kube/errors.ts';
 import { acceptHeaderForObject } from '../kube/resource.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { ApiError, type KubeApi } from '../kube/api.ts';
+import { type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import { REFERRER_RESOURCES } from '../references/sources.ts';
 import { isAdmissionError, type TrialResponse } from './protection.ts';

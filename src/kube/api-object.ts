@@ -1,4 +1,4 @@
-/** The part of an API object that references are read from. Everything is optional because it comes from outside. */
+/** The part of an API object that the guard reads. Everything is optional and untyped: it comes from outside. */
 export interface ApiObject {
   readonly metadata?: {
     readonly name?: unknown;
@@ -12,7 +12,7 @@ export interface ApiObject {
   readonly status?: unknown;
 }
 
-/** An object of the cluster does not have the shape that its schema promises, so nothing can be concluded from it. */
+/** An object violates the schema of its kind, so nothing can be concluded from it. */
 export class MalformedObject extends Error {
-  override readonly name = 'UnreadableObject';
+  override readonly name = 'MalformedObject';
 }

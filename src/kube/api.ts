@@ -1,78 +1,61 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { Agent, type AgentOptions, request as httpsRequest, type RequestOptions } from 'node:https';
-import type { KubeConnection, Credentials } from './connection.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Credentials, KubeConnection } from './connection.ts';
+import { ApiError, ApiUnreachable, describeError } from './errors.ts';
 import { PROTOBUF_MAGIC } from './lists/protobuf-reader.ts';
 import { parseProtobufStatus } from './lists/protobuf-status.ts';
 
-/** One call of the Kubernetes API. */
+/** One request to the Kubernetes API. */
 export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-  /** Path and query, beginning with `/`. */
+  /** Path and query, starting with `/`. */
   readonly path: string;
   readonly accept?: string;
   readonly contentType?: string;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Ends the call, whatever it is doing. */
   readonly signal: AbortSignal;
 }
 
-/** A response whose status is 2xx. The body must be read to its end or destroyed. */
+/** A response with a 2xx status. Its body must be read to the end or destroyed. */
 export interface ApiResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: IncomingMessage;
 }
 
-/** The API server answered, and the answer was not a success. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly status: number;
-  /** The `reason` of its Status object, or an empty string. */
-  readonly reason: string;
-  /** Its Retry-After in milliseconds. */
-  readonly retryAfterMs: number | undefined;
-
-  constructor(status: number, reason: string, message: string, retryAfterMs?: number) {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-    this.retryAfterMs = retryAfterMs;
-  }
-}
-
-/** No answer, or only a part of one: refused, reset, cut off, not trusted. */
-export class ApiUnreachable extends Error {
-  override readonly name = 'ApiUnreachable';
-}
-
-/** An error answer is read up to here; a Status object is far smaller. */
-const ERROR_BODY_MAX = 64 * 1024;
+/** The media type of the patches that the guard sends. */
+export const MERGE_PATCH = 'application/merge-patch+json';
+/** A Status object is far smaller. */
+const MAX_ERROR_BODY_BYTES = 64 * 1024;
+/** Detects a peer that disappeared silently. Requests have their own timeouts. */
+const TCP_KEEP_ALIVE_MS = 15_000;
 
 /**
- * Talks to one API server over connections that are kept open. Authentication and endpoints come from KubeConfig; the
- * requests are our own, because the client library opens a new TLS connection for each and cannot stream a list.
+ * A client of one API server that keeps its connections. KubeConfig provides the endpoint and the credentials. The
+ * requests are our own: the client library opens a TLS connection for each request and cannot stream a list.
  */
 export class KubeApi {
   readonly #connection: KubeConnection;
   readonly #userAgent: string;
-  #agent: { agent: Agent; ca: unknown; cert: unknown; key: unknown; servername: unknown } | undefined;
+  #kept: { readonly agent: Agent; readonly tls: AgentOptions } | undefined;
 
   constructor(connection: KubeConnection, userAgent = 'machineconfig-guard') {
     this.#connection = connection;
     this.#userAgent = userAgent;
   }
 
-  /** Base address of the API server, for people. */
+  /** Host and port of the API server, for people. */
   get address(): string {
     return this.#connection.server.host;
   }
 
   /**
-   * Sends one request. A 401 is tried once more with credentials read afresh: a service account's token is replaced on
-   * disk while the old one is cached. A GET on a kept connection that the server closed meanwhile is also sent again.
+   * Sends a request. After a 401 it is sent again with reloaded credentials: the token of a service account is replaced
+   * on disk while the old one is cached. A GET is also sent again if the server had closed the kept connection.
    *
-   * @throws ApiError for an answer other than 2xx, ApiUnreachable for none, the signal's reason when it aborts
+   * @throws ApiError, ApiUnreachable, or the signal's reason
    */
   async request(request: ApiRequest): Promise<ApiResponse> {
     try {
@@ -86,7 +69,7 @@ export class KubeApi {
     }
   }
 
-  /** The whole body of a response as JSON. Same errors as {@link request}. */
+  /** Sends a request and parses the whole response as JSON. Throws like {@link request}. */
   async json(request: ApiRequest): Promise<unknown> {
     const { body } = await this.request(request);
     const bytes = await readBytes(body, request.signal);
@@ -99,8 +82,8 @@ export class KubeApi {
 
   /** Closes the kept connections. */
   close(): void {
-    this.#agent?.agent.destroy();
-    this.#agent = undefined;
+    this.#kept?.agent.destroy();
+    this.#kept = undefined;
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
@@ -109,7 +92,7 @@ export class KubeApi {
     try {
       credentials = await this.#connection.credentials();
     } catch (error) {
-      // Only the kind of the failure: an exec plug-in's message can carry what it printed.
+      // Only the kind of the error: the message of an exec plugin can contain what it printed.
       const kind = (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.name : 'error');
       throw new ApiUnreachable(`no credentials for ${server.host}: ${kind}`);
     }
@@ -117,14 +100,14 @@ export class KubeApi {
     const response = await this.#exchange(server, credentials, request);
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
-    throw await apiError(status, response, request.signal);
+    throw await readApiError(status, response, request.signal);
   }
 
   async #exchange(server: URL, credentials: Credentials, request: ApiRequest): Promise<IncomingMessage> {
     const payload = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const { headers, auth, agent: proxyAgent, ...tls } = credentials;
     const options: RequestOptions = {
-      // An address of IPv6 has brackets in a URL, and nowhere else.
+      // Only a URL has brackets around an IPv6 address.
       hostname: server.hostname.replaceAll(/[[\]]/g, ''),
       port: server.port,
       path: server.pathname.replace(/\/$/, '') + request.path,
@@ -139,47 +122,40 @@ export class KubeApi {
       },
       signal: request.signal,
       ...(auth === undefined ? {} : { auth }),
-      agent: this.#connection.proxied || server.protocol === 'http:' ? proxyAgent : this.#keptAgent(tls),
+      agent: this.#connection.isProxied || server.protocol === 'http:' ? proxyAgent : this.#agentFor(tls),
     };
     return await new Promise<IncomingMessage>((resolve, reject) => {
       const send = server.protocol === 'http:' ? httpRequest : httpsRequest;
       const outgoing = send(options, resolve);
       outgoing.on('error', (error) => {
+        const text = `${server.host} cannot be reached: ${describeError(error)}`;
         if (request.signal.aborted) reject(request.signal.reason as Error);
-        else if (outgoing.reusedSocket) reject(new StaleConnection(unreachable(server, error)));
-        else reject(new ApiUnreachable(unreachable(server, error)));
+        else reject(outgoing.reusedSocket ? new StaleConnection(text) : new ApiUnreachable(text));
       });
       outgoing.end(payload);
     });
   }
 
-  /** One agent for as long as the TLS material stays the same. Old sockets of a replaced one end with their requests. */
-  #keptAgent({ ca, cert, key, servername, rejectUnauthorized }: AgentOptions): Agent {
-    const kept = this.#agent;
-    const same = kept !== undefined && equal(kept.ca, ca) && equal(kept.cert, cert) && equal(kept.key, key);
-    if (same && kept.servername === servername) return kept.agent;
-    const agent = new Agent({
-      keepAlive: true,
-      // Detects a peer that vanished without a word; requests have their own deadlines.
-      keepAliveMsecs: 15_000,
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-      ...(servername === undefined ? {} : { servername }),
-      ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
-    });
-    this.#agent = { agent, ca, cert, key, servername };
-    return agent;
+  /** The same agent as long as the TLS material stays the same. Open sockets of a replaced agent finish their requests. */
+  #agentFor({ ca, cert, key, servername, rejectUnauthorized }: AgentOptions): Agent {
+    const tls = Object.fromEntries(
+      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(([, value]) => value !== undefined),
+    ) as AgentOptions;
+    if (this.#kept === undefined || !isDeepStrictEqual(this.#kept.tls, tls)) {
+      const agent = new Agent({ keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, ...tls });
+      this.#kept = { agent, tls };
+    }
+    return this.#kept.agent;
   }
 }
 
-/** A connection that was open turned out to be closed: not a statement about the server. */
+/** The server had closed a kept connection. That says nothing about the server. */
 class StaleConnection extends ApiUnreachable {}
 
 /**
- * The rest of a body, up to a limit.
+ * Reads the rest of a body, at most `max` bytes.
  *
- * @throws ApiUnreachable where it ends early
+ * @throws ApiUnreachable if the body is incomplete
  */
 async function readBytes(body: IncomingMessage, signal: AbortSignal, max = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -197,25 +173,10 @@ async function readBytes(body: IncomingMessage, signal: AbortSignal, max = Numbe
   return Buffer.concat(chunks);
 }
 
-/** An error in one line without secrets: the message of our own errors, the code of Node's, else only the class. */
-export function describeError(error: unknown): string {
-  if (error instanceof ApiError)
-    return `the API server answered ${error.status}${error.reason === '' ? '' : ` ${error.reason}`}`;
-  if (error instanceof ApiUnreachable) return error.message;
-  if (!(error instanceof Error)) return 'unknown error';
-  const { code } = error as NodeJS.ErrnoException;
-  if (typeof code === 'string') return code;
-  return error.name === 'TimeoutError' ? 'timed out' : error.name === 'AbortError' ? 'aborted' : error.message;
-}
-
-function unreachable(server: URL, error: Error): string {
-  return `${server.host} cannot be reached: ${describeError(error)}`;
-}
-
-async function apiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
-  const bytes = await readBytes(response, signal, ERROR_BODY_MAX);
-  const seconds = Number(response.headers['retry-after']);
-  const retryAfterMs = response.headers['retry-after'] !== undefined && seconds >= 0 ? seconds * 1000 : undefined;
+async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
+  const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
+  const retryAfter = response.headers['retry-after'];
+  const retryAfterMs = retryAfter !== undefined && Number(retryAfter) >= 0 ? Number(retryAfter) * 1000 : undefined;
   let reason = '';
   let message = `HTTP ${status}`;
   try {
@@ -227,11 +188,7 @@ async function apiError(status: number, response: IncomingMessage, signal: Abort
     if (typeof body?.reason === 'string') reason = body.reason;
     if (typeof body?.message === 'string') message = body.message;
   } catch {
-    // Not a Status object: a proxy's page, or the plain text of an unknown path. The status says enough.
+    // Not a Status object, but the page of a proxy or the plain text of an unknown path. The status is enough.
   }
   return new ApiError(status, reason, message, retryAfterMs);
-}
-
-function equal(a: unknown, b: unknown): boolean {
-  return a === b || (Buffer.isBuffer(a) && Buffer.isBuffer(b) && a.equals(b));
 }

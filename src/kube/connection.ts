@@ -5,7 +5,7 @@ import path from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 
-/** Which cluster a command is to talk to, as given on its command line. */
+/** The cluster that a command line names. */
 export interface ConnectionOptions {
   /** Path of a kubeconfig file. */
   readonly kubeconfig?: string | undefined;
@@ -13,9 +13,9 @@ export interface ConnectionOptions {
   readonly context?: string | undefined;
 }
 
-/** No usable kubeconfig: the message says what was looked for, without secrets. */
+/** There is no usable kubeconfig. The message says where it was searched, without secrets. */
 export class KubeconfigError extends Error {
-  override readonly name = 'NoConnection';
+  override readonly name = 'KubeconfigError';
 }
 
 /** TLS material and headers for one request. */
@@ -26,19 +26,18 @@ export type Credentials = Pick<
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Where a cluster is. */
 interface Cluster {
   readonly name: string;
   readonly server: URL;
-  readonly proxied: boolean;
+  readonly isProxied: boolean;
 }
 
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
-/** How long credentials are used before they are read again. The token file itself is looked at once a minute by KubeConfig. */
+/** How long credentials are cached. KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
 
-/** One cluster's address and the credentials for it, from a kubeconfig or from the pod's service account. */
+/** The address of one cluster and the credentials for it, from a kubeconfig or from the pod's service account. */
 export class KubeConnection {
   readonly #load: () => KubeConfig;
   readonly #now: () => number;
@@ -48,7 +47,7 @@ export class KubeConnection {
 
   /**
    * @param load reads the configuration; called again by {@link reload}
-   * @throws NoConnection where the configuration names no usable cluster
+   * @throws KubeconfigError if the configuration contains no usable cluster
    */
   constructor(load: () => KubeConfig, now: () => number = Date.now) {
     this.#load = load;
@@ -57,34 +56,34 @@ export class KubeConnection {
     this.#cluster = clusterOf(this.#config);
   }
 
-  /** Base address of the API server. */
+  /** The base address of the API server. */
   get server(): URL {
     return this.#cluster.server;
   }
 
-  /** Does the kubeconfig ask for a proxy? Then its agent must be used as it is. */
-  get proxied(): boolean {
-    return this.#cluster.proxied;
+  /** Whether the kubeconfig sets a proxy. Its agent must then be used as it is. */
+  get isProxied(): boolean {
+    return this.#cluster.isProxied;
   }
 
-  /** The name of the cluster in its kubeconfig, for people. */
+  /** The name of the cluster in the kubeconfig. */
   get clusterName(): string {
     return this.#cluster.name;
   }
 
-  /** What a request needs to be accepted. Rejects where a token file or an exec plug-in fails. */
+  /** Rejects if a token file or an exec plugin fails. */
   async credentials(): Promise<Credentials> {
     if (this.#cached !== undefined && this.#now() < this.#cached.until) return this.#cached.credentials;
     const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
     await this.#config.applyToHTTPSOptions(options);
-    // A token file often ends with a line break, which is no valid header character.
+    // A token file often ends with a line feed, which is not a valid header character.
     const headers = Object.fromEntries(Object.entries(options.headers).map(([key, value]) => [key, value.trim()]));
     const credentials = { ...options, headers } as Credentials;
     this.#cached = { credentials, until: this.#now() + CREDENTIALS_TTL_MS };
     return credentials;
   }
 
-  /** Reads everything again: the token was rotated, or the kubeconfig was rewritten. Keeps what it has if that fails. */
+  /** Reads the configuration again, because the token or the kubeconfig was replaced. If that fails, nothing changes. */
   reload(): void {
     this.#cached = undefined;
     const config = this.#load();
@@ -103,14 +102,14 @@ function clusterOf(config: KubeConfig): Cluster {
         : `the kubeconfig has no usable cluster for context "${context}"`,
     );
   }
-  return { name: cluster.name, server: new URL(cluster.server), proxied: (cluster.proxyUrl ?? '') !== '' };
+  return { name: cluster.name, server: new URL(cluster.server), isProxied: (cluster.proxyUrl ?? '') !== '' };
 }
 
 /**
- * The connection that a command is to use: `--kubeconfig`, else `KUBECONFIG`, else the pod's service account, else
+ * Finds the connection of a command: `--kubeconfig`, else `KUBECONFIG`, else the pod's service account, else
  * `~/.kube/config`.
  *
- * @throws NoConnection where none of them is usable
+ * @throws KubeconfigError
  */
 export function loadConnection(
   options: ConnectionOptions,
@@ -118,12 +117,9 @@ export function loadConnection(
 ): KubeConnection {
   return new KubeConnection(() => {
     const config = new KubeConfig();
-    const [files, source] = kubeconfigFiles(options, env);
-    if (files === undefined) {
-      config.loadFromCluster();
-    } else {
-      loadFiles(config, files, source);
-    }
+    const source = findKubeconfig(options, env);
+    if (source === 'in-cluster') config.loadFromCluster();
+    else loadFiles(config, source);
     if (options.context !== undefined) {
       if (config.getContextObject(options.context) === null) {
         throw new KubeconfigError(`the kubeconfig has no context "${options.context}"`);
@@ -134,7 +130,7 @@ export function loadConnection(
   });
 }
 
-/** A connection from a kubeconfig's text, for the embedded cluster. */
+/** A connection from the text of a kubeconfig. */
 export function connectionFromKubeconfig(kubeconfig: string): KubeConnection {
   return new KubeConnection(() => {
     const config = new KubeConfig();
@@ -143,46 +139,51 @@ export function connectionFromKubeconfig(kubeconfig: string): KubeConnection {
   });
 }
 
-/** The files to read and where their names come from; no files means: inside a pod. */
-function kubeconfigFiles(
+interface KubeconfigFiles {
+  readonly files: readonly string[];
+  /** What named the files: a flag or a variable. */
+  readonly origin: string;
+}
+
+function findKubeconfig(
   { kubeconfig }: ConnectionOptions,
   env: Readonly<Record<string, string | undefined>>,
-): [string[] | undefined, string] {
-  if (kubeconfig !== undefined) return [[kubeconfig], '--kubeconfig'];
-  const fromEnv = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
-  if (fromEnv.length > 0) return [fromEnv, 'KUBECONFIG'];
-  if ((env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(IN_CLUSTER_TOKEN)) return [undefined, 'in-cluster'];
+): KubeconfigFiles | 'in-cluster' {
+  if (kubeconfig !== undefined) return { files: [kubeconfig], origin: '--kubeconfig' };
+  const files = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
+  if (files.length > 0) return { files, origin: 'KUBECONFIG' };
+  if ((env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(IN_CLUSTER_TOKEN)) return 'in-cluster';
   const home = path.join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (!existsSync(home)) {
     throw new KubeconfigError(`no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home} does not exist`);
   }
-  return [[home], 'the default'];
+  return { files: [home], origin: 'the default' };
 }
 
-function loadFiles(config: KubeConfig, files: readonly string[], source: string): void {
+function loadFiles(config: KubeConfig, { files, origin }: KubeconfigFiles): void {
   for (const [index, file] of files.entries()) {
-    if (!existsSync(file)) throw new KubeconfigError(`the kubeconfig ${file} (from ${source}) does not exist`);
-    if (statSync(file).isDirectory())
-      throw new KubeconfigError(`the kubeconfig ${file} (from ${source}) is a directory`);
+    const subject = `the kubeconfig ${file} (from ${origin})`;
+    if (!existsSync(file)) throw new KubeconfigError(`${subject} does not exist`);
+    if (statSync(file).isDirectory()) throw new KubeconfigError(`${subject} is a directory`);
     const part = index === 0 ? config : new KubeConfig();
     try {
       part.loadFromFile(file);
-      readTokenFiles(part, file);
+      applyTokenFiles(part, file);
     } catch (error) {
-      // The parser's own message can quote the file, and with it a token.
+      // The parser's message can quote the file, and with it a token.
       const kind = error instanceof Error ? error.name : 'error';
-      throw new KubeconfigError(`the kubeconfig ${file} (from ${source}) cannot be read: ${kind}`);
+      throw new KubeconfigError(`${subject} cannot be read: ${kind}`);
     }
-    // As kubectl does it: the first file that has a current context decides.
+    // As in kubectl, the first file with a current context decides.
     if (index > 0) config.mergeConfig(part, config.getCurrentContext() !== '');
   }
 }
 
 /**
- * Kubeconfigs may name a file with the token (`tokenFile`), which is read again and again because it is replaced on disk. The
- * client library can do that but does not know the field's name, and would connect as nobody.
+ * Applies the field `tokenFile`, which names a file that is read again and again because the token is replaced on disk.
+ * The client library supports such files, but not this field: it would connect anonymously.
  */
-function readTokenFiles(config: KubeConfig, file: string): void {
+function applyTokenFiles(config: KubeConfig, file: string): void {
   const text = readFileSync(file, 'utf8');
   if (!text.includes('tokenFile')) return;
   const { users } = (parse(text) as {
@@ -192,8 +193,8 @@ function readTokenFiles(config: KubeConfig, file: string): void {
   config.users = config.users.map((user) => {
     const tokenFile = tokenFiles.get(user.name);
     if (typeof tokenFile !== 'string' || tokenFile === '') return user;
-    const { token: _overridden, ...rest } = user;
-    const whole = path.resolve(path.dirname(file), tokenFile);
-    return { ...rest, authProvider: { name: 'tokenFile', config: { tokenFile: whole } } };
+    const { token: _token, ...rest } = user;
+    const absolute = path.resolve(path.dirname(file), tokenFile);
+    return { ...rest, authProvider: { name: 'tokenFile', config: { tokenFile: absolute } } };
   });
 }

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { LRUCache } from 'lru-cache';
+import PQueue from 'p-queue';
 import type { Logger } from 'pino';
-import { type KubeApi, describeError } from './api.ts';
-import { WriteQueue } from './write-queue.ts';
+import { type KubeApi, MERGE_PATCH } from './api.ts';
+import { describeError } from './errors.ts';
+import { ProblemLog } from './problem-log.ts';
 
 /** Something that happened to a cluster-scoped object, for `oc get events`. */
 export interface ClusterEvent {
@@ -12,15 +15,12 @@ export interface ClusterEvent {
     readonly name: string;
     readonly uid: string;
   };
-  /** What happened, in CamelCase. */
   readonly reason: 'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference';
-  /** What the guard did when it happened. */
   readonly action: 'Delete' | 'Check';
-  /** For a person; cut at 1 kB, which is the API's limit. */
+  /** For a person. Cut at 1 kB, the limit of the API. */
   readonly note: string;
 }
 
-/** What an event recorder needs. */
 export interface EventRecorderOptions {
   readonly api: KubeApi;
   readonly log: Logger;
@@ -28,50 +28,56 @@ export interface EventRecorderOptions {
   readonly now?: () => number;
 }
 
-/** Events about cluster-scoped objects live in this namespace (client-go, tools/events). */
+/** The namespace of Events about cluster-scoped objects (client-go, tools/events). */
 const NAMESPACE = 'default';
 const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
-/** Repeats within this time belong to one series (client-go, tools/events: 6 minutes). */
+/** Repetitions within this time belong to one series, as in client-go (tools/events). */
 const SERIES_MS = 6 * 60_000;
-/** A retry storm writes its series at most this often. */
-const UPDATE_MS = 5_000;
-/** Series that are remembered; beyond it the oldest is forgotten and would begin anew. */
-const SERIES_MAX = 1_000;
-const WRITE_MS = 5_000;
-/** After a restore of etcd each node may deserve an Event. The status and the metrics tell how many there are. */
-const WRITES = { atOnce: 4, waiting: 500 } as const;
-/** What is given up is told at most this often. */
-const GIVEN_UP_MS = 60_000;
+/** A series is updated at most this often. */
+const UPDATE_INTERVAL_MS = 5_000;
+const MAX_SERIES = 1_000;
+const WRITE_TIMEOUT_MS = 5_000;
+const MAX_CONCURRENT_WRITES = 4;
+/** After an etcd restore every node can deserve an Event. The status and the metrics show how many there are. */
+const MAX_QUEUED_WRITES = 500;
 /** The API counts bytes (kubernetes, pkg/apis/core/validation/events.go). */
-const NOTE_MAX = 1_024;
+const MAX_NOTE_BYTES = 1_024;
 
 interface Series {
   readonly name: string;
   count: number;
   lastAt: number;
   writtenAt: number;
-  /** Writes follow each other, so that a series is not updated before its event exists. */
-  writing: Promise<unknown>;
-  later: NodeJS.Timeout | undefined;
+  /** The last write. An update waits until the Event exists. */
+  write: Promise<unknown>;
+  updateTimer: NodeJS.Timeout | undefined;
 }
 
 /**
- * Writes Kubernetes Events (`events.k8s.io/v1`) and folds repeats into a series. A denial never waits for its event and
- * never fails because of it; an event that cannot be written is lost, and the log says so.
+ * Writes Kubernetes Events (`events.k8s.io/v1`) and folds repetitions into a series. A denial never waits for its Event.
+ * An Event that cannot be written is lost, and the log says so.
  */
 export class EventRecorder {
   readonly #api: KubeApi;
   readonly #log: Logger;
   readonly #now: () => number;
-  readonly #series = new Map<string, Series>();
-  readonly #instance = hostname();
-  readonly #writes = new WriteQueue(WRITES);
-  #givenUpAt = Number.NEGATIVE_INFINITY;
+  readonly #series = new LRUCache<string, Series>({
+    max: MAX_SERIES,
+    dispose: ({ updateTimer }) => {
+      clearTimeout(updateTimer);
+    },
+  });
+  readonly #instance = hostname().slice(0, 128);
+  readonly #writes = new PQueue({ concurrency: MAX_CONCURRENT_WRITES });
+  /** Aborting one drops its write. */
+  readonly #queued: AbortController[] = [];
+  readonly #overflow: ProblemLog;
 
   constructor({ api, log, now = Date.now }: EventRecorderOptions) {
     this.#api = api;
     this.#log = log;
     this.#now = now;
+    this.#overflow = new ProblemLog(log);
   }
 
   /** Records the event in the background. */
@@ -80,102 +86,91 @@ export class EventRecorder {
     const now = this.#now();
     const series = this.#series.get(key);
     if (series === undefined || now - series.lastAt > SERIES_MS) {
-      this.#begin(key, event, now);
+      this.#startSeries(key, event, now);
       return;
     }
     series.count += 1;
     series.lastAt = now;
-    if (series.later !== undefined) return;
-    const wait = Math.max(0, UPDATE_MS - (now - series.writtenAt));
-    series.later = setTimeout(() => {
-      this.#update(key, series);
-    }, wait);
+    series.updateTimer ??= setTimeout(
+      () => {
+        this.#updateSeries(key, series);
+      },
+      Math.max(0, UPDATE_INTERVAL_MS - (now - series.writtenAt)),
+    );
   }
 
-  /** Writes what is still to be written. */
+  /** Writes what is queued. */
   async flush(): Promise<void> {
-    for (const [key, series] of this.#series) {
-      if (series.later === undefined) continue;
-      clearTimeout(series.later);
-      this.#update(key, series);
+    for (const [key, series] of this.#series.entries()) {
+      if (series.updateTimer !== undefined) this.#updateSeries(key, series);
     }
-    await Promise.all([...this.#series.values()].map(async ({ writing }) => await writing));
+    await Promise.all([...this.#series.values()].map(async ({ write }) => await write));
   }
 
-  #begin(key: string, { regarding, reason, action, note }: ClusterEvent, now: number): void {
+  #startSeries(key: string, { regarding, reason, action, note }: ClusterEvent, now: number): void {
     const name = `machineconfig-guard.${randomUUID()}`;
-    const body = {
+    const write = this.#write('POST', COLLECTION, {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
       metadata: { name, namespace: NAMESPACE },
-      eventTime: microTime(now),
+      eventTime: toMicroTime(now),
       type: 'Warning',
       reason,
       action,
-      note: cut(note),
+      note: truncateNote(note),
       reportingController: 'machineconfig-guard.io/guard',
-      reportingInstance: this.#instance.slice(0, 128),
+      reportingInstance: this.#instance,
       regarding,
-    };
-    const writing = this.#write('POST', COLLECTION, body);
-    this.#series.delete(key);
-    this.#series.set(key, { name, count: 1, lastAt: now, writtenAt: now, writing, later: undefined });
-    for (const [oldest, { later }] of this.#series) {
-      if (this.#series.size <= SERIES_MAX) break;
-      clearTimeout(later);
-      this.#series.delete(oldest);
-    }
+    });
+    this.#series.set(key, { name, count: 1, lastAt: now, writtenAt: now, write, updateTimer: undefined });
   }
 
-  #update(key: string, series: Series): void {
-    series.later = undefined;
+  #updateSeries(key: string, series: Series): void {
+    clearTimeout(series.updateTimer);
+    series.updateTimer = undefined;
     series.writtenAt = this.#now();
-    series.writing = series.writing.then(async () => {
-      const body = { series: { count: series.count, lastObservedTime: microTime(series.lastAt) } };
-      const written = await this.#write('PATCH', `${COLLECTION}/${series.name}`, body);
-      // The event was cleaned up meanwhile, or never came to be: the next repeat begins a new one.
-      if (!written && this.#series.get(key) === series) this.#series.delete(key);
+    series.write = series.write.then(async () => {
+      const body = { series: { count: series.count, lastObservedTime: toMicroTime(series.lastAt) } };
+      const isWritten = await this.#write('PATCH', `${COLLECTION}/${series.name}`, body);
+      // The Event expired or was never written. The next repetition starts a new series.
+      if (!isWritten && this.#series.peek(key) === series) this.#series.delete(key);
     });
   }
 
   async #write(method: 'POST' | 'PATCH', path: string, body: unknown): Promise<boolean> {
+    const dropped = new AbortController();
+    this.#queued.push(dropped);
+    if (this.#queued.length > MAX_QUEUED_WRITES) {
+      this.#queued.shift()?.abort();
+      this.#overflow.warn('event queue full; dropping the oldest', { queued: MAX_QUEUED_WRITES });
+    }
     try {
-      const written = await this.#writes.inTurn(() =>
-        this.#api.json({
-          method,
-          path,
-          body,
-          ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
-          signal: AbortSignal.timeout(WRITE_MS),
-        }),
+      await this.#writes.add(
+        async () => {
+          this.#queued.splice(this.#queued.indexOf(dropped), 1);
+          const contentType = method === 'PATCH' ? { contentType: MERGE_PATCH } : {};
+          const signal = AbortSignal.timeout(WRITE_TIMEOUT_MS);
+          await this.#api.json({ method, path, body, ...contentType, signal });
+        },
+        { signal: dropped.signal },
       );
-      if (!written) this.#giveUp();
-      return written;
+      if (this.#queued.length === 0) this.#overflow.clear();
+      return true;
     } catch (error) {
-      this.#log.warn({ reason: describeError(error) }, 'an event could not be written');
+      if (!dropped.signal.aborted) this.#log.warn({ reason: describeError(error) }, 'an event could not be written');
       return false;
     }
   }
-
-  #giveUp(): void {
-    const now = this.#now();
-    if (now - this.#givenUpAt < GIVEN_UP_MS) return;
-    this.#givenUpAt = now;
-    this.#log.warn(
-      { waiting: WRITES.waiting },
-      'too many events at once: the oldest of those that wait are not written',
-    );
-  }
 }
 
-/** The note within the API's limit; a character is not cut in two. */
-function cut(note: string): string {
+function truncateNote(note: string): string {
   const bytes = Buffer.from(note);
-  if (bytes.length <= NOTE_MAX) return note;
-  return `${bytes.toString('utf8', 0, NOTE_MAX - 3).replace(/\uFFFD$/, '')}...`;
+  if (bytes.length <= MAX_NOTE_BYTES) return note;
+  // A character that was cut in two decodes to U+FFFD.
+  return `${bytes.toString('utf8', 0, MAX_NOTE_BYTES - 3).replace(/\uFFFD$/, '')}...`;
 }
 
-/** Events have microseconds (`metav1.MicroTime`); a time with three digits is refused by older API servers. */
-function microTime(ms: number): string {
+/** Older API servers reject a `metav1.MicroTime` with three digits. */
+function toMicroTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

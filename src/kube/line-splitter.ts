@@ -1,41 +1,38 @@
-/** A line grew beyond what the sender can mean: the stream is not what it should be. */
+const LINE_FEED = 0x0a;
+
+/** A line is longer than a watch event can be. */
 class LineTooLong extends Error {
   override readonly name = 'LineTooLong';
 }
 
-/** Splits a byte stream at line breaks, whatever the chunks; empty lines are left out. Keeps at most `max` bytes. */
+/** Splits a byte stream at line feeds, however the bytes are chunked. Empty lines are dropped. */
 export class LineSplitter {
-  readonly #max: number;
+  readonly #maxBytes: number;
   #rest: Buffer[] = [];
   #restLength = 0;
 
-  constructor(max: number) {
-    this.#max = max;
+  /** @param maxBytes the longest line */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   /**
-   * The lines that are complete with these bytes.
+   * Yields the lines that these bytes complete.
    *
    * @throws LineTooLong
    */
   *push(chunk: Buffer): Generator<string> {
-    let from = 0;
-    for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, from)) {
-      const line = this.#rest.length === 0 ? chunk.subarray(from, end) : this.#joined(chunk.subarray(from, end));
-      from = end + 1;
-      if (line.length > 0) yield line.toString('utf8');
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      const line = Buffer.concat([...this.#rest, chunk.subarray(start, end)]).toString('utf8');
+      this.#rest = [];
+      this.#restLength = 0;
+      start = end + 1;
+      if (line !== '') yield line;
     }
-    if (from < chunk.length) {
-      this.#restLength += chunk.length - from;
-      if (this.#restLength > this.#max) throw new LineTooLong(`a line has more than ${this.#max} bytes`);
-      this.#rest.push(chunk.subarray(from));
-    }
-  }
-
-  #joined(last: Buffer): Buffer {
-    const line = Buffer.concat([...this.#rest, last]);
-    this.#rest = [];
-    this.#restLength = 0;
-    return line;
+    if (start === chunk.length) return;
+    this.#restLength += chunk.length - start;
+    if (this.#restLength > this.#maxBytes) throw new LineTooLong(`a line has more than ${this.#maxBytes} bytes`);
+    this.#rest.push(chunk.subarray(start));
   }
 }

@@ -1,104 +1,111 @@
 import type { Logger } from 'pino';
 import type { ApiObject } from './api-object.ts';
-import type { Referrer } from '../decision/references.ts';
-import { acceptHeaderForList, acceptHeaderForObject, type Resource } from './resource.ts';
-import { ApiError, ApiUnreachable, type KubeApi, describeError } from './api.ts';
+import type { KubeApi } from './api.ts';
+import { ApiError, ApiUnreachable, describeError, isNotFound } from './errors.ts';
 import { LineSplitter } from './line-splitter.ts';
-import { isNotFound, listResource, type ListResult } from './lists/list.ts';
+import { listResource, type ListResult } from './lists/list.ts';
+import { ProblemLog } from './problem-log.ts';
+import { acceptHeaderForList, acceptHeaderForObject, type Resource } from './resource.ts';
 import { Backoff, sleep, withTimeout } from './wait.ts';
 
-/** Waiting times of a reflector, in milliseconds. Tests shorten them. */
+/** The times of a reflector, in milliseconds. */
 export interface ReflectorTiming {
-  /** First and longest pause after a failure. */
+  /** The first and the longest pause after a failure. */
   readonly backoffMs: readonly [first: number, max: number];
-  /** How often to look for a kind that the cluster does not serve. */
+  /** Pause between two lists of a kind that the cluster does not serve. */
   readonly absentMs: number;
-  /** How often to check that the watch has not been left behind by a roll-back. */
+  /** Pause between two checks that an etcd restore has not left the watch behind. */
   readonly probeMs: number;
-  /** A watch that says nothing for this long is dead. */
+  /** A watch that sends nothing for this long is dead. */
   readonly silenceMs: number;
-  /** A list or a probe that takes longer than this has failed. */
+  /** Timeout of a list or a probe. */
   readonly requestMs: number;
 }
 
-/** The timing in a cluster. */
-const REFLECTOR_TIMING: ReflectorTiming = {
+const DEFAULT_TIMING: ReflectorTiming = {
   backoffMs: [250, 30_000],
   absentMs: 5_000,
   probeMs: 30_000,
-  // The API server sends a bookmark about once a minute, however quiet the kind is (kubernetes, apiserver/pkg/storage/cacher).
+  // The API server sends a bookmark about once a minute (kubernetes, apiserver/pkg/storage/cacher).
   silenceMs: 90_000,
   requestMs: 60_000,
 };
 
-/** What a reflector needs. */
-export interface ReflectorOptions<Kept extends { readonly name: string } = Referrer> {
+/** For single objects whose changes must take effect within two seconds, also right after an outage. */
+export const SINGLE_OBJECT_TIMING: ReflectorTiming = { ...DEFAULT_TIMING, backoffMs: [250, 1_000], absentMs: 1_000 };
+
+export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly api: KubeApi;
-  readonly source: Resource<Kept>;
+  readonly resource: Resource<Item>;
   readonly log: Logger;
   readonly timing?: ReflectorTiming | undefined;
   readonly random?: () => number;
-  /** Called with each object that is heard of: as it was known before, if it was, and as it is, unless it is gone. */
-  readonly onChange?: (before: Kept | undefined, now: Kept | undefined) => void;
+  /** Called for each change. `before` is undefined for a new object, `after` for a deleted one. */
+  readonly onChange?: (before: Item | undefined, after: Item | undefined) => void;
 }
 
-/** A whole pool or build in one watch event; nodes come as metadata and are far smaller. */
-const EVENT_MAX = 8 * 1024 * 1024;
+/** A whole pool or build. Nodes come as metadata and are far smaller. */
+const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+/** A failure after a watch that lasted this long starts a new series of failures. */
+const LASTING_WATCH_MS = 5_000;
+/** How long the API server keeps a watch open. Random, so that replicas do not reconnect together; as in client-go. */
+const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
-/** A watch that held this long was a good one, and what follows its end is a new failure. */
-const LASTING_MS = 5_000;
-
-/** How long the API server keeps one watch open, in seconds: spread, so that replicas do not come back together (client-go does the same). */
-const WATCH_SECONDS: readonly [number, number] = [300, 600];
-
-/** The watch cannot be continued from where it was: begin again with a list. */
+/** The watch cannot continue at its position. A new list is needed. */
 class Expired extends Error {
   override readonly name = 'Expired';
 }
 
 /**
- * Keeps the objects of one kind (what matters of them) up to date by list and watch. What it knows may be late: it is good for finding a
- * referrer quickly, and never proof that there is none.
+ * Keeps the objects of one resource up to date by list and watch. It can be late: it serves to find objects, and never
+ * proves that one does not exist.
  *
- * It survives what the client library's informer does not: refused and reset connections, 429 and 5xx, expired versions,
- * error events, silence, a kind that appears or goes, a store that was restored from an older backup, a replaced token.
+ * Unlike the informer of the client library it survives refused and reset connections, 429 and 5xx, expired versions,
+ * error events, silence, kinds that appear or disappear, an etcd restore and replaced tokens (docs/adr/0002).
  */
-export class Reflector<Kept extends { readonly name: string } = Referrer> {
-  readonly source: Resource<Kept>;
+export class Reflector<Item extends { readonly name: string }> {
+  readonly resource: Resource<Item>;
   readonly #api: KubeApi;
   readonly #log: Logger;
   readonly #timing: ReflectorTiming;
   readonly #random: () => number;
-  readonly #onChange: (before: Kept | undefined, now: Kept | undefined) => void;
+  readonly #onChange: (before: Item | undefined, after: Item | undefined) => void;
   readonly #backoff: Backoff;
-  #objects = new Map<string, Kept>();
-  #listed = false;
+  readonly #problem: ProblemLog;
+  #objects = new Map<string, Item>();
+  #isSynced = false;
+  #isServed = false;
   #position: ListResult | undefined;
-  #complaint = '';
-  #heardAt = Number.NaN;
+  #lastMessageAt = Number.NaN;
 
-  constructor({ api, source, log, timing = REFLECTOR_TIMING, random = Math.random, onChange }: ReflectorOptions<Kept>) {
-    this.source = source;
+  constructor({ api, resource, log, timing = DEFAULT_TIMING, random = Math.random, onChange }: ReflectorOptions<Item>) {
+    this.resource = resource;
     this.#api = api;
-    this.#log = log.child({ resource: source.name });
+    this.#log = log.child({ resource: resource.name });
     this.#timing = timing;
     this.#random = random;
     this.#onChange = onChange ?? (() => {});
     this.#backoff = new Backoff(...timing.backoffMs, random);
+    this.#problem = new ProblemLog(this.#log, `following ${resource.name} again`);
   }
 
-  /** Has there been one complete answer since the start: all objects, or that the cluster does not serve the kind? */
+  /** Whether there was one complete answer since the start: all objects, or that the cluster does not serve the kind. */
   get isSynced(): boolean {
-    return this.#listed;
+    return this.#isSynced;
   }
 
-  /** Milliseconds since the API server last said anything about this kind, a bookmark included; undefined before the first list. */
+  /** Whether the cluster served the kind when it was last listed. */
+  get isServed(): boolean {
+    return this.#isServed;
+  }
+
+  /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */
   get silentMs(): number | undefined {
-    return this.#listed ? performance.now() - this.#heardAt : undefined;
+    return this.#isSynced ? performance.now() - this.#lastMessageAt : undefined;
   }
 
-  /** The objects as last heard. */
-  objects(): Iterable<Kept> {
+  /** The objects as the list and the watch have delivered them. */
+  objects(): Iterable<Item> {
     return this.#objects.values();
   }
 
@@ -113,88 +120,93 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
           this.#position = undefined;
           this.#log.info(`listing again: ${error.message}`);
         } else {
-          this.#complain(error);
+          const reason = describeError(error);
+          this.#problem.warn(`cannot follow ${this.resource.name}: ${reason}`, { reason });
         }
-        await this.#rest(this.#backoff.next(), signal);
+        await this.#pause(this.#backoff.next(), signal);
       }
     }
   }
 
-  /** One list where there is no position yet, then watches from there until something goes wrong. */
+  /** Lists if there is no position yet, then watches from there until the watch ends or fails. */
   async #follow(signal: AbortSignal): Promise<void> {
     if (this.#position === undefined) {
       this.#position = await this.#list(signal);
-      this.#listed = true;
-      this.#heardAt = performance.now();
-      this.#recovered();
+      this.#isSynced = true;
+      this.#isServed = this.#position !== undefined;
+      this.#lastMessageAt = performance.now();
+      this.#problem.clear();
       if (this.#position === undefined) {
-        await this.#rest(this.#timing.absentMs, signal);
+        await this.#pause(this.#timing.absentMs, signal);
         return;
       }
     } else {
-      // A connection broke, or the watch ended. Before going on from where it was: is that position still behind us?
+      // The last watch ended. Before it continues: has etcd been restored to a state before its position?
       await this.#probe(this.#position, signal);
     }
-    const begunAt = performance.now();
-    const lasted = (): boolean => performance.now() - begunAt > LASTING_MS;
+    const startedAt = performance.now();
+    const hasLasted = (): boolean => performance.now() - startedAt > LASTING_WATCH_MS;
     try {
       await this.#watch(this.#position, signal);
-      // A server that ends each watch at once must not be asked again at once.
-      if (!lasted()) await this.#rest(this.#backoff.next(), signal);
+      // A server that ends each watch immediately must not be asked again immediately.
+      if (!hasLasted()) await this.#pause(this.#backoff.next(), signal);
     } finally {
-      if (lasted()) this.#backoff.reset();
+      if (hasLasted()) this.#backoff.reset();
     }
   }
 
   async #list(signal: AbortSignal): Promise<ListResult | undefined> {
-    const objects = new Map<string, Kept>();
-    const keep = (object: ApiObject): void => {
-      const kept = this.source.parse(object);
-      objects.set(kept.name, kept);
+    const objects = new Map<string, Item>();
+    const add = (object: ApiObject): void => {
+      const item = this.resource.parse(object);
+      objects.set(item.name, item);
     };
-    const listed = await withTimeout(
+    const result = await withTimeout(
       this.#timing.requestMs,
       signal,
-      async (limited) => await listResource(this.#api, this.source, keep, limited),
+      async (limited) => await listResource(this.#api, this.resource, add, limited),
     );
     const before = this.#objects;
     this.#objects = objects;
-    for (const [name, kept] of before) if (!objects.has(name)) this.#onChange(kept, undefined);
-    for (const [name, kept] of objects) this.#onChange(before.get(name), kept);
-    return listed;
+    for (const [name, item] of before) if (!objects.has(name)) this.#onChange(item, undefined);
+    for (const [name, item] of objects) this.#onChange(before.get(name), item);
+    return result;
   }
 
   async #watch(position: ListResult, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     const ended = new AbortController();
-    const either = ended.signal;
     const onAbort = (): void => {
       ended.abort(signal.reason);
     };
-    signal.throwIfAborted();
     signal.addEventListener('abort', onAbort, { once: true });
     const silence = setTimeout(() => {
       ended.abort(new ApiUnreachable(`the watch has been silent for ${this.#timing.silenceMs / 1000} s`));
     }, this.#timing.silenceMs);
-    const probing = this.#probeRegularly(position, either).catch((error: unknown) => {
+    const probing = this.#probeRegularly(position, ended.signal).catch((error: unknown) => {
       ended.abort(error);
     });
     try {
-      const [min, max] = WATCH_SECONDS;
-      const seconds = Math.round(min + (max - min) * this.#random());
+      const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * this.#random();
       const { body } = await this.#api.request({
-        path: `${position.collection}?watch=1&allowWatchBookmarks=true&timeoutSeconds=${seconds}&resourceVersion=${encodeURIComponent(position.resourceVersion)}`,
-        accept: acceptHeaderForObject(this.source.isMetadataOnly),
-        signal: either,
+        path: this.#path(position.path, {
+          watch: '1',
+          allowWatchBookmarks: 'true',
+          timeoutSeconds: String(Math.round(seconds)),
+          resourceVersion: position.resourceVersion,
+        }),
+        accept: acceptHeaderForObject(this.resource.isMetadataOnly),
+        signal: ended.signal,
       });
-      this.#recovered();
-      const lines = new LineSplitter(EVENT_MAX);
+      this.#problem.clear();
+      const lines = new LineSplitter(MAX_EVENT_BYTES);
       for await (const chunk of body as AsyncIterable<Buffer>) {
         silence.refresh();
-        this.#heardAt = performance.now();
-        for (const line of lines.push(chunk)) this.#apply(line);
+        this.#lastMessageAt = performance.now();
+        for (const line of lines.push(chunk)) this.#applyEvent(line);
       }
     } catch (error) {
-      if (either.aborted) throw either.reason;
+      if (ended.signal.aborted) throw ended.signal.reason;
       if (isNotFound(error)) throw new Expired('the kind is no longer served');
       if (error instanceof ApiError && error.status === 410) throw new Expired('the version to watch from is gone');
       throw error;
@@ -206,52 +218,50 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
     }
   }
 
-  #apply(line: string): void {
-    let event: { type?: unknown; object?: (ApiObject & { code?: unknown; message?: unknown }) | null };
+  #applyEvent(line: string): void {
+    let event: { type?: unknown; object?: (ApiObject & { code?: unknown }) | null };
     try {
       event = JSON.parse(line) as typeof event;
     } catch {
       throw new Expired('a watch event is not JSON');
     }
     const { type, object } = event;
-    if (type === 'ERROR') {
-      // 410 is the usual one; after any other the events that follow may have gaps too.
-      throw new Expired(`the watch reported an error (${String(object?.code)})`);
-    }
-    const version = object?.metadata?.resourceVersion;
-    if (object === undefined || object === null || typeof version !== 'string') {
+    // Usually 410. After any other error the following events can have gaps as well.
+    if (type === 'ERROR') throw new Expired(`the watch reported an error (${String(object?.code)})`);
+    const resourceVersion = object?.metadata?.resourceVersion;
+    if (object === undefined || object === null || typeof resourceVersion !== 'string') {
       throw new Expired('a watch event has no object');
     }
     if (type === 'ADDED' || type === 'MODIFIED') {
-      const kept = this.source.parse(object);
-      const before = this.#objects.get(kept.name);
-      this.#objects.set(kept.name, kept);
-      this.#onChange(before, kept);
+      const item = this.resource.parse(object);
+      const before = this.#objects.get(item.name);
+      this.#objects.set(item.name, item);
+      this.#onChange(before, item);
     } else if (type === 'DELETED') {
       const name = String(object.metadata?.name);
-      const gone = this.#objects.get(name);
+      const before = this.#objects.get(name);
       this.#objects.delete(name);
-      if (gone !== undefined) this.#onChange(gone, undefined);
+      if (before !== undefined) this.#onChange(before, undefined);
     } else if (type !== 'BOOKMARK') {
       throw new Expired(`a watch event has the unknown type ${String(type)}`);
     }
-    if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion: version };
+    if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion };
     this.#backoff.reset();
   }
 
   async #probeRegularly(position: ListResult, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#rest(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
+      await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
       if (!signal.aborted) await this.#probe(this.#position ?? position, signal);
     }
   }
 
   /**
-   * After etcd was restored from a backup, versions go back, and a watch from a version of the future is accepted and
-   * stays silent. A list of one object tells today's version; numbers compare because etcd counts upwards.
+   * After an etcd restore the versions go back, and a watch from a version of the future is accepted and stays silent. A
+   * list of one object shows the current version. Versions compare as numbers, because etcd counts upwards.
    */
   async #probe(position: ListResult, signal: AbortSignal): Promise<void> {
-    const path = `${position.collection}?limit=1`;
+    const path = this.#path(position.path, { limit: '1' });
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
       list = (await withTimeout(
@@ -265,31 +275,23 @@ export class Reflector<Kept extends { readonly name: string } = Referrer> {
       throw error;
     }
     const now = list.metadata?.resourceVersion;
-    if (typeof now === 'string' && isBefore(now, position.resourceVersion)) {
+    if (typeof now === 'string' && isOlderVersion(now, position.resourceVersion)) {
       throw new Expired(`versions went back from ${position.resourceVersion} to ${now}`);
     }
   }
 
-  async #rest(ms: number, signal: AbortSignal): Promise<void> {
+  #path(collection: string, query: Readonly<Record<string, string>>): string {
+    const { objectName } = this.resource;
+    const selector = objectName === undefined ? {} : { fieldSelector: `metadata.name=${objectName}` };
+    return `${collection}?${new URLSearchParams({ ...query, ...selector }).toString()}`;
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
     await sleep(ms, signal).catch(() => {});
-  }
-
-  /** Says what is wrong, once for as long as it stays the same. */
-  #complain(error: unknown): void {
-    const complaint = describeError(error);
-    if (complaint === this.#complaint) return;
-    this.#complaint = complaint;
-    this.#log.warn({ reason: complaint }, `cannot follow ${this.source.name}: ${complaint}`);
-  }
-
-  #recovered(): void {
-    if (this.#complaint === '') return;
-    this.#complaint = '';
-    this.#log.info(`following ${this.source.name} again`);
   }
 }
 
-/** Is version `a` older than `b`? Where they are no numbers, nobody can tell, and the answer is no. */
-function isBefore(a: string, b: string): boolean {
+/** False if a version is not a number: then nobody can tell. */
+function isOlderVersion(a: string, b: string): boolean {
   return /^\d+$/.test(a) && /^\d+$/.test(b) && BigInt(a) < BigInt(b);
 }

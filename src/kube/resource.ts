@@ -7,6 +7,8 @@ export interface Resource<Item extends { readonly name: string }> {
   readonly name: string;
   /** Collections that may hold the objects, the preferred API version first. After a 404 the next one is tried. */
   readonly paths: readonly [string, ...string[]];
+  /** If present, only the object with this name is listed and watched. */
+  readonly objectName?: string;
   /** Whether a cluster can lack this kind. If so, a 404 everywhere means that there are no such objects. */
   readonly isOptional: boolean;
   readonly isMetadataOnly: boolean;

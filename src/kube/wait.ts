@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Waits, or rejects with the signal's reason as soon as it aborts. */
+/** Waits. Rejects with the signal's reason as soon as it aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   try {
@@ -10,34 +10,33 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** The promise's outcome, or a rejection with the signal's reason as soon as it aborts. The promise itself goes on. */
+/** Returns the promise's result, or rejects with the signal's reason as soon as it aborts. The promise itself goes on. */
 export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
-    // What becomes of it later concerns nobody, and must not end the process as a rejection that nobody handled.
+    // A later rejection must not end the process as an unhandled one.
     promise.catch(() => {});
     throw signal.reason;
   }
-  let stop: (() => void) | undefined;
+  let removeListener: (() => void) | undefined;
   const aborted = new Promise<never>((_resolve, reject) => {
     const onAbort = (): void => {
       reject(signal.reason as Error);
     };
     signal.addEventListener('abort', onAbort, { once: true });
-    stop = () => {
+    removeListener = () => {
       signal.removeEventListener('abort', onAbort);
     };
   });
   try {
     return await Promise.race([promise, aborted]);
   } finally {
-    stop?.();
+    removeListener?.();
   }
 }
 
 /**
- * Does some work under a signal that also aborts after `ms` milliseconds, with a TimeoutError as its reason.
- *
- * Not AbortSignal.any: a signal that lives as long as the process would remember every signal derived from it.
+ * Works under a signal that also aborts after `ms` milliseconds, with a TimeoutError as its reason. AbortSignal.any is no
+ * alternative: a signal that lives as long as the process would keep every signal that derives from it.
  */
 export async function withTimeout<T>(
   ms: number,
@@ -62,8 +61,8 @@ export async function withTimeout<T>(
 }
 
 /**
- * Growing pauses with full jitter, so that replicas and kinds that lost the API server together do not come back together
- * (AWS Architecture Blog, "Exponential Backoff and Jitter").
+ * Exponential backoff with jitter, so that replicas that lost the API server together do not return together (AWS
+ * Architecture Blog, "Exponential Backoff and Jitter").
  */
 export class Backoff {
   readonly #firstMs: number;
@@ -77,14 +76,14 @@ export class Backoff {
     this.#random = random;
   }
 
-  /** Milliseconds to wait before the next attempt: between half and all of a step that doubles up to the maximum. */
+  /** Milliseconds until the next attempt: between half and all of a step that doubles up to the maximum. */
   next(): number {
     const step = Math.min(this.#maxMs, this.#firstMs * 2 ** Math.min(this.#failures, 30));
     this.#failures += 1;
     return step * (0.5 + 0.5 * this.#random());
   }
 
-  /** An attempt succeeded. */
+  /** The next step is the first one again. */
   reset(): void {
     this.#failures = 0;
   }

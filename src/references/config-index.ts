@@ -1,33 +1,11 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
-import type { Resource } from '../kube/resource.ts';
-import { type ConfigName, toConfigName } from '../decision/config-name.ts';
+import type { ConfigName } from '../decision/config-name.ts';
+import type { ConfigMetadata } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { Reflector, type ReflectorTiming } from '../kube/reflector.ts';
+import { MACHINE_CONFIGS } from './sources.ts';
 
-/** What is kept of a MachineConfig. */
-interface KnownConfig {
-  readonly name: ConfigName;
-}
-
-/** Deletions that are remembered; the oldest goes first. */
-const REMEMBERED = 1_000;
-
-/** All MachineConfigs, source ones too: an annotation may name any. Their names are all that is kept of them. */
-export const MACHINE_CONFIGS: Resource<KnownConfig> = {
-  kind: 'MachineConfig',
-  name: 'machineconfigs',
-  paths: ['/apis/machineconfiguration.openshift.io/v1/machineconfigs'],
-  isOptional: true,
-  isMetadataOnly: true,
-  parse: ({ metadata }: ApiObject): KnownConfig => {
-    if (typeof metadata?.name !== 'string' || metadata.name === '')
-      throw new MalformedObject('a MachineConfig has no name');
-    return { name: toConfigName(metadata.name) };
-  },
-};
-
-/** What {@link ConfigIndex} needs. */
 export interface ConfigIndexOptions {
   readonly api: KubeApi;
   readonly log: Logger;
@@ -35,36 +13,37 @@ export interface ConfigIndexOptions {
   readonly now?: () => Date;
 }
 
-/** Which configs there are, as last heard, and when others were heard to be gone. */
+/** Deletions that are remembered, to explain dangling references. */
+const MAX_DELETIONS = 1_000;
+
+/** The names of all MachineConfigs as the watch has delivered them, and when others were deleted. */
 export class ConfigIndex {
-  readonly #reflector: Reflector<KnownConfig>;
-  readonly #deletedAt = new Map<ConfigName, Date>();
+  readonly #reflector: Reflector<ConfigMetadata>;
+  readonly #deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_DELETIONS });
 
   constructor({ api, log, timing, now = () => new Date() }: ConfigIndexOptions) {
-    const onChange = (before: KnownConfig | undefined, after: KnownConfig | undefined): void => {
-      if (before === undefined || after !== undefined) return;
-      const { name } = before;
-      this.#deletedAt.delete(name);
-      this.#deletedAt.set(name, now());
-      for (const oldest of this.#deletedAt.keys()) {
-        if (this.#deletedAt.size <= REMEMBERED) break;
-        this.#deletedAt.delete(oldest);
-      }
-    };
-    this.#reflector = new Reflector({ api, source: MACHINE_CONFIGS, log, timing, onChange });
+    this.#reflector = new Reflector({
+      api,
+      resource: MACHINE_CONFIGS,
+      log,
+      timing,
+      onChange: (before, after) => {
+        if (before !== undefined && after === undefined) this.#deletedAt.set(before.name, now());
+      },
+    });
   }
 
-  /** Have they been read completely once since the start? */
+  /** Whether the configs have been listed since the start. */
   get isSynced(): boolean {
     return this.#reflector.isSynced;
   }
 
-  /** The names of those that there are. */
+  /** The names of the existing configs. */
   names(): ReadonlySet<ConfigName> {
     return new Set([...this.#reflector.objects()].map(({ name }) => name));
   }
 
-  /** When a config that is not there any more was heard to be gone; undefined where it was never heard of. */
+  /** When the watch reported the deletion of a config; undefined if it did not. */
   deletedAt(name: ConfigName): Date | undefined {
     return this.#deletedAt.get(name);
   }

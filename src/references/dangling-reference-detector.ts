@@ -1,123 +1,129 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { acceptHeaderForObject } from '../kube/resource.ts';
+import { ApiError } from '../kube/errors.ts';
 import type { ConfigName } from '../decision/config-name.ts';
+import { findNearestName } from '../decision/nearest-name.ts';
+import { objectPath } from '../kube/api-paths.ts';
+import { type KubeApi } from '../kube/api.ts';
+import { acceptHeaderForObject } from '../kube/resource.ts';
+import { sleep, withTimeout } from '../kube/wait.ts';
+import type { ConfigIndex } from './config-index.ts';
 import {
   countProtectedConfigs,
-  findDanglingReferences,
-  explainMissingConfig,
   type DanglingReference,
+  explainMissingConfig,
+  findDanglingReferences,
 } from './dangling-references.ts';
-import { findNearestName } from '../decision/nearest-name.ts';
-import { ApiError, type KubeApi } from '../kube/api.ts';
-import { MACHINE_CONFIGS, type ConfigIndex } from './config-index.ts';
 import type { ReferenceIndex } from './reference-index.ts';
-import { sleep, withTimeout } from '../kube/wait.ts';
+import { MACHINE_CONFIGS } from './sources.ts';
 
-/** A dangling reference, since when, and what is known about it. */
+/** A dangling reference with what is known about it. */
 export interface DanglingFinding extends DanglingReference {
   readonly since: Date;
-  /** A sentence without its full stop. */
+  /** Without a period at the end. */
   readonly explanation: string;
-  /** The existing config that was probably meant. */
+  /** The nearest existing name. */
   readonly suggestion: ConfigName | undefined;
 }
 
-/** What {@link DanglingReferenceDetector} needs. */
 export interface DanglingReferenceDetectorOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly index: ReferenceIndex;
   readonly configs: Pick<ConfigIndex, 'deletedAt' | 'names' | 'isSynced'>;
   readonly log: Logger;
-  /** Called once for each reference that is found dangling. */
+  /** Called once for each new finding. */
   readonly onFound?: (finding: DanglingFinding) => void;
   readonly now?: () => Date;
-  /** How often to look, in milliseconds. */
-  readonly everyMs?: number;
+  /** Milliseconds between two checks. */
+  readonly intervalMs?: number;
 }
 
-/** Found within five seconds of the change. */
-const EVERY_MS = 1_000;
-const READ_MS = 5_000;
+/** A dangling reference is reported within five seconds. */
+const INTERVAL_MS = 1_000;
+const GET_TIMEOUT_MS = 5_000;
 
 /**
- * Finds references that lead nowhere: names that never existed in this cluster, typing errors, configs that were deleted while the
- * guard was off. What the index and the names of the configs say may be late, each by its own delay, so a missing config is looked
- * at once more before anybody is told.
+ * Finds dangling references: names that never existed in this cluster, typing errors, configs that were deleted while the
+ * guard was off. The two indexes can each be late, so a GET confirms that a config is missing before it is reported.
  */
 export class DanglingReferenceDetector {
   readonly #options: DanglingReferenceDetectorOptions;
   #findings = new Map<string, DanglingFinding>();
-  #protected = 0;
-  /** The configs that there were when {@link #findings} were made. */
+  #protectedConfigs = 0;
+  /** The existing configs at the last check. */
   #names: ReadonlySet<ConfigName> = new Set();
 
   constructor(options: DanglingReferenceDetectorOptions) {
     this.#options = options;
   }
 
-  /** Everything that dangles, the longest first. */
+  /** All dangling references, the oldest first. */
   get findings(): readonly DanglingFinding[] {
     return [...this.#findings.values()];
   }
 
-  /** How many existing rendered configs are in use. */
+  /** The number of existing rendered configs that are in use. */
   get protectedConfigs(): number {
-    return this.#protected;
+    return this.#protectedConfigs;
   }
 
-  /** Looks again and again until the signal aborts. Never rejects. */
+  /** Checks repeatedly until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.check(signal);
-      await sleep(this.#options.everyMs ?? EVERY_MS, signal).catch(() => {});
+      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal).catch(() => {});
     }
   }
 
-  /** Looks once. */
+  /** Checks once. */
   async check(signal: AbortSignal): Promise<void> {
     const { index, configs, log, onFound, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
     const names = configs.names();
-    const suggestions = isSame(names, this.#names)
-      ? suggestionsIn(this.findings)
-      : new Map<ConfigName, ConfigName | undefined>();
-    this.#protected = countProtectedConfigs(index.referrers(), names);
+    this.#protectedConfigs = countProtectedConfigs(index.referrers(), names);
+    const suggestions = this.#suggestionsFor(names);
+    const missing = new Map<ConfigName, boolean>();
     const findings = new Map<string, DanglingFinding>();
-    const gone = new Map<ConfigName, boolean>();
     for (const reference of findDanglingReferences(index.referrers(), names)) {
+      const { config } = reference;
       const key = keyOf(reference);
       const known = this.#findings.get(key);
-      if (known === undefined && !(await this.#isGone(reference.config, gone, signal))) continue;
-      const deletedAt = reference.config === undefined ? undefined : configs.deletedAt(reference.config);
+      if (known === undefined && !(await this.#isMissing(config, missing, signal))) continue;
       const finding = {
         ...reference,
         since: known?.since ?? now(),
-        explanation: explainMissingConfig(reference.config, deletedAt),
-        suggestion:
-          reference.config === undefined ? undefined : await suggestionFor(reference.config, names, suggestions),
+        explanation: explainMissingConfig(config, config === undefined ? undefined : configs.deletedAt(config)),
+        suggestion: config === undefined ? undefined : await suggestName(config, names, suggestions),
       };
       findings.set(key, finding);
       if (known !== undefined) continue;
+      const { explanation, suggestion } = finding;
       log.warn(
-        { reference: shown(finding), explanation: finding.explanation, suggestion: finding.suggestion },
+        { reference: toLogFields(finding), explanation, suggestion },
         `dangling reference: ${describeFinding(finding)}`,
       );
       onFound?.(finding);
     }
     for (const [key, finding] of this.#findings) {
-      if (!findings.has(key))
-        log.info(
-          { reference: shown(finding) },
-          `no longer dangling: ${finding.kind} ${finding.name} (${finding.field})`,
-        );
+      if (findings.has(key)) continue;
+      const { kind, name, field } = finding;
+      log.info({ reference: toLogFields(finding) }, `no longer dangling: ${kind} ${name} (${field})`);
     }
     this.#findings = findings;
     this.#names = names;
   }
 
-  /** A fresh look at one config. What cannot be read now is looked at again the next time. */
-  async #isGone(
+  /** The suggestions of the last check, if they are still valid. */
+  #suggestionsFor(names: ReadonlySet<ConfigName>): Suggestions {
+    if (!isDeepStrictEqual(names, this.#names)) return new Map();
+    return new Map(
+      this.findings.flatMap(({ config, suggestion }) => (config === undefined ? [] : [[config, suggestion]])),
+    );
+  }
+
+  /** Confirms with a GET that a config does not exist. If the GET fails, the next check tries again. */
+  async #isMissing(
     config: ConfigName | undefined,
     known: Map<ConfigName, boolean>,
     signal: AbortSignal,
@@ -125,41 +131,42 @@ export class DanglingReferenceDetector {
     if (config === undefined) return true;
     const before = known.get(config);
     if (before !== undefined) return before;
-    const path = `${MACHINE_CONFIGS.paths[0] ?? ''}/${encodeURIComponent(config)}`;
-    let gone = false;
+    const path = objectPath(MACHINE_CONFIGS.paths[0], config);
+    const accept = acceptHeaderForObject(true);
+    let isMissing = false;
     try {
       await withTimeout(
-        READ_MS,
+        GET_TIMEOUT_MS,
         signal,
-        async (limited) => await this.#options.api.json({ path, accept: acceptHeaderForObject(true), signal: limited }),
+        async (limited) => await this.#options.api.json({ path, accept, signal: limited }),
       );
     } catch (error) {
-      // A bare 404 says nothing: a proxy that has lost its way answers the same.
-      gone = error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
+      // Without the reason the 404 can be that of a misconfigured proxy.
+      isMissing = error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
     }
-    known.set(config, gone);
-    return gone;
+    known.set(config, isMissing);
+    return isMissing;
   }
 }
 
-/** What is wrong, who with, and what was probably meant, in a sentence without its full stop. */
+/** One sentence about a finding, without a period at the end. */
 export function describeFinding({ kind, name, field, config, explanation, suggestion }: DanglingFinding): string {
-  const meant = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
-  return `${kind} ${name} (${field}) names ${config}, which does not exist (${explanation})${meant}`;
+  const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
+  return `${kind} ${name} (${field}) names ${config}, which does not exist (${explanation})${hint}`;
 }
 
 type Suggestions = Map<ConfigName, ConfigName | undefined>;
 
-function suggestionsIn(findings: readonly DanglingFinding[]): Suggestions {
-  return new Map(findings.flatMap(({ config, suggestion }) => (config === undefined ? [] : [[config, suggestion]])));
-}
-
 /**
- * Comparing a name with hundreds of others takes a millisecond or two, and after a restore of etcd thousands of references may dangle. So
- * each name is compared once for as long as the others stay the same, and every time those who wait for a verdict go first.
+ * A comparison with hundreds of names takes a millisecond or two, and after an etcd restore thousands of references can
+ * dangle. So each name is compared once as long as the configs stay the same, and waiting reviews go first.
  */
-async function suggestionFor(config: ConfigName, names: ReadonlySet<ConfigName>, suggestions: Suggestions) {
+async function suggestName(
+  config: ConfigName,
+  names: ReadonlySet<ConfigName>,
+  suggestions: Suggestions,
+): Promise<ConfigName | undefined> {
   if (!suggestions.has(config)) {
     await nextTurn();
     suggestions.set(config, findNearestName(config, names));
@@ -167,14 +174,10 @@ async function suggestionFor(config: ConfigName, names: ReadonlySet<ConfigName>,
   return suggestions.get(config);
 }
 
-function isSame(some: ReadonlySet<ConfigName>, others: ReadonlySet<ConfigName>): boolean {
-  return some.size === others.size && [...some].every((name) => others.has(name));
-}
-
 function keyOf({ kind, name, field, config }: DanglingReference): string {
   return [kind, name, field, config].join('\0');
 }
 
-function shown({ kind, name, field, config }: DanglingReference): object {
+function toLogFields({ kind, name, field, config }: DanglingReference): object {
   return { kind, name, field, config };
 }

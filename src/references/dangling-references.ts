@@ -1,19 +1,16 @@
-import type { Referrer, ReferrerKind } from '../decision/references.ts';
 import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
+import type { Referrer, ReferrerKind } from '../decision/references.ts';
 
-/** A reference to a config that does not exist, or a pool that names none where it has to. */
+/** A strong reference to a config that does not exist, or a pool whose status names no config. */
 export interface DanglingReference {
   readonly kind: ReferrerKind;
   readonly name: string;
   readonly field: string;
-  /** Undefined where a pool's status names no config although its spec does: nodes that boot are then served nothing. */
+  /** Undefined if a pool's status names no config although its spec does: machines that boot get none. */
   readonly config: ConfigName | undefined;
 }
 
-/**
- * Which references lead nowhere. Only those without which the referrer breaks count: a node with one is Degraded or becomes so,
- * a pool cannot be rolled out.
- */
+/** Finds the dangling references. Weak references do not count: their referrer works without the config. */
 export function findDanglingReferences(
   referrers: Iterable<Referrer>,
   configs: ReadonlySet<ConfigName>,
@@ -23,28 +20,29 @@ export function findDanglingReferences(
     for (const { field, config, strength } of references) {
       if (strength === 'strong' && !configs.has(config)) dangling.push({ kind, name, field, config });
     }
-    const has = (field: string): boolean => references.some((use) => use.field === field);
-    if (kind === 'MachineConfigPool' && has('spec') && !has('status')) {
+    const names = (field: string): boolean => references.some((reference) => reference.field === field);
+    if (kind === 'MachineConfigPool' && names('spec') && !names('status')) {
       dangling.push({ kind, name, field: 'status', config: undefined });
     }
   }
   return dangling;
 }
 
-/** How many existing rendered configs are in use, and so cannot be deleted. */
+/** The number of existing rendered configs that are in use. */
 export function countProtectedConfigs(referrers: Iterable<Referrer>, configs: ReadonlySet<ConfigName>): number {
-  const used = new Set<ConfigName>();
+  const inUse = new Set<ConfigName>();
   for (const { references } of referrers) {
     for (const { config, strength } of references) {
-      if (strength === 'strong' && isRenderedConfig(config) && configs.has(config)) used.add(config);
+      if (strength === 'strong' && isRenderedConfig(config) && configs.has(config)) inUse.add(config);
     }
   }
-  return used.size;
+  return inUse.size;
 }
 
-/** Why a config does not exist, as far as it was seen, in a sentence without its full stop. */
+/** Explains why a config does not exist, without a period at the end. */
 export function explainMissingConfig(config: ConfigName | undefined, deletedAt: Date | undefined): string {
   if (config === undefined) return 'the pool names no config in its status: machines that boot are served nothing';
   if (deletedAt !== undefined) return `deleted at ${deletedAt.toISOString()}`;
-  return 'never seen in this cluster since the guard has been watching: rendered elsewhere, as during bootstrap, or misspelt';
+  const cause = 'rendered elsewhere, as during bootstrap, or misspelt';
+  return `never seen in this cluster since the guard has been watching: ${cause}`;
 }

@@ -1,15 +1,16 @@
-import type { ApiObject } from '../kube/api-object.ts';
 import type { Referrer, ReferrerKind } from '../decision/references.ts';
+import type { ApiObject } from '../kube/api-object.ts';
+import { objectPath } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { isNotFound } from '../kube/errors.ts';
 import { acceptHeaderForObject } from '../kube/resource.ts';
-import { ApiError, type KubeApi } from '../kube/api.ts';
-import { isNotFound } from '../kube/lists/list.ts';
 import { REFERRER_RESOURCES } from './sources.ts';
 
 /**
- * Reads one referrer as it is now. A single GET is answered from etcd by quorum, so it is never late.
+ * Gets one referrer from the API server. A GET is a quorum read of etcd, so it is never stale.
  *
- * @returns undefined where the object is gone
- * @throws ApiError, ApiUnreachable, UnreadableObject, or the signal's reason
+ * @returns undefined if the object does not exist
+ * @throws ApiError, ApiUnreachable, MalformedObject, or the signal's reason
  */
 export async function getReferrer(
   api: KubeApi,
@@ -17,14 +18,14 @@ export async function getReferrer(
   name: string,
   signal: AbortSignal,
 ): Promise<Referrer | undefined> {
-  const source = REFERRER_RESOURCES.find((candidate) => candidate.kind === kind);
-  for (const collection of source?.paths ?? []) {
+  const resource = REFERRER_RESOURCES.find((candidate) => candidate.kind === kind);
+  if (resource === undefined) return undefined;
+  const accept = acceptHeaderForObject(resource.isMetadataOnly);
+  for (const path of resource.paths) {
     try {
-      const path = `${collection}/${encodeURIComponent(name)}`;
-      const object = await api.json({ path, accept: acceptHeaderForObject(source?.isMetadataOnly ?? false), signal });
-      return source?.parse(object as ApiObject);
+      return resource.parse((await api.json({ path: objectPath(path, name), accept, signal })) as ApiObject);
     } catch (error) {
-      if (!(error instanceof ApiError) || !isNotFound(error)) throw error;
+      if (!isNotFound(error)) throw error;
     }
   }
   return undefined;

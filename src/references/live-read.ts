@@ -1,8 +1,9 @@
+import { ApiError, describeError, isRetryable } from '../kube/errors.ts';
 import { isRenderedConfig } from '../decision/config-name.ts';
 import type { ClusterState, Referrer, ConfigMetadata, UnreadableSource } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { ApiError, describeError, type KubeApi } from '../kube/api.ts';
-import { isRetryable, listCollection, listResource } from '../kube/lists/list.ts';
+import { type KubeApi } from '../kube/api.ts';
+import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';

@@ -1,37 +1,36 @@
-/** Labels of an object, as they come from the API. */
+/** The labels of an object, as they come from the API. */
 export type Labels = Readonly<Record<string, unknown>>;
 
 /**
- * Does a pool's `spec.nodeSelector` choose an object with these labels? An absent or empty selector chooses nothing: so the
- * operator reads it (machine-config-operator, pkg/helpers/helpers.go), other than Kubernetes itself. What cannot be
- * understood chooses nothing either.
+ * Whether a pool's `spec.nodeSelector` matches these labels. An absent or empty selector matches nothing, as in the
+ * operator (machine-config-operator, pkg/helpers/helpers.go) and unlike in Kubernetes. Neither does a malformed one.
  */
 export function matchesNodeSelector(selector: unknown, labels: Labels): boolean {
   const { matchLabels, matchExpressions } = (selector ?? {}) as { matchLabels?: unknown; matchExpressions?: unknown };
-  const wanted = Object.entries((matchLabels ?? {}) as Record<string, unknown>);
+  const wantedLabels = Object.entries((matchLabels ?? {}) as Record<string, unknown>);
   const expressions = Array.isArray(matchExpressions) ? (matchExpressions as readonly unknown[]) : [];
-  if (wanted.length + expressions.length === 0) return false;
+  if (wantedLabels.length + expressions.length === 0) return false;
   return (
-    wanted.every(([key, value]) => labels[key] === value) &&
-    expressions.every((expression) => expressionHolds(expression, labels))
+    wantedLabels.every(([key, value]) => labels[key] === value) &&
+    expressions.every((expression) => matchesExpression(expression, labels))
   );
 }
 
-function expressionHolds(expression: unknown, labels: Labels): boolean {
+function matchesExpression(expression: unknown, labels: Labels): boolean {
   const { key, operator, values } = (expression ?? {}) as { key?: unknown; operator?: unknown; values?: unknown };
   if (typeof key !== 'string') return false;
-  const has = Object.hasOwn(labels, key);
-  const among = has && Array.isArray(values) && values.includes(labels[key]);
+  const hasLabel = Object.hasOwn(labels, key);
+  const hasValue = hasLabel && Array.isArray(values) && values.includes(labels[key]);
   switch (operator) {
     case 'In':
-      return among;
+      return hasValue;
     case 'NotIn':
-      // As in Kubernetes: a label that is absent is not among the values.
-      return !among;
+      // As in Kubernetes, this also matches an object without the label.
+      return !hasValue;
     case 'Exists':
-      return has;
+      return hasLabel;
     case 'DoesNotExist':
-      return !has;
+      return !hasLabel;
     default:
       return false;
   }

@@ -1,62 +1,65 @@
 import { toConfigName } from '../decision/config-name.ts';
-import type { Referrer, ReferrerKind, Strength, Reference } from '../decision/references.ts';
+import type { Reference, Referrer, ReferrerKind, Strength } from '../decision/references.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
+import { MCO_GROUP } from '../kube/api-paths.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
-const CURRENT_CONFIG = `${MCO}/currentConfig`;
-const DESIRED_CONFIG = `${MCO}/desiredConfig`;
-const FIRST_PIVOT_CONFIG = `${MCO}/firstPivotConfig`;
-const CONFIG_ANNOTATIONS = [
-  [CURRENT_CONFIG, 'currentConfig'],
-  [DESIRED_CONFIG, 'desiredConfig'],
-] as const;
-/** Values have the form `drain-<config>` or `uncordon-<config>` and are only ever compared as strings (machine-config-operator, pkg/daemon/drain.go). */
-const DRAIN_ANNOTATIONS = [
-  [`${MCO}/desiredDrain`, 'desiredDrain'],
-  [`${MCO}/lastAppliedDrain`, 'lastAppliedDrain'],
-] as const;
-const DRAIN_VERBS = ['drain-', 'uncordon-'] as const;
-/** A MachineOSBuild with one of these conditions true reads its config no more. */
-const BUILD_ENDED = new Set(['Succeeded', 'Failed', 'Interrupted']);
+/** An annotation of a node that refers to a config. */
+interface Annotation {
+  readonly field: string;
+  readonly key: string;
+}
 
-/** All annotations of a node that {@link parseNodeReferrer} reads. */
+const CONFIG_ANNOTATIONS = ['currentConfig', 'desiredConfig'].map(toAnnotation);
+/**
+ * The value has the form `drain-<config>` or `uncordon-<config>`, and the operator only compares it as a string
+ * (machine-config-operator, pkg/daemon/drain.go).
+ */
+const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'].map(toAnnotation);
+const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
+/** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
+const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
+/** The conditions of a MachineOSBuild that no longer reads its config. */
+const FINAL_CONDITIONS = new Set(['Succeeded', 'Failed', 'Interrupted']);
+
+/** All annotations that {@link parseNodeReferrer} reads. */
 export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
-  CURRENT_CONFIG,
-  DESIRED_CONFIG,
+  ...CONFIG_ANNOTATIONS,
+  ...DRAIN_ANNOTATIONS,
   FIRST_PIVOT_CONFIG,
-  ...DRAIN_ANNOTATIONS.map(([annotation]) => annotation),
-];
+].map(({ key }) => key);
 
 /**
- * Which configs does this node name? `currentConfig` and `desiredConfig` are hard: the machine-config-daemon gets both
- * objects at every start and sync and degrades the node where one is missing (machine-config-operator,
- * pkg/daemon/daemon.go). Works on metadata alone.
+ * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong references: the machine-config-daemon
+ * gets both configs at every start and sync, and degrades the node if one is missing (machine-config-operator,
+ * pkg/daemon/daemon.go).
  *
- * @throws UnreadableObject where the object has no name or an annotation is not a string
+ * @throws MalformedObject if the node has no name or one of the annotations is not a string
  */
 export function parseNodeReferrer(node: ApiObject): Referrer {
   const name = nameOf(node, 'Node');
-  const annotations = node.metadata?.annotations ?? {};
+  const valueOf = ({ field, key }: Annotation): string | undefined => {
+    const value = node.metadata?.annotations?.[key];
+    // The text of the error is only built if it is needed: there are thousands of nodes.
+    return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
+  };
   const references: Reference[] = [];
-  for (const [annotation, field] of CONFIG_ANNOTATIONS) {
-    addReference(references, field, 'strong', annotationOf(annotations, annotation, name));
+  for (const annotation of CONFIG_ANNOTATIONS) {
+    addReference(references, annotation.field, 'strong', valueOf(annotation));
   }
   const isUnreported = references.length === 0;
-  for (const [annotation, field] of DRAIN_ANNOTATIONS) {
-    const value = annotationOf(annotations, annotation, name) ?? '';
-    const verb = DRAIN_VERBS.find((one) => value.startsWith(one));
-    if (verb !== undefined) addReference(references, field, 'weak', value.slice(verb.length));
+  for (const annotation of DRAIN_ANNOTATIONS) {
+    const value = valueOf(annotation) ?? '';
+    if (DRAIN_PREFIX.test(value)) addReference(references, annotation.field, 'weak', value.replace(DRAIN_PREFIX, ''));
   }
-  addReference(references, 'firstPivotConfig', 'weak', annotationOf(annotations, FIRST_PIVOT_CONFIG, name));
+  addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', valueOf(FIRST_PIVOT_CONFIG));
   return isUnreported ? { kind: 'Node', name, references, isUnreported } : { kind: 'Node', name, references };
 }
 
 /**
- * Which configs does this pool name? One that is being deleted counts for nothing: under foreground deletion it waits for
- * its rendered configs to go first, so counting it would block both for ever. Nodes that still run such a config protect
- * it by themselves.
+ * Parses a pool. A pool that is being deleted has no references: under foreground deletion it waits until its rendered
+ * configs are gone, so a reference would block both forever. Nodes that run such a config refer to it themselves.
  *
- * @throws UnreadableObject where the object does not have a pool's shape
+ * @throws MalformedObject
  */
 export function parsePoolReferrer(pool: ApiObject): Referrer {
   const name = nameOf(pool, 'MachineConfigPool');
@@ -65,51 +68,47 @@ export function parsePoolReferrer(pool: ApiObject): Referrer {
   }
   const references: Reference[] = [];
   for (const field of ['spec', 'status'] as const) {
-    const path = `${field}.configuration.name of pool ${name}`;
-    const configuration = member(member(pool, field, path), 'configuration', path);
-    addReference(references, field, 'strong', text(member(configuration, 'name', path), path));
+    addReference(references, field, 'strong', textAt(pool, [field, 'configuration', 'name'], `pool ${name}`));
   }
   return { kind: 'MachineConfigPool', name, references };
 }
 
 /**
- * Which config does this build name? Hard until the build has ended, a note afterwards. `spec.machineConfig` is the v1
- * field, `spec.desiredConfig` that of v1alpha1 (OpenShift 4.16 and 4.17).
+ * Parses an image build. Its reference is strong until the build has ended. `spec.machineConfig` is the field of v1,
+ * `spec.desiredConfig` that of v1alpha1 (OpenShift 4.16 and 4.17).
  *
- * @throws UnreadableObject where the object does not have a build's shape
+ * @throws MalformedObject
  */
 export function parseBuildReferrer(build: ApiObject): Referrer {
   const name = nameOf(build, 'MachineOSBuild');
   const references: Reference[] = [];
   const strength = hasEnded(build, name) ? 'weak' : 'strong';
   for (const field of ['machineConfig', 'desiredConfig'] as const) {
-    const path = `spec.${field}.name of build ${name}`;
-    addReference(
-      references,
-      field,
-      strength,
-      text(member(member(member(build, 'spec', path), field, path), 'name', path), path),
-    );
+    addReference(references, field, strength, textAt(build, ['spec', field, 'name'], `build ${name}`));
   }
   return { kind: 'MachineOSBuild', name, references };
 }
 
 function hasEnded(build: ApiObject, name: string): boolean {
-  const path = `status.conditions of build ${name}`;
-  const conditions = member(member(build, 'status', path), 'conditions', path);
+  const conditions = valueAt(build, ['status', 'conditions'], `build ${name}`);
   if (conditions === undefined) return false;
-  if (!Array.isArray(conditions)) throw new MalformedObject(`${path} is not a list`);
+  if (!Array.isArray(conditions)) throw new MalformedObject(`status.conditions of build ${name} is not a list`);
   return conditions.some((condition: unknown) => {
-    const type = member(condition, 'type', path);
-    return typeof type === 'string' && BUILD_ENDED.has(type) && member(condition, 'status', path) === 'True';
+    const owner = `a condition of build ${name}`;
+    const type = valueAt(condition, ['type'], owner);
+    return typeof type === 'string' && FINAL_CONDITIONS.has(type) && valueAt(condition, ['status'], owner) === 'True';
   });
 }
 
 function addReference(references: Reference[], field: string, strength: Strength, config: string | undefined): void {
   if (config === undefined || config === '') return;
-  // A drain note that repeats the node's own current or desired config tells nothing new.
+  // A drain annotation usually repeats the node's own current or desired config.
   if (strength === 'weak' && references.some((reference) => reference.config === config)) return;
   references.push({ field, config: toConfigName(config), strength });
+}
+
+function toAnnotation(field: string): Annotation {
+  return { field, key: `${MCO_GROUP}/${field}` };
 }
 
 function nameOf(object: ApiObject, kind: ReferrerKind): string {
@@ -118,21 +117,25 @@ function nameOf(object: ApiObject, kind: ReferrerKind): string {
   return name;
 }
 
-/** The value of an annotation. Its path is made where it is needed: there are thousands of nodes, and seldom a fault. */
-function annotationOf(annotations: Readonly<Record<string, unknown>>, key: string, node: string): string | undefined {
-  const value = annotations[key];
-  return typeof value === 'string' ? value : text(value, `annotation ${key} of node ${node}`);
+function textAt(object: unknown, path: readonly string[], owner: string): string | undefined {
+  return toText(valueAt(object, path, owner), () => `${path.join('.')} of ${owner}`);
 }
 
-/** The text, or undefined where there is none. Anything else is refused: a reference that cannot be read is not "none". */
-function text(value: unknown, path: string): string | undefined {
+/** Undefined if the value is absent. A reference that cannot be read must not look like an absent one. */
+function toText(value: unknown, what: () => string): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string') throw new MalformedObject(`${path} is not a string`);
+  if (typeof value !== 'string') throw new MalformedObject(`${what()} is not a string`);
   return value;
 }
 
-function member(value: unknown, key: string, path: string): unknown {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'object' || Array.isArray(value)) throw new MalformedObject(`${path} is not where it should be`);
-  return Object.hasOwn(value, key) ? ((value as Record<string, unknown>)[key] ?? undefined) : undefined;
+function valueAt(object: unknown, path: readonly string[], owner: string): unknown {
+  let value = object;
+  for (const key of path) {
+    if (value === undefined || value === null) return undefined;
+    if (typeof value !== 'object' || Array.isArray(value)) {
+      throw new MalformedObject(`${path.join('.')} of ${owner} is in something that is not an object`);
+    }
+    value = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+  }
+  return value ?? undefined;
 }

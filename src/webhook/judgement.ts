@@ -1,10 +1,10 @@
 import type { Review } from '../decision/review.ts';
 import type { Verdict } from '../decision/verdict.ts';
 
-/** Where a verdict's knowledge came from: nowhere, one fresh read of a suspect, or a fresh read of everything. */
+/** What a verdict rests on: nothing of the cluster, a referrer from the index that a GET confirmed, or a live read. */
 export type DecisionPath = 'none' | 'index' | 'live';
 
-/** A verdict and how it was reached. */
+/** A verdict and what it rests on. */
 export interface Judgement {
   readonly verdict: Verdict;
   readonly path: DecisionPath;
@@ -12,6 +12,6 @@ export interface Judgement {
 
 /** Decides about reviews. */
 export interface ReviewJudge {
-  /** Answers a review that has arrived. The signal says when the time for reading is over. Never rejects. */
-  judge(review: Review, signal: AbortSignal): Promise<Judgement>;
+  /** Never rejects. When the signal aborts, the judge decides with what it has read. */
+  readonly judge: (review: Review, signal: AbortSignal) => Promise<Judgement>;
 }

@@ -1,6 +1,6 @@
 import type { Express, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { describeError } from '../kube/api.ts';
+import { describeError } from '../kube/errors.ts';
 import type { Metrics } from './metrics.ts';
 import type { ScrapeAuthorizer } from './scrape-authorizer.ts';
 import { createStrictApp } from './strict-app.ts';

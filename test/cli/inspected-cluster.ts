@@ -3,9 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { runningSandbox } from '../sandbox/running-sandbox.ts';
 import { type Outcome, runProgram } from './run-program.ts';
+import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const MCO = 'machineconfiguration.openshift.io';
@@ -23,7 +22,7 @@ export interface Running {
 
 /** A cluster in memory and commands that look at it. */
 export interface InspectedCluster {
-  readonly sandbox: Sandbox;
+  readonly sandbox: TestCluster;
   /** Its API server's address, as messages name it. */
   readonly address: string;
   /** Runs a command line in this process. */
@@ -34,7 +33,7 @@ export interface InspectedCluster {
 
 /** An empty cluster that ends with the test. */
 export async function inspectedCluster(): Promise<InspectedCluster> {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const directory = await mkdtemp(path.join(tmpdir(), 'mcg-inspect-'));
   onTestFinished(async () => {
     await rm(directory, { recursive: true, force: true });
@@ -60,12 +59,12 @@ export async function healthyCluster(): Promise<InspectedCluster> {
   return cluster;
 }
 
-export function createConfig(sandbox: Sandbox, name: string): void {
+export function createConfig(sandbox: TestCluster, name: string): void {
   sandbox.create('machineconfigs', { metadata: { name }, spec: { kernelType: 'default' } });
 }
 
 export function createNode(
-  sandbox: Sandbox,
+  sandbox: TestCluster,
   name: string,
   annotations: Readonly<Record<string, string>>,
   role = 'worker',
@@ -79,12 +78,12 @@ export function createNode(
   });
 }
 
-export function annotate(sandbox: Sandbox, name: string, annotations: Readonly<Record<string, string>>): void {
+export function annotate(sandbox: TestCluster, name: string, annotations: Readonly<Record<string, string>>): void {
   sandbox.patch('nodes', name, { metadata: { annotations: prefixed(annotations) } });
 }
 
 export function createPool(
-  sandbox: Sandbox,
+  sandbox: TestCluster,
   name: string,
   { spec, status }: { readonly spec?: string; readonly status?: string },
 ): void {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
-import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { createConfig, createNode, createPool, GONE, inspectedCluster, NEW, OLD } from './inspected-cluster.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
 
 /** What `verify` tried, and on whose behalf; what it says where it had nothing. */
-async function tried(prepare: (sandbox: Sandbox) => void): Promise<{ tried: unknown; explanation: string }> {
+async function tried(prepare: (sandbox: TestCluster) => void): Promise<{ tried: unknown; explanation: string }> {
   const { run, sandbox } = await inspectedCluster();
   prepare(sandbox);
   const { exitCode, stdout } = await run('verify', '--output', 'json');
@@ -13,11 +13,11 @@ async function tried(prepare: (sandbox: Sandbox) => void): Promise<{ tried: unkn
   return JSON.parse(stdout) as { tried: unknown; explanation: string };
 }
 
-function createBuild(sandbox: Sandbox, config: string): void {
+function createBuild(sandbox: TestCluster, config: string): void {
   sandbox.create('machineosbuilds', { metadata: { name: 'build-0' }, spec: { machineConfig: { name: config } } });
 }
 
-function override(sandbox: Sandbox, config: string, reason: string): void {
+function override(sandbox: TestCluster, config: string, reason: string): void {
   sandbox.patch('machineconfigs', config, { metadata: { annotations: { [ALLOW_DELETION_ANNOTATION]: reason } } });
 }
 
@@ -59,7 +59,7 @@ test.each(['a reason', ''])(
   },
 );
 
-test.each<[string, (sandbox: Sandbox) => void, RegExp]>([
+test.each<[string, (sandbox: TestCluster) => void, RegExp]>([
   ['no configs', () => undefined, /there are no rendered MachineConfigs$/],
   [
     'only source configs',

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
+import { ApiUnreachable } from '../../src/kube/errors.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
-import { ApiUnreachable } from '../../src/kube/api.ts';
 import { EventRecorder } from '../../src/kube/event-recorder.ts';
 import { memoryLog } from '../support/log.ts';
 
@@ -139,7 +139,5 @@ test('events about thousands of objects: a few writes at a time, the newest are 
   expect(under.most).toBe(4);
   expect(written.length).toBeLessThan(1_000);
   expect(written.slice(-500)).toEqual(Array.from({ length: 500 }, (_, index) => `worker-${4_500 + index}`));
-  expect(lines.map(({ msg }) => msg)).toEqual([
-    'too many events at once: the oldest of those that wait are not written',
-  ]);
+  expect(lines.map(({ msg }) => msg)).toEqual(['event queue full; dropping the oldest']);
 });

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { ApiError, ApiUnreachable, type ApiRequest } from '../../src/kube/api.ts';
+import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
+import { type ApiRequest } from '../../src/kube/api.ts';
 import { Lease, type LeaseOptions } from '../../src/kube/lease.ts';
 import { memoryLog } from '../support/log.ts';
 
@@ -19,7 +20,7 @@ function store() {
     await Promise.resolve();
     if (broken) throw new ApiUnreachable('gone');
     const next = body as Stored;
-    if (method === 'GET') {
+    if (method === undefined) {
       if (stored === undefined) throw new ApiError(404, 'NotFound', 'there is none');
       return stored;
     }

@@ -32,7 +32,7 @@ const TIMING: ReflectorTiming = {
 };
 
 interface Followed extends FakeApi {
-  readonly reflector: Reflector;
+  readonly reflector: Reflector<Referrer>;
   readonly lines: Record<string, unknown>[];
   /** `name config` of everything that is known. */
   known: () => string[];
@@ -50,7 +50,7 @@ async function follow(
 ): Promise<Followed> {
   const fake = await fakeApi(handler, token);
   const { log, lines } = memoryLog();
-  const reflector = new Reflector({ api: fake.api, source, log, timing: { ...TIMING, ...timing } });
+  const reflector = new Reflector({ api: fake.api, resource: source, log, timing: { ...TIMING, ...timing } });
   const stop = new AbortController();
   const running = reflector.run(stop.signal);
   onTestFinished(async () => {
@@ -349,7 +349,7 @@ test('what changes is told, as it was and as it is: in a list, in a watch, and b
   });
   const reflector = new Reflector({
     api: fake.api,
-    source: NODE_SOURCE,
+    resource: NODE_SOURCE,
     log: memoryLog().log,
     timing: TIMING,
     onChange: (before, now) => changes.push(`${(now ?? before)?.name} ${configOf(before)} ${configOf(now)}`),

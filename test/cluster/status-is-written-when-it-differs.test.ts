@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { ApiError, type ApiRequest } from '../../src/kube/api.ts';
+import { ApiError } from '../../src/kube/errors.ts';
+import { type ApiRequest } from '../../src/kube/api.ts';
 import { type GuardStatus, StatusWriter } from '../../src/guard/status-writer.ts';
 import { memoryLog } from '../support/log.ts';
 
@@ -31,7 +32,13 @@ function writer(isWriter = true) {
     return { metadata: { generation: 3 }, status: stored };
   };
   const { log, lines } = memoryLog();
-  const it = new StatusWriter({ api: { json }, log, isWriter: () => isWriter, status: () => now, denialEveryMs: 40 });
+  const it = new StatusWriter({
+    api: { json },
+    log,
+    isLeader: () => isWriter,
+    status: () => now,
+    denialIntervalMs: 40,
+  });
   return {
     it,
     patches,
@@ -70,7 +77,7 @@ test('the time of a condition changes with its status, and with nothing else', a
 
 test('who does not hold the lease writes nothing but its own denials', async () => {
   const { it, patches } = writer(false);
-  it.recordDenial({ time: new Date('2026-11-21T12:00:00.5Z'), name: 'rendered-a', user: 'eve', referrers: [] });
+  it.recordDenial({ time: new Date('2026-11-21T12:00:00.5Z'), name: 'rendered-a', user: 'eve', references: [] });
   await it.writeIfChanged(SIGNAL);
   expect(patches).toEqual([
     { lastDenial: { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'eve', referrers: [] } },
@@ -80,7 +87,7 @@ test('who does not hold the lease writes nothing but its own denials', async () 
 test('of many denials the last is written, and not each of them', async () => {
   const { it, patches } = writer(false);
   for (let count = 0; count < 50; count += 1) {
-    it.recordDenial({ time: new Date(), name: `rendered-${count}`, user: 'gc', referrers: [] });
+    it.recordDenial({ time: new Date(), name: `rendered-${count}`, user: 'gc', references: [] });
     await it.writeIfChanged(SIGNAL);
   }
   expect(patches.length).toBeLessThan(10);

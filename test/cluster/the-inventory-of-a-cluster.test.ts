@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
+import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
 import { MalformedObject } from '../../src/kube/api-object.ts';
-import { ApiError, ApiUnreachable } from '../../src/kube/api.ts';
 import {
   readConfigSize,
   readConfigs,
@@ -8,7 +8,6 @@ import {
   readClusterSnapshot,
   ClusterReadError,
 } from '../../src/inspect/cluster-reader.ts';
-import { MalformedList } from '../../src/kube/lists/json-list-parser.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import {
   ALPHA_BUILDS,

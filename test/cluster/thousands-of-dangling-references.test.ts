@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ApiError } from '../../src/kube/api.ts';
+import { ApiError } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/references/dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';

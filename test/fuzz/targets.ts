@@ -1,7 +1,9 @@
+import { MalformedList } from '../../src/kube/errors.ts';
 import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import { type ApiObject, MalformedObject } from '../../src/kube/api-object.ts';
 import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
-import { MalformedList, type ListParser, JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
+import { JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
+import type { ListParser } from '../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts';
 import { decide, decideWithoutClusterState } from '../../src/decision/decide.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { CONFIGS, runningSandbox } from './running-sandbox.ts';
 import { register, type StubAnswer, stubWebhook } from './stub-webhook.ts';
+import { CONFIGS, startTestCluster } from '../support/test-cluster.ts';
 
 const ALLOWED: StubAnswer = { response: { allowed: true } };
 
@@ -9,7 +9,7 @@ function denied(status: Record<string, unknown>): StubAnswer {
 }
 
 test('the review is the one that kube-apiserver sends', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => ALLOWED);
   register(sandbox, webhook.at);
   const object = sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' }, spec: { config: { x: 1 } } });
@@ -47,7 +47,7 @@ test('the review is the one that kube-apiserver sends', async () => {
 });
 
 test('a refusal reaches the client word by word, and the object stays', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => denied({ code: 403, reason: 'Forbidden', message: 'it is in use' }));
   register(sandbox, webhook.at);
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -64,7 +64,7 @@ test('a refusal reaches the client word by word, and the object stays', async ()
 });
 
 test('a refusal without a code is a 400, one without a message shows its reason', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const answers = [denied({ message: 'no' }), denied({ code: 200, reason: 'Because' }), denied({})];
   const webhook = await stubWebhook(() => answers.shift() ?? ALLOWED);
   register(sandbox, webhook.at);
@@ -82,7 +82,7 @@ test('a refusal without a code is a 400, one without a message shows its reason'
 });
 
 test('what matches no rule and no condition is never shown to the webhook', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => denied({}));
   register(sandbox, webhook.at);
   sandbox.create('machineconfigs', { metadata: { name: '99-worker-x' } });
@@ -94,7 +94,7 @@ test('what matches no rule and no condition is never shown to the webhook', asyn
 });
 
 test('warnings become headers, annotations go into the audit log under the name of the webhook', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const response = {
     allowed: true,
     warnings: ['say "hi"', 'and \\ that'],
@@ -112,7 +112,7 @@ test('warnings become headers, annotations go into the audit log under the name 
 });
 
 test('an answer may be compressed, since the API server says that it may', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => ({ response: { allowed: true }, gzip: true }));
   register(sandbox, webhook.at);
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -121,7 +121,7 @@ test('an answer may be compressed, since the API server says that it may', async
 });
 
 test('connections are kept between calls', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => denied({}));
   register(sandbox, webhook.at);
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -132,7 +132,7 @@ test('connections are kept between calls', async () => {
 test('a webhook behind a Service is called at its address under its own name', async () => {
   const webhook = await stubWebhook(() => ALLOWED);
   const { port } = new URL(webhook.at.url);
-  const sandbox = await runningSandbox({
+  const sandbox = await startTestCluster({
     resolveService: ({ name }) => (name === 'guard' ? { host: '127.0.0.1', port: Number(port) } : undefined),
   });
   const service = { name: 'guard', namespace: 'guard-system', path: '/validate' };
@@ -143,7 +143,7 @@ test('a webhook behind a Service is called at its address under its own name', a
 });
 
 test('an edit behind the back of admission asks nobody', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => denied({}));
   register(sandbox, webhook.at);
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -153,7 +153,7 @@ test('an edit behind the back of admission asks nobody', async () => {
 });
 
 test('a webhook that wants everything is still not asked about its own registration', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => denied({}));
   const everything = [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] }];
   register(sandbox, webhook.at, { rules: everything, matchConditions: [] });

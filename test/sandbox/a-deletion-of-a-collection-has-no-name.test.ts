@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { CONFIGS, runningSandbox } from './running-sandbox.ts';
 import { register, stubWebhook } from './stub-webhook.ts';
+import { CONFIGS, startTestCluster } from '../support/test-cluster.ts';
 
 test('each object is asked about by itself, and the first refusal ends it', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(({ review }) => {
     const { name } = (review.request['oldObject'] as { metadata: { name: string } }).metadata;
     const allowed = name !== 'rendered-b';
@@ -27,7 +27,7 @@ test('each object is asked about by itself, and the first refusal ends it', asyn
 });
 
 test('a selector limits it', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('machineconfigs', { metadata: { name: 'a', labels: { x: '1' } } });
   sandbox.create('machineconfigs', { metadata: { name: 'b' } });
   const { status, body } = await sandbox.request('DELETE', `${CONFIGS}?labelSelector=x%3D1`);

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { CONFIGS, NODES, runningSandbox } from './running-sandbox.ts';
 import { register, stubWebhook } from './stub-webhook.ts';
+import { CONFIGS, NODES, startTestCluster } from '../support/test-cluster.ts';
 
 test('the webhook is asked and told, and the object stays', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => ({ response: { allowed: true } }));
   register(sandbox, webhook.at);
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -16,7 +16,7 @@ test('the webhook is asked and told, and the object stays', async () => {
 });
 
 test('other writes have one too', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a' } });
   const before = sandbox.resourceVersion;
   await sandbox.request('POST', `${NODES}?dryRun=All`, { metadata: { name: 'b' } });
@@ -27,7 +27,7 @@ test('other writes have one too', async () => {
 });
 
 test('there is no other kind of dry run, whether there is such an object or not', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   expect((await sandbox.request('DELETE', `${NODES}/a?dryRun=Some`)).status).toBe(422);
   expect((await sandbox.request('DELETE', `${NODES}/a?dryRun=All`)).status).toBe(404);
   sandbox.create('nodes', { metadata: { name: 'a' } });

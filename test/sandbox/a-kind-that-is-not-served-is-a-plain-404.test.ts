@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { NODES, runningSandbox } from './running-sandbox.ts';
+import { NODES, startTestCluster } from '../support/test-cluster.ts';
 
 const BUILDS = '/apis/machineconfiguration.openshift.io/v1/machineosbuilds';
 const ALPHA_BUILDS = '/apis/machineconfiguration.openshift.io/v1alpha1/machineosbuilds';
 
 test('without its definition a kind answers as an unknown path does', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   expect((await sandbox.request('GET', BUILDS)).status).toBe(200);
   sandbox.serve('machineosbuilds', []);
   const { status, text, headers } = await sandbox.request('GET', BUILDS);
@@ -15,7 +15,7 @@ test('without its definition a kind answers as an unknown path does', async () =
 });
 
 test('a kind is served at the versions that are asked for', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   expect((await sandbox.request('GET', ALPHA_BUILDS)).status).toBe(404);
   sandbox.serve('machineosbuilds', ['v1alpha1']);
   sandbox.create('machineosbuilds', { metadata: { name: 'b' } });
@@ -26,14 +26,14 @@ test('a kind is served at the versions that are asked for', async () => {
 });
 
 test('an object that is not there is a Status instead', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const { status, body } = await sandbox.request('GET', `${NODES}/nobody`);
   expect(status).toBe(404);
   expect(body).toMatchObject({ kind: 'Status', reason: 'NotFound', message: 'nodes "nobody" not found' });
 });
 
 test('the directory lists what is served, and nothing else', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.serve('machineosbuilds', ['v1alpha1']);
   const namesAt = async (path: string): Promise<unknown[]> => {
     const { body } = await sandbox.request('GET', path);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import { runningSandbox } from './running-sandbox.ts';
 import { register } from './stub-webhook.ts';
+import { startTestCluster } from '../support/test-cluster.ts';
 
 const CLIENT = { url: 'https://127.0.0.1:1/validate' };
 
@@ -16,7 +16,7 @@ test.each([
   [{ clientConfig: {} }, /exactly one of url or service/],
   [{ clientConfig: { url: 'http://127.0.0.1' } }, /only allowed URL scheme/],
 ])('%j', async (change, why) => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   expect(() => {
     register(sandbox, CLIENT, change);
   }).toThrow(why);
@@ -24,7 +24,7 @@ test.each([
 });
 
 test('the one of the guard itself is taken', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const configuration = buildWebhookConfiguration({ clientConfig: { ...CLIENT, caBundle: '' }, failurePolicy: 'Fail' });
   expect(sandbox.create('validatingwebhookconfigurations', configuration).metadata.name).toBe('machineconfig-guard');
 });

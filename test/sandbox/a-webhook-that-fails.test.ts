@@ -1,12 +1,11 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { runningSandbox } from './running-sandbox.ts';
 import { register, type StubAnswer, stubWebhook } from './stub-webhook.ts';
+import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
 
 const PREFIX = 'Internal error occurred: failed calling webhook "guard.example.io": ';
 
-async function messageOf(sandbox: Sandbox): Promise<string> {
+async function messageOf(sandbox: TestCluster): Promise<string> {
   const { status, body } = await sandbox.delete('machineconfigs', 'rendered-a-1');
   expect([status, body.reason]).toEqual([500, 'InternalError']);
   expect(sandbox.get('machineconfigs', 'rendered-a-1')).toBeDefined();
@@ -15,7 +14,7 @@ async function messageOf(sandbox: Sandbox): Promise<string> {
 }
 
 async function failing(answer: StubAnswer): Promise<string> {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => answer);
   register(sandbox, webhook.at);
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -37,7 +36,7 @@ async function freePort(): Promise<number> {
 }
 
 test('nobody listens', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const port = await freePort();
   register(sandbox, { url: `https://127.0.0.1:${port}/validate` });
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -47,7 +46,7 @@ test('nobody listens', async () => {
 });
 
 test('its certificate is not trusted', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => ({ response: { allowed: true } }));
   // Without a caBundle the system's authorities are trusted, and the stub's is none of them.
   register(sandbox, { url: webhook.at.url });
@@ -57,7 +56,7 @@ test('its certificate is not trusted', async () => {
 });
 
 test('its caBundle is no certificate', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => ({ response: { allowed: true } }));
   register(sandbox, { ...webhook.at, caBundle: Buffer.from('to be injected').toString('base64') });
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -95,7 +94,7 @@ test('it answers something else than a review of the question', async () => {
 });
 
 test('the kind of the answer is checked', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(({ review }) => ({
     body: JSON.stringify({ response: { uid: review.request.uid, allowed: true } }),
   }));
@@ -107,7 +106,7 @@ test('the kind of the answer is checked', async () => {
 });
 
 test('with failurePolicy Ignore the deletion goes through, and the audit log says that nobody was asked', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => ({ status: 500, body: '' }));
   register(sandbox, webhook.at, { failurePolicy: 'Ignore' });
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });
@@ -118,7 +117,7 @@ test('with failurePolicy Ignore the deletion goes through, and the audit log say
 });
 
 test('a refusal is no failure: Ignore does not ignore it', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => ({ response: { allowed: false } }));
   register(sandbox, webhook.at, { failurePolicy: 'Ignore' });
   sandbox.create('machineconfigs', { metadata: { name: 'rendered-a-1' } });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { NODES, POOLS, runningSandbox } from './running-sandbox.ts';
+import { NODES, POOLS, startTestCluster } from '../support/test-cluster.ts';
 
 test('an interceptor decides about the requests that it wants, until it is taken away', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const seen: string[] = [];
   const stop = sandbox.faults.intercept(({ method, path, query, watch }) => {
     seen.push(`${method} ${path} ${query.toString()} ${watch}`);
@@ -19,13 +19,13 @@ test('an interceptor decides about the requests that it wants, until it is taken
 });
 
 test('a reset is a broken connection', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.faults.intercept(() => 'reset');
   await expect(sandbox.request('GET', NODES)).rejects.toMatchObject({ code: 'ECONNRESET' });
 });
 
 test('a request that hangs stays without an answer, a delayed one gets it later', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.faults.intercept(({ path }) => (path === NODES ? 'hang' : { delayMs: 100 }));
   const begunAt = Date.now();
   const hanging = sandbox.request('GET', NODES).catch(() => 'cut');
@@ -36,7 +36,7 @@ test('a request that hangs stays without an answer, a delayed one gets it later'
 });
 
 test('an answer can break off or stall in its middle', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a' } });
   const stop = sandbox.faults.intercept(() => ({ cutAfterBytes: 20 }));
   await expect(sandbox.request('GET', NODES)).rejects.toThrow('aborted');
@@ -50,7 +50,7 @@ test('an answer can break off or stall in its middle', async () => {
 });
 
 test('a server that is down refuses connections and comes back at the same address, with everything', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const { url } = sandbox;
   sandbox.create('nodes', { metadata: { name: 'a' } });
   await sandbox.faults.goDown();
@@ -61,7 +61,7 @@ test('a server that is down refuses connections and comes back at the same addre
 });
 
 test('clear ends every fault', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.faults.intercept(() => 'reset');
   sandbox.faults.clear();
   expect((await sandbox.request('GET', NODES)).status).toBe(200);

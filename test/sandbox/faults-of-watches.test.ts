@@ -1,9 +1,8 @@
 import { expect, test, vi } from 'vitest';
-import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { NODES, runningSandbox } from './running-sandbox.ts';
 import { watcher, type Watcher } from './watcher.ts';
+import { NODES, type TestCluster, startTestCluster } from '../support/test-cluster.ts';
 
-async function watchFrom(sandbox: Sandbox, version: number): Promise<Watcher> {
+async function watchFrom(sandbox: TestCluster, version: number): Promise<Watcher> {
   return await watcher(sandbox, `${NODES}?watch=1&allowWatchBookmarks=true&resourceVersion=${version}`);
 }
 
@@ -19,7 +18,7 @@ async function aMoment(): Promise<void> {
 }
 
 test('dropped watches are cut, other connections are not', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const watch = await watchFrom(sandbox, sandbox.resourceVersion);
   sandbox.faults.dropWatches();
   expect(await watch.over).toBe('cut');
@@ -27,7 +26,7 @@ test('dropped watches are cut, other connections are not', async () => {
 });
 
 test('frozen watches stay open and silent, new ones too, and tell the rest when they thaw', async () => {
-  const sandbox = await runningSandbox({ bookmarkMs: 10 });
+  const sandbox = await startTestCluster({ bookmarkMs: 10 });
   const version = sandbox.resourceVersion;
   sandbox.faults.freezeWatches();
   const watch = await watchFrom(sandbox, version);
@@ -41,7 +40,7 @@ test('frozen watches stay open and silent, new ones too, and tell the rest when 
 });
 
 test('expired watches end with the error that clients know', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const watch = await watchFrom(sandbox, sandbox.resourceVersion);
   sandbox.faults.expireWatches();
   expect(await watch.over).toBe('ended');
@@ -49,7 +48,7 @@ test('expired watches end with the error that clients know', async () => {
 });
 
 test('after a compaction an older version is gone, and an open watch goes on', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const old = sandbox.resourceVersion;
   const open = await watchFrom(sandbox, old);
   sandbox.create('nodes', { metadata: { name: 'a' } });
@@ -66,7 +65,7 @@ test('after a compaction an older version is gone, and an open watch goes on', a
 });
 
 test('after a restore versions go back, and watches of the future hear nothing', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const backup = sandbox.faults.snapshot();
   for (const name of ['a', 'b', 'c']) sandbox.create('nodes', { metadata: { name } });
   const open = await watchFrom(sandbox, sandbox.resourceVersion);

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
 import { type Replay, replayIncidentA } from '../../src/demo/story/replay.ts';
-import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { runningSandbox } from './running-sandbox.ts';
 import { register, type StubAnswer, stubWebhook } from './stub-webhook.ts';
+import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
 
 const FIRST = 'rendered-master-aaa111';
 const SECOND = 'rendered-master-bbb222';
 
-async function replay(sandbox: Sandbox): Promise<Replay> {
+async function replay(sandbox: TestCluster): Promise<Replay> {
   return await replayIncidentA({ sandbox, speed: 5_000, signal: AbortSignal.timeout(15_000) });
 }
 
@@ -21,14 +20,14 @@ function oldConfig(review: Readonly<Record<string, unknown>>): string {
 }
 
 /** Refuses while a node names the config: what a guard does, in one line. */
-function refuseWhatNodesName(sandbox: Sandbox, review: Readonly<Record<string, unknown>>): StubAnswer {
+function refuseWhatNodesName(sandbox: TestCluster, review: Readonly<Record<string, unknown>>): StubAnswer {
   const named = sandbox.list('nodes').flatMap(({ metadata }) => Object.values(metadata.annotations ?? {}));
   const allowed = !named.includes(oldConfig(review));
   return { response: { allowed, status: { code: 403, reason: 'Forbidden', message: 'in use' } } };
 }
 
 test('without anybody who refuses the deletion it ends in the dead-lock of the incident, at its moments', async () => {
-  const story = await replay(await runningSandbox());
+  const story = await replay(await startTestCluster());
   expect(story.outcome).toBe('deadlock');
   expect(moments(story)).toEqual([
     '0 hosts',
@@ -64,7 +63,7 @@ test('without anybody who refuses the deletion it ends in the dead-lock of the i
 });
 
 test('where it is refused while a node needs the config the install completes, and the config goes then', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(({ review }) => refuseWhatNodesName(sandbox, review.request));
   register(sandbox, webhook.at);
   const story = await replay(sandbox);
@@ -90,7 +89,7 @@ test('where it is refused while a node needs the config the install completes, a
 });
 
 test('a guard that refuses everything shows as one: the install completes, and the config stays', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const webhook = await stubWebhook(() => ({ response: { allowed: false } }));
   register(sandbox, webhook.at);
   const story = await replay(sandbox);
@@ -100,7 +99,7 @@ test('a guard that refuses everything shows as one: the install completes, and t
 });
 
 test('lines are heard as they happen', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const heard: string[] = [];
   const story = await replayIncidentA({
     sandbox,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { METADATA, METADATA_LIST, NODES, POOLS, runningSandbox } from './running-sandbox.ts';
+import { METADATA, METADATA_LIST, NODES, POOLS, startTestCluster } from '../support/test-cluster.ts';
 
 test('an empty list is [] when typed and null as metadata', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const typed = await sandbox.request('GET', POOLS);
   expect(typed.body).toMatchObject({ kind: 'MachineConfigPoolList', items: [] });
   const metadata = await sandbox.request('GET', POOLS, undefined, { headers: METADATA_LIST });
@@ -10,7 +10,7 @@ test('an empty list is [] when typed and null as metadata', async () => {
 });
 
 test('metadata alone has neither spec nor status', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a', annotations: { x: 'y' } }, spec: { z: 1 }, status: { z: 1 } });
   const { body } = await sandbox.request('GET', NODES, undefined, { headers: METADATA_LIST });
   expect(body.items).toHaveLength(1);
@@ -21,7 +21,7 @@ test('metadata alone has neither spec nor status', async () => {
 });
 
 test('items of a built-in kind do not repeat their type, those of a custom resource do', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a' } });
   sandbox.create('machineconfigpools', { metadata: { name: 'a' } });
   expect((await sandbox.request('GET', NODES)).body.items?.[0]).not.toHaveProperty('kind');
@@ -29,7 +29,7 @@ test('items of a built-in kind do not repeat their type, those of a custom resou
 });
 
 test('pages follow each other without a gap or a repeat, as of one version', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   for (const name of ['c', 'a', 'b']) sandbox.create('nodes', { metadata: { name } });
   const first = await sandbox.request('GET', `${NODES}?limit=2`);
   expect(first.body.items).toMatchObject([{ metadata: { name: 'a' } }, { metadata: { name: 'b' } }]);
@@ -45,13 +45,13 @@ test('pages follow each other without a gap or a repeat, as of one version', asy
 });
 
 test('a version of the future is not answered', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const { status, body } = await sandbox.request('GET', `${NODES}?resourceVersion=${sandbox.resourceVersion + 1}`);
   expect([status, body.message]).toEqual([504, 'Timeout: Too large resource version: 1001, current: 1000']);
 });
 
 test('labels select', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a', labels: { role: 'master' } } });
   sandbox.create('nodes', { metadata: { name: 'b', labels: { role: 'worker' } } });
   sandbox.create('nodes', { metadata: { name: 'c' } });
@@ -68,7 +68,7 @@ test('labels select', async () => {
 });
 
 test('a form that the server does not have is passed over, and refused where nothing else is accepted', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const protobuf = 'application/vnd.kubernetes.protobuf';
   const both = await sandbox.request('GET', NODES, undefined, { headers: { accept: `${protobuf},application/json` } });
   expect(both.body.kind).toBe('NodeList');

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { ApiError, KubeApi } from '../../src/kube/api.ts';
+import { ApiError } from '../../src/kube/errors.ts';
+import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
-import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { NODES, runningSandbox } from './running-sandbox.ts';
+import { NODES, type TestCluster, startTestCluster } from '../support/test-cluster.ts';
 
 /** Reads nodes with the guard's own client. Answers the status. */
 async function statusWith(kubeconfig: string): Promise<number> {
@@ -19,12 +19,12 @@ async function statusWith(kubeconfig: string): Promise<number> {
   }
 }
 
-function lastUser(sandbox: Sandbox): string | undefined {
+function lastUser(sandbox: TestCluster): string | undefined {
   return sandbox.audit.entries.at(-1)?.user.username;
 }
 
 test('the kubeconfig works as it is, and for any user', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   expect(await statusWith(sandbox.kubeconfig)).toBe(200);
   expect(lastUser(sandbox)).toBe('system:admin');
   expect(await statusWith(sandbox.kubeconfigFor('somebody'))).toBe(200);
@@ -32,7 +32,7 @@ test('the kubeconfig works as it is, and for any user', async () => {
 });
 
 test('a wrong, a revoked and a missing token are refused', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const token = sandbox.tokens.issue('somebody');
   sandbox.tokens.revoke(token);
   expect(await statusWith(sandbox.kubeconfigWith(token))).toBe(401);
@@ -41,7 +41,7 @@ test('a wrong, a revoked and a missing token are refused', async () => {
 });
 
 test('without tokens, where that is wanted; a wrong one is refused all the same', async () => {
-  const sandbox = await runningSandbox({ anonymous: true });
+  const sandbox = await startTestCluster({ anonymous: true });
   expect(await statusWith(sandbox.kubeconfigWith(undefined))).toBe(200);
   expect(lastUser(sandbox)).toBe('system:anonymous');
   expect(await statusWith(sandbox.kubeconfigWith('wrong'))).toBe(401);

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
-import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
 
 /** The part of a review that tests look at. */
 export interface SentReview {
@@ -94,7 +94,7 @@ export async function stubWebhook(answer: (call: Call) => StubAnswer): Promise<S
 
 /** Registers a webhook for the deletion of rendered MachineConfigs, with parts of the registration exchanged. */
 export function register(
-  sandbox: Sandbox,
+  sandbox: TestCluster,
   clientConfig: Readonly<Record<string, unknown>>,
   change: Readonly<Record<string, unknown>> = {},
 ): void {

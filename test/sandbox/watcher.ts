@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { onTestFinished } from 'vitest';
-import type { Sandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
 
 export interface WatchEvent {
   readonly type: string;
@@ -15,7 +15,11 @@ export interface Watcher {
 }
 
 /** Opens a watch and collects what it says. Resolves when the API server has begun to answer. */
-export async function watcher(sandbox: Sandbox, path: string, headers: Record<string, string> = {}): Promise<Watcher> {
+export async function watcher(
+  sandbox: TestCluster,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Watcher> {
   const kubeconfig = JSON.parse(sandbox.kubeconfig) as {
     clusters: [{ cluster: { 'certificate-authority-data': string } }];
     users: [{ user: { token: string } }];

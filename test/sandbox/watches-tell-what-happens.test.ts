@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest';
-import { METADATA, NODES, POOLS, runningSandbox } from './running-sandbox.ts';
 import { watcher, type Watcher } from './watcher.ts';
+import { METADATA, NODES, POOLS, startTestCluster } from '../support/test-cluster.ts';
 
 function said({ events }: Watcher): string[] {
   return events.map(({ type, object }) => `${type} ${String(object.metadata['name'])}`);
 }
 
 test('a watch continues from the version of a list, with that kind alone', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'before' } });
   const { body } = await sandbox.request('GET', NODES);
   sandbox.create('nodes', { metadata: { name: 'a' } });
@@ -26,7 +26,7 @@ test('a watch continues from the version of a list, with that kind alone', async
 });
 
 test('a watch without a version begins with everything there is', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a' } });
   const watch = await watcher(sandbox, `${NODES}?watch=true`);
   sandbox.create('nodes', { metadata: { name: 'b' } });
@@ -36,7 +36,7 @@ test('a watch without a version begins with everything there is', async () => {
 });
 
 test('metadata alone, where that is what the client accepts', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a' }, status: { x: 1 } });
   const watch = await watcher(sandbox, `${NODES}?watch=1`, METADATA);
   await vi.waitFor(() => {
@@ -47,7 +47,7 @@ test('metadata alone, where that is what the client accepts', async () => {
 });
 
 test('bookmarks come where they were asked for, and only there', async () => {
-  const sandbox = await runningSandbox({ bookmarkMs: 20 });
+  const sandbox = await startTestCluster({ bookmarkMs: 20 });
   const version = sandbox.resourceVersion;
   const without = await watcher(sandbox, `${POOLS}?watch=1&resourceVersion=${version}`);
   const watch = await watcher(sandbox, `${POOLS}?watch=1&allowWatchBookmarks=true&resourceVersion=${version}`);
@@ -61,7 +61,7 @@ test('bookmarks come where they were asked for, and only there', async () => {
 });
 
 test('a watch ends when its time is up', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const begunAt = Date.now();
   const watch = await watcher(sandbox, `${NODES}?watch=1&timeoutSeconds=1`);
   expect(sandbox.openWatches).toBe(1);
@@ -70,7 +70,7 @@ test('a watch ends when its time is up', async () => {
 });
 
 test('a streaming list is refused rather than left without its end', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const { status } = await sandbox.request('GET', `${NODES}?watch=1&sendInitialEvents=true`);
   expect(status).toBe(422);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { CONFIGS, NODES, POOLS, runningSandbox } from './running-sandbox.ts';
+import { CONFIGS, NODES, POOLS, startTestCluster } from '../support/test-cluster.ts';
 
 test('a write gives the object a version of its own, above every earlier one of any kind', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const first = await sandbox.request('POST', NODES, { metadata: { name: 'a' } });
   const second = await sandbox.request('POST', POOLS, { metadata: { name: 'master' } });
   expect(first.status).toBe(201);
@@ -11,14 +11,14 @@ test('a write gives the object a version of its own, above every earlier one of 
 });
 
 test('a name is given once', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a' } });
   const { status, body } = await sandbox.request('POST', NODES, { metadata: { name: 'a' } });
   expect([status, body.reason, body.message]).toEqual([409, 'AlreadyExists', 'nodes "a" already exists']);
 });
 
 test('an update from an old version is a conflict', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const old = sandbox.create('nodes', { metadata: { name: 'a' } });
   sandbox.patch('nodes', 'a', { metadata: { annotations: { x: '1' } } });
   const { status, body } = await sandbox.request('PUT', `${NODES}/a`, old);
@@ -26,7 +26,7 @@ test('an update from an old version is a conflict', async () => {
 });
 
 test('a merge patch changes what it names, removes what it nulls and keeps the rest', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a', annotations: { x: '1', y: '2' } } });
   const patch = { metadata: { annotations: { x: null, z: '3' } } };
   const { body } = await sandbox.request('PATCH', `${NODES}/a`, patch);
@@ -36,7 +36,7 @@ test('a merge patch changes what it names, removes what it nulls and keeps the r
 });
 
 test('a patch that changes nothing makes no version', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('nodes', { metadata: { name: 'a', annotations: { x: '1' } } });
   const before = sandbox.resourceVersion;
   await sandbox.request('PATCH', `${NODES}/a`, { metadata: { annotations: { x: '1' } } });
@@ -44,7 +44,7 @@ test('a patch that changes nothing makes no version', async () => {
 });
 
 test('status is written through /status, and the rest is not', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   await sandbox.request('POST', POOLS, { metadata: { name: 'master' }, spec: { a: 1 }, status: { b: 1 } });
   expect(sandbox.get('machineconfigpools', 'master')).not.toHaveProperty('status.b');
   const change = { spec: { a: 2 }, status: { b: 2 } };
@@ -56,7 +56,7 @@ test('status is written through /status, and the rest is not', async () => {
 });
 
 test('generation counts changes of what was asked for, not of status or metadata', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('machineconfigpools', { metadata: { name: 'master' }, spec: { a: 1 } });
   sandbox.patch('machineconfigpools', 'master', { metadata: { labels: { l: '1' } } });
   sandbox.patch('machineconfigpools', 'master', { status: { b: 1 } });
@@ -66,14 +66,14 @@ test('generation counts changes of what was asked for, not of status or metadata
 });
 
 test('identity cannot be changed', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const { uid, creationTimestamp } = sandbox.create('nodes', { metadata: { name: 'a' } }).metadata;
   await sandbox.request('PATCH', `${NODES}/a`, { metadata: { uid: 'other', creationTimestamp: null } });
   expect(sandbox.get('nodes', 'a')?.metadata).toMatchObject({ uid, creationTimestamp });
 });
 
 test('an object with finalizers waits for them', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   sandbox.create('machineconfigpools', { metadata: { name: 'infra' } });
   const options = { propagationPolicy: 'Foreground' };
   const { status, body } = await sandbox.request('DELETE', `${POOLS}/infra`, options);
@@ -87,7 +87,7 @@ test('an object with finalizers waits for them', async () => {
 });
 
 test('preconditions of a deletion are checked', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const { uid, resourceVersion } = sandbox.create('machineconfigs', { metadata: { name: '99-x' } }).metadata;
   for (const preconditions of [{ uid: 'other' }, { uid, resourceVersion: '1' }]) {
     const { status, body } = await sandbox.request('DELETE', `${CONFIGS}/99-x`, { preconditions });
@@ -98,7 +98,7 @@ test('preconditions of a deletion are checked', async () => {
 });
 
 test('what the server cannot read it refuses', async () => {
-  const sandbox = await runningSandbox();
+  const sandbox = await startTestCluster();
   const refused = [
     await sandbox.request('POST', NODES, { kind: 'Pod', metadata: { name: 'a' } }),
     await sandbox.request('POST', NODES, []),

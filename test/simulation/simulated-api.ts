@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 
+import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
-import { ApiError, type ApiRequest, type ApiResponse, ApiUnreachable, type KubeApi } from '../../src/kube/api.ts';
+import { type ApiRequest, type ApiResponse, type KubeApi } from '../../src/kube/api.ts';
 import type { ClusterModel } from './cluster-model.ts';
 import type { Random } from './random.ts';
 

@@ -1,6 +1,7 @@
 import request from 'supertest';
 import { describe, expect, test } from 'vitest';
-import { type ApiRequest, ApiUnreachable } from '../../src/kube/api.ts';
+import { ApiUnreachable } from '../../src/kube/errors.ts';
+import { type ApiRequest } from '../../src/kube/api.ts';
 import { createMetricsApp } from '../../src/webhook/metrics-app.ts';
 import { ScrapeAuthorizer } from '../../src/webhook/scrape-authorizer.ts';
 import { memoryLog } from '../support/log.ts';

@@ -56,7 +56,7 @@ async function dev(flags: DevFlags): Promise<void> {
   const api = await createKubeApi(flags, 'machineconfig-guard/dev');
   const [{ describeError }, { startGuard }, { registerWebhook, unregisterWebhook }, { buildWebhookConfiguration }] =
     await Promise.all([
-      import('../../kube/api.ts'),
+      import('../../kube/errors.ts'),
       import('../../guard/guard.ts'),
       import('./registration.ts'),
       import('../../install/webhook-configuration.ts'),

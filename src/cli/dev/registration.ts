@@ -1,4 +1,5 @@
-import { ApiError, type KubeApi } from '../../kube/api.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { type KubeApi } from '../../kube/api.ts';
 import type { WebhookConfiguration } from '../../install/webhook-configuration.ts';
 
 const COLLECTION = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';

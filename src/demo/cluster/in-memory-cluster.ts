@@ -17,7 +17,7 @@ import { Watches } from './watches.ts';
 import { type ServiceResolver, WebhookCaller } from './webhook-caller.ts';
 
 /** How a sandbox may differ from the usual one. */
-export interface SandboxOptions {
+export interface InMemoryClusterOptions {
   /** May requests come without a token? Default: no. */
   readonly anonymous?: boolean;
   /** How often watches get a bookmark, in milliseconds. Default 60,000, about what kube-apiserver does. */
@@ -40,10 +40,10 @@ const CERTIFICATE_DAYS = 1;
 
 /**
  * A cluster in memory: an API server that speaks enough of the Kubernetes API for the guard, and calls it as kube-apiserver
- * does. `create`, `patch`, `get`, `list` and `erase` work on the store directly; {@link Sandbox.request} goes through HTTPS,
+ * does. `create`, `patch`, `get`, `list` and `erase` work on the store directly; {@link InMemoryCluster.request} goes through HTTPS,
  * authentication, admission and the audit log.
  */
-export class Sandbox {
+export class InMemoryCluster {
   /** The audit log. */
   readonly audit: AuditLog;
   /** What can go wrong. */
@@ -62,7 +62,7 @@ export class Sandbox {
   readonly #served: Map<string, readonly string[]>;
 
   constructor(
-    options: SandboxOptions,
+    options: InMemoryClusterOptions,
     pki: { readonly caPem: string; readonly serving: ConstructorParameters<typeof ApiServer>[0]['serving'] },
   ) {
     this.#store = new Store();
@@ -201,7 +201,7 @@ export class Sandbox {
 }
 
 /** Starts a sandbox on a free port of 127.0.0.1, with certificates of its own. Takes about a second, most of it for keys. */
-export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+export async function startInMemoryCluster(options: InMemoryClusterOptions = {}): Promise<InMemoryCluster> {
   const now = new Date();
   const authority =
     options.authority ?? (await createAuthority({ commonName: 'sandbox', days: CERTIFICATE_DAYS, now }));
@@ -212,7 +212,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     days: CERTIFICATE_DAYS,
     now,
   });
-  const sandbox = new Sandbox(options, { caPem: authority.certificatePem, serving });
+  const sandbox = new InMemoryCluster(options, { caPem: authority.certificatePem, serving });
   await sandbox.start();
   return sandbox;
 }

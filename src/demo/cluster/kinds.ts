@@ -28,6 +28,15 @@ export const KINDS: readonly Kind[] = [
     status: true,
   },
   {
+    group: '',
+    versions: ['v1'],
+    resource: 'secrets',
+    kind: 'Secret',
+    namespaced: true,
+    builtIn: true,
+    status: false,
+  },
+  {
     group: MCO,
     versions: ['v1'],
     resource: 'machineconfigs',

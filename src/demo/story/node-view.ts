@@ -1,4 +1,4 @@
-import type { Sandbox } from '../cluster/in-memory-cluster.ts';
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import { isRecord, type KubeObject } from '../cluster/kube-object.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -21,19 +21,19 @@ export interface NodeView {
 export type NodeChange = Partial<Omit<NodeView, 'name'>>;
 
 /** All nodes in the order of their names. */
-export function nodes(sandbox: Sandbox): NodeView[] {
+export function nodes(sandbox: InMemoryCluster): NodeView[] {
   return sandbox.list('nodes').map(viewOf);
 }
 
 /** One node. Throws where there is none. */
-export function node(sandbox: Sandbox, name: string): NodeView {
+export function node(sandbox: InMemoryCluster, name: string): NodeView {
   const object = sandbox.get('nodes', name);
   if (object === undefined) throw new Error(`the story has no node ${name}`);
   return viewOf(object);
 }
 
 /** A master joins, with the config that it was given when it was installed. */
-export function joinMaster(sandbox: Sandbox, name: string, config: string): void {
+export function joinMaster(sandbox: InMemoryCluster, name: string, config: string): void {
   const view = { current: config, desired: config, state: 'Done', reason: '', ready: true } as const;
   sandbox.create('nodes', {
     metadata: {
@@ -46,7 +46,7 @@ export function joinMaster(sandbox: Sandbox, name: string, config: string): void
 }
 
 /** Changes what is given, and nothing else. */
-export function changeNode(sandbox: Sandbox, name: string, change: NodeChange): void {
+export function changeNode(sandbox: InMemoryCluster, name: string, change: NodeChange): void {
   sandbox.patch('nodes', name, {
     metadata: { annotations: annotationsOf(change) },
     ...(change.ready === undefined ? {} : { status: readiness(change.ready) }),

@@ -1,5 +1,5 @@
 import { isRecord } from '../cluster/kube-object.ts';
-import type { Sandbox } from '../cluster/in-memory-cluster.ts';
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import { type NodeView, nodes } from './node-view.ts';
 
 /** The pool of the control plane. */
@@ -15,12 +15,12 @@ export interface PoolStatus {
 }
 
 /** The config that the pool's machines are to have, or an empty string while there is no pool. */
-export function poolConfig(sandbox: Sandbox): string {
+export function poolConfig(sandbox: InMemoryCluster): string {
   return configurationOf(sandbox.get('machineconfigpools', MASTER_POOL)?.['spec']);
 }
 
 /** The pool's status as it is written. */
-export function poolStatus(sandbox: Sandbox): PoolStatus {
+export function poolStatus(sandbox: InMemoryCluster): PoolStatus {
   const status = sandbox.get('machineconfigpools', MASTER_POOL)?.['status'];
   const count = (field: string): number => (isRecord(status) && typeof status[field] === 'number' ? status[field] : 0);
   return {
@@ -37,7 +37,7 @@ function isUpdated({ current, desired, state, ready }: NodeView, config: string)
 }
 
 /** The pool's status as it should be, going by its nodes. */
-export function poolStatusFromNodes(sandbox: Sandbox): PoolStatus {
+export function poolStatusFromNodes(sandbox: InMemoryCluster): PoolStatus {
   const machines = nodes(sandbox);
   const config = poolConfig(sandbox);
   const updated = machines.filter((machine) => isUpdated(machine, config)).length;
@@ -50,7 +50,7 @@ export function poolStatusFromNodes(sandbox: Sandbox): PoolStatus {
 }
 
 /** Writes a status. */
-export function writePoolStatus(sandbox: Sandbox, { configuration, ...counts }: PoolStatus): void {
+export function writePoolStatus(sandbox: InMemoryCluster, { configuration, ...counts }: PoolStatus): void {
   sandbox.patch('machineconfigpools', MASTER_POOL, {
     status: { ...counts, configuration: configuration === '' ? {} : { name: configuration } },
   });

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../cluster/in-memory-cluster.ts';
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import { MASTER_POOL, poolConfig } from './pool-view.ts';
 import type { Scene } from './scene.ts';
 import { TIMING } from './timing.ts';
@@ -26,7 +26,7 @@ export async function rendering(scene: Scene): Promise<void> {
 }
 
 /** Makes a rendered config as the render controller does: owned by its pool, without labels and finalizers. */
-function render(sandbox: Sandbox, name: string): void {
+function render(sandbox: InMemoryCluster, name: string): void {
   const pool = sandbox.get('machineconfigpools', MASTER_POOL);
   sandbox.create('machineconfigs', {
     metadata: {

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../cluster/in-memory-cluster.ts';
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import { cleanUp } from './clean-up.ts';
 import { hosts } from './hosts.ts';
 import { installer } from './installer.ts';
@@ -16,7 +16,7 @@ export type Outcome = 'completed' | 'deadlock';
 /** What a replay needs. */
 export interface ReplayOptions {
   /** An empty cluster; a guard may be registered in it. */
-  readonly sandbox: Sandbox;
+  readonly sandbox: InMemoryCluster;
   /** How many simulated seconds pass in a real one. */
   readonly speed: number;
   readonly signal: AbortSignal;

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../cluster/in-memory-cluster.ts';
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import type { StoryClock } from './story-clock.ts';
 
 /** Who a line of the story is about. */
@@ -23,14 +23,14 @@ export interface StoryEvent {
 
 /** What the actors share: the cluster, the time, and somebody who writes down what they do. */
 export class Scene {
-  readonly sandbox: Sandbox;
+  readonly sandbox: InMemoryCluster;
   readonly clock: StoryClock;
   readonly events: StoryEvent[] = [];
   readonly #onEvent: (event: StoryEvent) => void;
   #connections = 1;
   #apiAnswers = true;
 
-  constructor(sandbox: Sandbox, clock: StoryClock, onEvent: (event: StoryEvent) => void) {
+  constructor(sandbox: InMemoryCluster, clock: StoryClock, onEvent: (event: StoryEvent) => void) {
     this.sandbox = sandbox;
     this.clock = clock;
     this.#onEvent = onEvent;

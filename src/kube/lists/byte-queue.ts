@@ -1,44 +1,42 @@
-const FIRST_CAPACITY = 64 * 1024;
+const INITIAL_CAPACITY = 64 * 1024;
 
 /**
- * Bytes that arrive in pieces and are read in others, in one place that is used again and again: to join each piece with the rest of
- * the one before would allocate several times the list, which the garbage collector then has to find.
+ * Bytes that arrive in chunks and are consumed in other sizes, in one buffer that is reused. Concatenating each chunk with
+ * the rest of the one before would allocate several times the size of a list.
  */
 export class ByteQueue {
-  #space = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
-  #from = 0;
-  #to = 0;
+  #buffer = Buffer.allocUnsafeSlow(INITIAL_CAPACITY);
+  #start = 0;
+  #end = 0;
 
   get length(): number {
-    return this.#to - this.#from;
+    return this.#end - this.#start;
   }
 
-  /** All of them; valid until the next {@link push}. */
+  /** All queued bytes, valid until the next {@link push}. */
   get bytes(): Buffer {
-    return this.#space.subarray(this.#from, this.#to);
+    return this.#buffer.subarray(this.#start, this.#end);
   }
 
-  /** Copies a piece to the end. */
-  push(piece: Buffer): void {
-    if (this.#to + piece.length > this.#space.length) this.#makeRoom(this.length + piece.length);
-    this.#to += piece.copy(this.#space, this.#to);
+  /** Copies a chunk to the end. */
+  push(chunk: Buffer): void {
+    if (this.#end + chunk.length > this.#buffer.length) this.#makeSpace(this.length + chunk.length);
+    this.#end += chunk.copy(this.#buffer, this.#end);
   }
 
-  /** So many from the beginning have been read. */
+  /** Removes bytes from the start. */
   consume(count: number): void {
-    this.#from += count;
-    if (this.#from === this.#to) [this.#from, this.#to] = [0, 0];
+    this.#start += count;
+    if (this.#start === this.#end) [this.#start, this.#end] = [0, 0];
   }
 
-  #makeRoom(needed: number): void {
+  #makeSpace(needed: number): void {
     const { bytes } = this;
-    if (needed > this.#space.length) {
-      this.#space = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#space.length));
-      bytes.copy(this.#space);
-    } else {
-      // Moves within the same memory; memmove allows the overlap.
-      bytes.copy(this.#space, 0);
+    if (needed > this.#buffer.length) {
+      this.#buffer = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));
     }
-    [this.#from, this.#to] = [0, bytes.length];
+    // Within the same buffer the ranges can overlap, which Buffer.copy allows.
+    bytes.copy(this.#buffer);
+    [this.#start, this.#end] = [0, bytes.length];
   }
 }

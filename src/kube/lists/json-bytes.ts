@@ -1,4 +1,4 @@
-// The characters that give JSON its structure (RFC 8259, section 2), as bytes of UTF-8.
+// The structural characters of JSON (RFC 8259, section 2) as bytes of UTF-8.
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;

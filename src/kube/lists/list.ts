@@ -1,87 +1,89 @@
 import { finished } from 'node:stream/promises';
 import type { ApiObject } from '../api-object.ts';
-import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource } from '../resource.ts';
-import { ApiError, type ApiResponse, ApiUnreachable, type KubeApi, describeError } from '../api.ts';
+import type { ApiResponse, KubeApi } from '../api.ts';
 import { isServed } from '../discovery.ts';
-import { MalformedList, type ListParser, JsonListParser } from './json-list-parser.ts';
+import { ApiUnreachable, describeError, isNotFound } from '../errors.ts';
+import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource } from '../resource.ts';
+import { JsonListParser } from './json-list-parser.ts';
+import type { ListParser } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
 
-/** How much of each object is needed. */
-export type ListOptions = Pick<Resource<{ readonly name: string }>, 'isMetadataOnly' | 'annotations'>;
+type AnyResource = Omit<Resource<{ readonly name: string }>, 'kind' | 'parse'>;
 
-/** Which of a source's collections answered, and as of when. */
+/** The collection that was listed, and the version of the list. */
 export interface ListResult {
-  readonly collection: string;
+  readonly path: string;
   readonly resourceVersion: string;
 }
 
 /**
- * Reads all objects of a source in one consistent list: no resourceVersion, so that the answer holds every write
- * acknowledged before the request; no limit, because the API server answers an un-paged consistent list from its watch
- * cache and a paged one from etcd.
+ * Lists a resource consistently: without resourceVersion, so the list contains every write that was acknowledged before
+ * the request, and without limit, because the API server serves only unpaged consistent lists from its watch cache.
  *
- * @returns undefined where the cluster does not serve this kind and may do without it
- * @throws ApiError, ApiUnreachable, BrokenList, UnreadableObject, or the signal's reason
+ * @returns undefined if the resource is optional and the cluster does not serve it
+ * @throws ApiError, ApiUnreachable, MalformedList, MalformedObject, or the signal's reason
  */
 export async function listResource(
   api: KubeApi,
-  source: Pick<Resource<{ readonly name: string }>, 'paths' | 'isOptional' | 'name'> & ListOptions,
+  resource: AnyResource,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
 ): Promise<ListResult | undefined> {
-  for (const [index, collection] of source.paths.entries()) {
+  for (const [index, path] of resource.paths.entries()) {
     try {
-      const resourceVersion = await listCollection(api, collection, source, onObject, signal);
-      return { collection, resourceVersion };
+      return { path, resourceVersion: await listCollection(api, path, resource, onObject, signal) };
     } catch (error) {
-      const last = index === source.paths.length - 1;
-      if (!isNotFound(error) || (last && !source.isOptional)) throw error;
-      if (await isServed(api, collection, signal)) {
-        throw new ApiUnreachable(`${source.name} are served, and yet their list was answered 404`);
+      const isLast = index === resource.paths.length - 1;
+      if (!isNotFound(error) || (isLast && !resource.isOptional)) throw error;
+      if (await isServed(api, path, signal)) {
+        throw new ApiUnreachable(`${resource.name} are served, and yet their list was answered 404`);
       }
     }
   }
   return undefined;
 }
 
-/** One un-paged list of one collection, item by item. Returns its resourceVersion. Throws as {@link listResource}. */
+/**
+ * Lists one collection and calls `onObject` for each object while the response streams.
+ *
+ * @param query extra parameters, such as a label selector
+ * @returns the resourceVersion of the list
+ * @throws like {@link listResource}
+ */
 export async function listCollection(
   api: KubeApi,
-  collection: string,
-  { isMetadataOnly, annotations }: ListOptions,
+  path: string,
+  { isMetadataOnly, annotations, objectName }: Pick<AnyResource, 'isMetadataOnly' | 'annotations' | 'objectName'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
+  query: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const response = await api.request({ path: collection, accept: acceptHeaderForStreamedList(isMetadataOnly), signal });
+  const parameters = {
+    ...query,
+    ...(objectName === undefined ? {} : { fieldSelector: `metadata.name=${objectName}` }),
+  };
+  const search = new URLSearchParams(parameters).toString();
+  const response = await api.request({
+    path: search === '' ? path : `${path}?${search}`,
+    accept: acceptHeaderForStreamedList(isMetadataOnly),
+    signal,
+  });
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
-  const stream = isProtobuf
+  const parser = isProtobuf
     ? new ProtobufListParser(onObject, annotations)
     : new JsonListParser((item) => {
         onObject(item as ApiObject);
       });
-  await pour(response, stream, signal);
-  return stream.end().resourceVersion;
+  await parseBody(response, parser, signal);
+  return parser.end().resourceVersion;
 }
 
-/** Does this say that there is no such object or kind? For a kind, its directory has to say so too. */
-export function isNotFound(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 404;
-}
-
-/** May the same request succeed a moment later? Refusals on principle (401, 403, 406 …) do not. */
-export function isRetryable(error: unknown): boolean {
-  return (
-    error instanceof ApiUnreachable ||
-    error instanceof MalformedList ||
-    (error instanceof ApiError && (error.status === 429 || error.status >= 500))
-  );
-}
-
-async function pour({ body }: ApiResponse, stream: ListParser, signal: AbortSignal): Promise<void> {
-  // By events: a long list comes in thousands of pieces, and a promise for each takes longer than to read it.
+async function parseBody({ body }: ApiResponse, parser: ListParser, signal: AbortSignal): Promise<void> {
+  // Stream events instead of async iteration: a long list has thousands of chunks, and a promise for each costs more
+  // than parsing it.
   body.on('data', (chunk: Buffer) => {
     try {
-      stream.write(chunk);
+      parser.write(chunk);
     } catch (error) {
       body.destroy(error as Error);
     }

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api-object.ts';
 import { ProtobufReader } from './protobuf-reader.ts';
 
-/** Fields of PartialObjectMetadata and of what is in it (k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto). */
+/** Field numbers of PartialObjectMetadata (k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto). */
 const OBJECT = { metadata: 1 } as const;
 const OBJECT_META = {
   name: 1,
@@ -14,33 +14,38 @@ const OBJECT_META = {
 const ENTRY = { key: 1, value: 2 } as const;
 const TIME = { seconds: 1 } as const;
 
+const NO_BYTES = Buffer.alloc(0);
+
 /**
- * A PartialObjectMetadata in protobuf.
+ * Parses a PartialObjectMetadata.
  *
- * @throws BrokenMessage
+ * @throws MalformedProtobuf
  */
 export function parseObjectMetadata(object: ProtobufReader): ApiObject {
-  // Without a prototype: keys come from outside.
-  const metadata = empty<unknown>();
-  const [labels, annotations] = [empty<string>(), empty<string>()];
-  const entry = object.inside();
+  // Without a prototype: the keys come from outside.
+  const values = emptyRecord<unknown>();
+  const labels = emptyRecord<string>();
+  const annotations = emptyRecord<string>();
+  const entry = object.message();
   while (object.next()) {
     if (object.field !== OBJECT.metadata) continue;
-    const fields = object.inside();
-    while (fields.next()) {
-      if (fields.field === OBJECT_META.annotations) readEntry(entry.enter(fields), annotations);
-      else if (fields.field === OBJECT_META.name) metadata['name'] = fields.text();
-      else if (fields.field === OBJECT_META.deletionTimestamp) metadata['deletionTimestamp'] = time(fields);
-      else if (fields.field === OBJECT_META.uid) metadata['uid'] = fields.text();
-      else if (fields.field === OBJECT_META.labels) readEntry(entry.enter(fields), labels);
-      else if (fields.field === OBJECT_META.creationTimestamp) metadata['creationTimestamp'] = time(fields);
+    const metadata = object.message();
+    while (metadata.next()) {
+      const { field } = metadata;
+      if (field === OBJECT_META.annotations) parseEntry(entry.enter(metadata), annotations);
+      else if (field === OBJECT_META.labels) parseEntry(entry.enter(metadata), labels);
+      else if (field === OBJECT_META.name) values['name'] = metadata.text();
+      else if (field === OBJECT_META.uid) values['uid'] = metadata.text();
+      else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseTime(metadata);
+      else if (field === OBJECT_META.deletionTimestamp) values['deletionTimestamp'] = parseTime(metadata);
     }
   }
-  return { metadata: { ...metadata, labels, annotations } };
+  return { metadata: { ...values, labels, annotations } };
 }
 
-function readEntry(entry: ProtobufReader, into: Record<string, string>): void {
-  let [key, value] = ['', ''];
+function parseEntry(entry: ProtobufReader, into: Record<string, string>): void {
+  let key = '';
+  let value = '';
   while (entry.next()) {
     if (entry.field === ENTRY.key) key = entry.text();
     else if (entry.field === ENTRY.value) value = entry.text();
@@ -48,28 +53,26 @@ function readEntry(entry: ProtobufReader, into: Record<string, string>): void {
   into[key] = value;
 }
 
-/** As JSON has it; whole seconds, for the API keeps no more. An empty one means none. */
-function time(field: ProtobufReader): string | undefined {
-  const parts = field.inside();
+/** As in JSON: whole seconds. An empty time means none. */
+function parseTime(field: ProtobufReader): string | undefined {
+  const time = field.message();
   let seconds: number | undefined;
-  while (parts.next()) if (parts.field === TIME.seconds) seconds = parts.value;
+  while (time.next()) if (time.field === TIME.seconds) seconds = time.value;
   return seconds === undefined ? undefined : new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
 }
 
-function empty<Value>(): Record<string, Value> {
+function emptyRecord<Value>(): Record<string, Value> {
   return Object.create(null) as Record<string, Value>;
 }
 
-const NO_BYTES = Buffer.alloc(0);
-
 /**
- * Parses only an object's name and some of its annotations. They are one byte in twenty of a node's metadata, and an
- * allowed deletion waits until all nodes are parsed, so everything else is skipped without being decoded.
+ * Parses only the name and some annotations of a PartialObjectMetadata. They are one byte in twenty of a node's metadata,
+ * and an allowed deletion waits until all nodes are parsed, so everything else is skipped without being decoded.
  */
 export class AnnotationsParser {
-  /** By the byte length of the key: for almost every annotation of a node the length alone shows that it is not wanted. */
+  /** By the byte length of the key: for almost every annotation the length alone shows that it is not wanted. */
   readonly #keysByLength = new Map<number, readonly { readonly key: string; readonly bytes: Buffer }[]>();
-  // Readers are reused: one per message would be thousands of objects for each list.
+  // Reused: one reader per message would be thousands of objects for each list.
   readonly #metadata = new ProtobufReader(NO_BYTES);
   readonly #entry = new ProtobufReader(NO_BYTES);
 
@@ -83,7 +86,7 @@ export class AnnotationsParser {
   }
 
   /**
-   * Parses the next PartialObjectMetadata.
+   * Parses the next object.
    *
    * @throws MalformedProtobuf
    */
@@ -116,6 +119,6 @@ export class AnnotationsParser {
   }
 
   #findKey(field: ProtobufReader): string | undefined {
-    return this.#keysByLength.get(field.to - field.from)?.find(({ bytes }) => field.is(bytes))?.key;
+    return this.#keysByLength.get(field.end - field.start)?.find(({ bytes }) => field.is(bytes))?.key;
   }
 }

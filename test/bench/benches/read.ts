@@ -5,7 +5,8 @@ import { acceptHeaderForList, acceptHeaderForStreamedList } from '../../../src/k
 import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
-import { type ListParser, JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
+import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
+import type { ListParser } from '../../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';

@@ -73,7 +73,7 @@ beforeAll(async () => {
     log,
     signal: stopping.signal,
     now: clock,
-    pollMs: 5,
+    checkIntervalMs: 5,
     newKeys,
   });
   guard = await startGuard({

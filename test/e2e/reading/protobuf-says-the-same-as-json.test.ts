@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { ApiError } from '../../../src/kube/errors.ts';
 import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE } from '../../../src/kube/resource.ts';
 import type { ApiObject } from '../../../src/kube/api-object.ts';
-import { ApiError, KubeApi } from '../../../src/kube/api.ts';
+import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { listCollection, listResource } from '../../../src/kube/lists/list.ts';
 import { NODES } from '../../../src/references/sources.ts';

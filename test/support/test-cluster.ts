@@ -1,13 +1,17 @@
 import { onTestFinished } from 'vitest';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/demo/cluster/in-memory-cluster.ts';
+import {
+  type InMemoryCluster,
+  type InMemoryClusterOptions,
+  startInMemoryCluster,
+} from '../../src/demo/cluster/in-memory-cluster.ts';
 
 let authority: Promise<Authority> | undefined;
 
 /** A sandbox that ends with the test. One authority a file: making one takes longer than most tests. */
-export async function runningSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+export async function startTestCluster(options: InMemoryClusterOptions = {}): Promise<InMemoryCluster> {
   authority ??= createAuthority({ commonName: 'sandbox-test', days: 1, now: new Date() });
-  const sandbox = await startSandbox({ authority: await authority, ...options });
+  const sandbox = await startInMemoryCluster({ authority: await authority, ...options });
   onTestFinished(async () => {
     await sandbox.stop();
   });
@@ -21,3 +25,6 @@ export const CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconfig
 /** What a client sends that wants metadata alone. */
 export const METADATA_LIST = { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' };
 export const METADATA = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' };
+
+/** The in-memory cluster with everything that can go wrong in it. */
+export type TestCluster = InMemoryCluster;

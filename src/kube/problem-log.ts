@@ -1,0 +1,32 @@
+import type { Logger } from 'pino';
+
+/** Logs a problem that persists once, and again only after it has changed or was solved. */
+export class ProblemLog {
+  readonly #log: Logger;
+  readonly #solvedText: string | undefined;
+  #current: string | undefined;
+
+  /** @param solvedText logged when a problem is solved; undefined logs nothing */
+  constructor(log: Logger, solvedText?: string) {
+    this.#log = log;
+    this.#solvedText = solvedText;
+  }
+
+  /** Whether the last call was {@link warn}. */
+  get hasProblem(): boolean {
+    return this.#current !== undefined;
+  }
+
+  /** Logs a warning, unless it is the current problem. */
+  warn(text: string, fields: object = {}): void {
+    if (text === this.#current) return;
+    this.#current = text;
+    this.#log.warn(fields, text);
+  }
+
+  /** There is no problem any more. */
+  clear(): void {
+    if (this.#current !== undefined && this.#solvedText !== undefined) this.#log.info(this.#solvedText);
+    this.#current = undefined;
+  }
+}

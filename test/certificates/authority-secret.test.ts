@@ -1,0 +1,175 @@
+import { X509Certificate } from 'node:crypto';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
+import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
+import type { ServingCertificate } from '../../src/certificates/serving-certificate.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
+import { memoryLog } from '../support/log.ts';
+import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const START = Date.UTC(2026, 10, 20);
+const NAMESPACE = 'guard-ns';
+const NAME = 'machineconfig-guard-ca';
+
+let first: Authority;
+let second: Authority;
+
+beforeAll(async () => {
+  const now = new Date(START);
+  [first, second] = await Promise.all([createAuthority({ days: 365, now }), createAuthority({ days: 365, now })]);
+});
+
+type SecretData = Readonly<Record<string, string | null>>;
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const dataOf = ({ certificatePem, privateKeyPem }: Authority): SecretData => ({
+  'ca.crt': base64(certificatePem),
+  'ca.key': base64(privateKeyPem),
+});
+
+interface Followed {
+  readonly cluster: TestCluster;
+  readonly clock: { now: number };
+  readonly lines: readonly Record<string, unknown>[];
+  readonly messages: () => unknown[];
+  readonly starting: Promise<ServingCertificate>;
+  readonly stop: () => void;
+  readonly write: (data: SecretData) => void;
+}
+
+async function follow(data: SecretData | undefined): Promise<Followed> {
+  const cluster = await startTestCluster();
+  const metadata = { name: NAME, namespace: NAMESPACE };
+  const write = (data: SecretData): void => {
+    if (cluster.get('secrets', NAME, NAMESPACE) === undefined) cluster.create('secrets', { metadata, data });
+    else cluster.patch('secrets', NAME, { data }, NAMESPACE);
+  };
+  if (data !== undefined) write(data);
+  const { log, lines } = memoryLog();
+  const stop = new AbortController();
+  const clock = { now: START };
+  const api = new KubeApi(connectionFromKubeconfig(cluster.kubeconfig));
+  const starting = followAuthoritySecret({
+    api,
+    namespace: NAMESPACE,
+    name: NAME,
+    log,
+    signal: stop.signal,
+    now: () => new Date(clock.now),
+    timing: { backoffMs: [5, 20], absentMs: 20, probeMs: 60_000, silenceMs: 60_000, requestMs: 5_000 },
+    checkIntervalMs: 10,
+  });
+  onTestFinished(() => {
+    stop.abort();
+    api.close();
+  });
+  return {
+    cluster,
+    clock,
+    lines,
+    messages: () => lines.map(({ msg }) => msg),
+    starting,
+    stop: () => stop.abort(),
+    write,
+  };
+}
+
+const leafOf = (certificate: ServingCertificate): X509Certificate => new X509Certificate(certificate.current().cert);
+
+test('issues a leaf of seven days for the Service in the namespace of the Secret', async () => {
+  const { starting, lines } = await follow(dataOf(first));
+  const leaf = leafOf(await starting);
+  expect(leaf.subjectAltName).toBe(
+    'DNS:machineconfig-guard.guard-ns.svc, DNS:machineconfig-guard.guard-ns.svc.cluster.local',
+  );
+  expect(leaf.verify(new X509Certificate(first.certificatePem).publicKey)).toBe(true);
+  expect(new Date(leaf.validTo).getTime() - START).toBe(7 * DAY_MS);
+  expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
+});
+
+test('renews the leaf after two thirds of its life and logs why', async () => {
+  const { clock, starting, messages } = await follow(dataOf(first));
+  const certificate = await starting;
+  let changes = 0;
+  certificate.onChange(() => {
+    changes += 1;
+  });
+  const before = leafOf(certificate).fingerprint256;
+  clock.now = START + 4 * DAY_MS;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(leafOf(certificate).fingerprint256).toBe(before);
+  clock.now = START + 5 * DAY_MS;
+  await expect.poll(() => leafOf(certificate).fingerprint256).not.toBe(before);
+  expect(changes).toBe(1);
+  expect(new Date(leafOf(certificate).validTo).getTime()).toBe(clock.now + 7 * DAY_MS);
+  expect(messages().at(-1)).toMatch(/^serving certificate issued: two thirds of its life passed at /);
+});
+
+test('issues a leaf from a new authority', async () => {
+  const { write, starting } = await follow(dataOf(first));
+  const certificate = await starting;
+  write(dataOf(second));
+  const newKey = new X509Certificate(second.certificatePem).publicKey;
+  await expect.poll(() => leafOf(certificate).verify(newKey)).toBe(true);
+});
+
+test.each<readonly [string, () => SecretData, string]>([
+  ['has no key', () => ({ 'ca.key': null }), 'it has no ca.key'],
+  ['contains garbage', () => ({ 'ca.crt': 'eA==', 'ca.key': 'eA==' }), 'the certificate cannot be read as PEM'],
+  [
+    'contains the key of another certificate',
+    () => ({ 'ca.key': base64(second.privateKeyPem) }),
+    'the private key belongs to another certificate',
+  ],
+])('keeps the leaf and logs once if the Secret %s', async (_name, data, reason) => {
+  const { write, starting, messages } = await follow(dataOf(first));
+  const certificate = await starting;
+  const before = leafOf(certificate).fingerprint256;
+  write(data());
+  const problem = `secret ${NAMESPACE}/${NAME} cannot be used: ${reason}`;
+  await expect.poll(() => messages()).toContain(problem);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(messages().filter((message) => message === problem)).toHaveLength(1);
+  expect(leafOf(certificate).fingerprint256).toBe(before);
+  write(dataOf(first));
+  await expect.poll(() => messages().at(-1)).toBe(`secret ${NAMESPACE}/${NAME} can be used again`);
+  expect(leafOf(certificate).fingerprint256).toBe(before);
+});
+
+test('renews the leaf from memory while the Secret is missing', async () => {
+  const { cluster, clock, starting, messages } = await follow(dataOf(first));
+  const certificate = await starting;
+  const before = leafOf(certificate).fingerprint256;
+  cluster.erase('secrets', NAME, NAMESPACE);
+  await expect.poll(() => messages()).toContain(`secret ${NAMESPACE}/${NAME} cannot be used: it does not exist`);
+  clock.now = START + 6 * DAY_MS;
+  await expect.poll(() => leafOf(certificate).fingerprint256).not.toBe(before);
+});
+
+test('renews the leaf from memory while the API server is unreachable', async () => {
+  const { cluster, clock, starting } = await follow(dataOf(first));
+  const certificate = await starting;
+  const before = leafOf(certificate).fingerprint256;
+  await cluster.faults.goDown();
+  clock.now = START + 6 * DAY_MS;
+  await expect.poll(() => leafOf(certificate).fingerprint256).not.toBe(before);
+});
+
+test('waits at start until the Secret contains a valid authority', async () => {
+  const expired = await createAuthority({ days: 1, now: new Date(START - 10 * DAY_MS) });
+  const { write, starting, messages } = await follow(undefined);
+  await expect.poll(() => messages()).toEqual([`secret ${NAMESPACE}/${NAME} cannot be used: it does not exist`]);
+  write(dataOf(expired));
+  await expect.poll(() => messages().at(-1)).toMatch(/cannot be used: the authority expired at /);
+  write(dataOf(first));
+  expect(leafOf(await starting).ca).toBe(false);
+});
+
+test('rejects when it is stopped before the first leaf', async () => {
+  const { starting, stop } = await follow(undefined);
+  const rejected = expect(starting).rejects.toThrow(/abort/i);
+  stop();
+  await rejected;
+});
