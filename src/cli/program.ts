@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
-import { createDemoCommand } from '../demo/demo.ts';
+import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 import { createRenderCommand } from './render/render.ts';
@@ -44,13 +44,20 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/**
- * Runs one command line (without the node and script paths) to its end and answers the exit code. Never throws: what a command
- * throws becomes one sentence on stderr.
- */
+/** Runs one command line of the program. Like {@link runCommand}. */
 export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
+  return await runCommand(program(name), args, terminal);
+}
+
+/**
+ * Runs one command line (without the node and script paths) of a root command to its end and answers the exit code. Never throws:
+ * what a command throws becomes one sentence on stderr.
+ */
+export async function runCommand(root: Command, args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const name = root.name();
   try {
-    await program(terminal, name).parseAsync(args, { from: 'user' });
+    configureOutput(root, terminal, name);
+    await root.parseAsync(args, { from: 'user' });
     return EXIT_CODE.fine;
   } catch (error) {
     return reportError(error, terminal, name);
@@ -77,26 +84,13 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
   return EXIT_CODE.no;
 }
 
-function program(terminal: Terminal, name: string): Command {
-  let helping = false;
+function program(name: string): Command {
   const root = new Command(name)
     .description('Refuses to let a rendered MachineConfig be deleted while something still uses it.')
     .version(packageJson.version)
     .helpCommand(false)
     // What comes after the name of a command is for that command: `certs` and `certs rotate` both have --out and --days.
     .enablePositionalOptions()
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => {
-        terminal.stdout(helping ? calling(text, name) : text);
-      },
-      writeErr: (text) => {
-        terminal.stderr(helping ? calling(text, name) : text);
-      },
-      outputError: (message, write) => {
-        write(`${name}: ${asSentence(message)}\n`);
-      },
-    })
     .addHelpText(
       'after',
       `
@@ -109,14 +103,33 @@ Exit codes:
 Example:
   machineconfig-guard certs --out certs/`,
     );
-  root.on('beforeAllHelp', () => {
-    helping = true;
-  });
-  root.on('afterAllHelp', () => {
-    helping = false;
-  });
-  for (const build of COMMANDS) root.addCommand(inheriting(root, build()));
+  for (const build of COMMANDS) root.addCommand(build());
   return root;
+}
+
+/** Sends what commander writes to the terminal, and makes it throw instead of ending the process. */
+function configureOutput(root: Command, terminal: Terminal, name: string): void {
+  let helping = false;
+  root
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => {
+        terminal.stdout(helping ? calling(text, name) : text);
+      },
+      writeErr: (text) => {
+        terminal.stderr(helping ? calling(text, name) : text);
+      },
+      outputError: (message, write) => {
+        write(`${name}: ${asSentence(message)}\n`);
+      },
+    })
+    .on('beforeAllHelp', () => {
+      helping = true;
+    })
+    .on('afterAllHelp', () => {
+      helping = false;
+    });
+  for (const command of root.commands) inherit(root, command);
 }
 
 /** The examples of a help text, as the user has to type them. */
@@ -125,10 +138,9 @@ function calling(help: string, name: string): string {
 }
 
 /** addCommand(), unlike command(), hands nothing down: without this a subcommand's bad flag would end the process with 1. */
-function inheriting(parent: Command, command: Command): Command {
+function inherit(parent: Command, command: Command): void {
   command.copyInheritedSettings(parent);
-  for (const child of command.commands) inheriting(command, child);
-  return command;
+  for (const child of command.commands) inherit(command, child);
 }
 
 /** commander says "error: unknown option '--forse'\n(Did you mean --force?)\n"; one line is easier to find in a log. */

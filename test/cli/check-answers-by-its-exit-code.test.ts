@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SeenRequest } from '../../src/demo/cluster/faults.ts';
+import type { SeenRequest } from '../support/faults.ts';
 import {
   annotate,
   createNode,

@@ -3,9 +3,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startInMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { type CommandProcess, startCommand } from './command-process.ts';
-import type { TestCluster } from '../support/test-cluster.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const CONFIG = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 
@@ -16,7 +15,7 @@ let kubeconfig: string;
 beforeEach(async () => {
   directory = mkdtempSync(path.join(tmpdir(), 'mcg-dev-'));
   kubeconfig = path.join(directory, 'kubeconfig');
-  sandbox = await startInMemoryCluster();
+  sandbox = await startTestCluster();
   writeFileSync(kubeconfig, sandbox.kubeconfig);
   sandbox.create('machineconfigs', { metadata: { name: CONFIG } });
   const annotations = { 'machineconfiguration.openshift.io/desiredConfig': CONFIG };

@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import { startInMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { LogPipe } from '../support/log-pipe.ts';
 import { testTls } from '../support/tls.ts';
 import { type CommandProcess, startCommand } from './command-process.ts';
-import type { TestCluster } from '../support/test-cluster.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const CONFIG = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 const TOKEN = 'a-token-that-must-not-be-logged';
@@ -23,7 +22,7 @@ beforeEach(async () => {
   const tls = await testTls();
   const leaf = await tls.leaf();
   ca = Buffer.from(tls.ca).toString('base64');
-  sandbox = await startInMemoryCluster();
+  sandbox = await startTestCluster();
   writeFileSync(path.join(directory, 'kubeconfig'), sandbox.kubeconfig);
   writeFileSync(path.join(directory, 'tls.crt'), leaf.certificatePem);
   writeFileSync(path.join(directory, 'tls.key'), leaf.privateKeyPem);

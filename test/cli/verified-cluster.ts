@@ -1,6 +1,6 @@
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import type { SeenRequest } from '../../src/demo/cluster/faults.ts';
-import { stubWebhook } from '../sandbox/stub-webhook.ts';
+import type { SeenRequest } from '../support/faults.ts';
+import { stubWebhook } from '../support/stub-webhook.ts';
 import { createConfig, createNode, type InspectedCluster, inspectedCluster, NEW, OLD } from './inspected-cluster.ts';
 
 /** A cluster for `verify`, and every deletion that was asked of its API server. */

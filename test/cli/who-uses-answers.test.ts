@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SeenRequest } from '../../src/demo/cluster/faults.ts';
+import type { SeenRequest } from '../support/faults.ts';
 import { annotate, createConfig, GONE, healthyCluster, NEW, OLD } from './inspected-cluster.ts';
 
 const MCO = '/apis/machineconfiguration.openshift.io/v1';

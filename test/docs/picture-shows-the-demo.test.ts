@@ -3,7 +3,8 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { LEFT_OUT } from '../../build/demo-excerpt.ts';
 import { terminalPicture } from '../../build/terminal-picture.ts';
-import { runProgram } from '../cli/run-program.ts';
+import { runCommand } from '../../src/cli/program.ts';
+import { createDemoCommand } from '../../src/demo/demo-command.ts';
 
 const PICTURE = path.join(import.meta.dirname, '..', '..', 'docs', 'images', 'demo.svg');
 
@@ -19,7 +20,9 @@ function textOf(svg: string): string[] {
 }
 
 test('the picture in README.md shows what the demo prints today; `npm run picture` draws it again', async () => {
-  const { stdout } = await runProgram(['demo', '--speed', '2000']);
+  let stdout = '';
+  const terminal = { stdout: (text: string) => void (stdout += text), stderr: () => {}, env: {} };
+  await runCommand(createDemoCommand(), ['--speed', '2000'], terminal);
   const [command, ...shown] = textOf(readFileSync(PICTURE, 'utf8'));
   expect(command).toBe('$ npm run demo');
   expect(shown.length).toBeGreaterThan(20);

@@ -2,13 +2,12 @@ import { onTestFinished, expect, test } from 'vitest';
 import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import { startInMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { Decision } from '../../src/webhook/decision.ts';
 import { type Guard, startGuard } from '../../src/guard/guard.ts';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
 import { memoryLog } from '../support/log.ts';
 import { testTls } from '../support/tls.ts';
-import type { TestCluster } from '../support/test-cluster.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const USED = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 const FREE = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
@@ -21,7 +20,7 @@ interface Guarded {
 }
 
 async function guarded({ down = false, shutdownDelayMs = 0 } = {}): Promise<Guarded> {
-  const sandbox = await startInMemoryCluster();
+  const sandbox = await startTestCluster();
   onTestFinished(async () => {
     await sandbox.stop();
   });
