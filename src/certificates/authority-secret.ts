@@ -174,7 +174,10 @@ function secretResource(namespace: string, name: string): Resource<FollowedSecre
     isMetadataOnly: false,
     parse: (object) => {
       const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };
-      const decode = (key: string): string => Buffer.from(String(data?.[key] ?? ''), 'base64').toString('utf8');
+      const decode = (key: string): string => {
+        const value = data?.[key];
+        return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
+      };
       const missing = ['ca.crt', 'ca.key'].find((key) => decode(key) === '');
       if (missing !== undefined) return { name, authority: undefined, problem: `it has no ${missing}` };
       return { name, authority: { certificatePem: decode('ca.crt'), privateKeyPem: decode('ca.key') } };

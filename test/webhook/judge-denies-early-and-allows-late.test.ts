@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import type { Review } from '../../src/decision/review.ts';
 import type { Judgement } from '../../src/webhook/judgement.ts';
-import type { LiveReader } from '../../src/references/live-reader.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import type { ClusterState, Referrer } from '../../src/decision/references.ts';
 import { Judge } from '../../src/guard/judge.ts';
@@ -43,7 +42,7 @@ async function judged({ index = [], live = { referrers: [], unreadable: [] }, ge
         if (live instanceof Error) throw live;
         return await Promise.resolve(live);
       },
-    } as unknown as LiveReader,
+    },
     settings: () => policy ?? DEFAULT_SETTINGS,
     log: memoryLog().log,
   });
