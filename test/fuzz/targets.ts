@@ -161,15 +161,7 @@ const READERS: readonly Target[] = [
   {
     name: 'JSON list',
     seeds: LISTS.map((list) => Buffer.from(JSON.stringify(list))),
-    take: (bytes, random) =>
-      takeList(
-        bytes,
-        random,
-        (keep) =>
-          new JsonListParser((item) => {
-            keep(item as ApiObject);
-          }),
-      ),
+    take: (bytes, random) => takeList(bytes, random, (keep) => new JsonListParser(keep)),
   },
   {
     name: 'protobuf list',
