@@ -9,20 +9,6 @@ export interface Column {
   readonly digits?: number;
 }
 
-/** A picture of a {@link Table}: a bar a row, the columns by their keys. */
-export interface BarsOf {
-  /** Columns whose values make rows belong together. */
-  readonly groups: readonly string[];
-  readonly label: string;
-  readonly value: string;
-  /** Where a thin line goes on to. */
-  readonly reach?: string;
-  /** What is measured, and its unit. */
-  readonly axis: string;
-  /** Where the longest is many times the shortest. */
-  readonly log?: boolean;
-}
-
 /** What a bench found: the same rows are written as JSON and as Markdown. */
 export interface Table {
   readonly title: string;
@@ -30,7 +16,6 @@ export interface Table {
   readonly rows: readonly Readonly<Record<string, string | number | null>>[];
   /** How to read it: one sentence each. */
   readonly notes: readonly string[];
-  readonly bars?: BarsOf;
 }
 
 export interface BenchContext {

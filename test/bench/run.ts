@@ -7,20 +7,20 @@ import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { Usage } from '../support/usage.ts';
 import type { Bench } from './bench.ts';
 import { environment } from './environment.ts';
-import { asMarkdown, charts, type Report } from './report.ts';
+import { asMarkdown, type Report } from './report.ts';
 import { writeSummary } from './wanted.ts';
 
 const BENCHES = new URL('benches/', import.meta.url);
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 
-const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds as JSON, Markdown and pictures.
+const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds as JSON and Markdown.
 
 Usage: npm run bench [-- --only NAME --quick --out DIR --kubernetes VERSION | --list | --summary]
 
 Options:
   --only NAME           this bench; may be given more than once (default: all of them)
   --quick               few and small: to see whether it works; written only where --out says
-  --out DIR             where to write NAME.json, NAME.md and NAME.svg (default: test/bench/results)
+  --out DIR             where to write NAME.json and NAME.md (default: test/bench/results)
   --kubernetes VERSION  1.33.0 (the default) or 1.31.0
   --list                names the benches
   --summary             measures nothing: writes what was wanted and found, of all results, into docs/performance.md
@@ -82,7 +82,6 @@ async function publish(report: Report, out: string | undefined): Promise<void> {
   await mkdir(out, { recursive: true });
   await writeFile(join(out, `${report.bench}.json`), `${JSON.stringify(report, null, 2)}\n`);
   await writeFile(join(out, `${report.bench}.md`), markdown);
-  for (const [file, svg] of charts(report)) await writeFile(join(out, file), svg);
   log(`Written to ${join(out, report.bench)}.json and .md`);
 }
 

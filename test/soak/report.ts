@@ -1,6 +1,5 @@
 import type { Environment } from '../bench/environment.ts';
 import { summary } from '../bench/percentiles.ts';
-import { lineChart } from '../support/chart/line-chart.ts';
 import type { Observation } from './observation.ts';
 import type { Soaked } from './soak.ts';
 import { grows, type Tolerance, type Trend, trendOf } from './trend.ts';
@@ -92,8 +91,6 @@ export function asMarkdown(report: SoakReport): string {
     `\`${command}\`, ${e.date.slice(0, 10)}, commit ${e.commit}: Kubernetes ${e.kubernetes}, Node ${e.node}, ${e.cores} cores (${e.cpu}), ` +
       `${e.memoryGiB} GiB, load before ${e.load}; ${nodes.toLocaleString('en-US')} nodes made in ${setUpSeconds} s, then ${minutes} minutes of churn.`,
     '',
-    `![Memory, open files and delay of the guard over the run](soak.svg)`,
-    '',
     failures.length === 0 ? 'Passed.' : failures.map((failure) => `- ${failure}`).join('\n'),
     '',
     '| second half | median | a minute | 95 % from | to | would fail above | grows |',
@@ -118,32 +115,4 @@ export function asMarkdown(report: SoakReport): string {
     `The guard took ${(cpu.guard * 100).toFixed(1)} % of a core; nine of ten times no more than ${cpu.machineP90.toFixed(1)} of ${e.cores} cores were busy.`,
     '',
   ].join('\n');
-}
-
-/** The picture of a run. */
-export function asChart({ minutes, nodes, observations }: SoakReport): string {
-  const line = (name: string, valueOf: (one: Observation) => number) => ({
-    name,
-    points: observations.map((one) => [rounded(one.minute), rounded(valueOf(one))] as const),
-  });
-  const middle = observations[Math.floor(observations.length / 2)]?.minute ?? 0;
-  return lineChart({
-    title: `The guard in ${minutes} minutes of churn, ${nodes.toLocaleString('en-US')} nodes`,
-    x: { label: 'minutes' },
-    panels: [
-      { y: { label: 'resident memory, MB' }, lines: [line('memory', (one) => one.memory)] },
-      { y: { label: 'open files' }, lines: [line('files', (one) => one.files)] },
-      {
-        y: { label: 'longest of five answers of /healthz, ms', log: true },
-        lines: [line('delay', (one) => one.delay)],
-      },
-      { y: { label: 'a fixed piece of work, ms' }, lines: [line('machine', (one) => one.yardstick)] },
-      { y: { label: 'processor, share of a core', to: 1 }, lines: [line('guard', (one) => one.cpu)] },
-    ],
-    shaded: { from: middle, to: observations.at(-1)?.minute ?? 0, why: 'the half that is tested' },
-  });
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 1_000) / 1_000;
 }

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { environment } from '../bench/environment.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { wholeNumber } from '../support/usage.ts';
-import { asChart, asMarkdown, failuresOf, reportOf, type SoakReport } from './report.ts';
+import { asMarkdown, failuresOf, reportOf, type SoakReport } from './report.ts';
 import { soak } from './soak.ts';
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
@@ -20,7 +20,7 @@ Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 Options:
   --minutes N  how long, after the nodes were made (default: 20)
   --nodes N    how many nodes (default: 5000, which take some minutes to make)
-  --out DIR    where to write soak.json, soak.md and soak.svg (default: test/soak/results)
+  --out DIR    where to write soak.json and soak.md (default: test/soak/results)
   --help       this text
 
 Ends with 0 where nothing grows and every deletion was decided rightly, 1 where not, 2 for wrong usage.
@@ -60,8 +60,7 @@ async function publish(report: SoakReport, out: string): Promise<void> {
   const file = (ending: string): string => join(out, `soak.${ending}`);
   await writeFile(file('json'), `${JSON.stringify(report)}\n`);
   await writeFile(file('md'), markdown);
-  await writeFile(file('svg'), asChart(report));
-  log(`Written to ${join(out, 'soak')}.json, .md and .svg`);
+  log(`Written to ${join(out, 'soak')}.json and .md`);
 }
 
 await runCommand('soak', main);

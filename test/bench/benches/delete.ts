@@ -297,14 +297,6 @@ function table(
       { key: 'timesDenier', heading: 'p50 × one GET and deny', digits: 2 },
     ],
     rows,
-    bars: {
-      groups: ['nodes', 'what', 'size', 'clients'],
-      label: 'who',
-      value: 'p50',
-      reach: 'p99',
-      axis: 'ms, p50 to p99',
-      log: true,
-    },
     notes: [
       'Every webhook is a process of its own on the machine of the API server, registered in the same way; all of a group are measured in turn, each on its own config.',
       '8 clients: so many ask at the same moment about the same config, and all have their answer before the next has its turn.',

@@ -158,7 +158,6 @@ function table(rows: Table['rows'], sizes: { readonly full: number; readonly met
       { key: 'timesNoOp', heading: 'p50 × no-op', digits: 1 },
     ],
     rows,
-    bars: { groups: ['nodes', 'state'], label: 'who', value: 'p50', reach: 'p99', axis: 'ms, p50 to p99', log: true },
     notes: [
       'One client; the four of a group are measured in turn, each on its own config of the same size (1 kB).',
       `A node has ${(sizes.full / 1_000).toFixed(1)} kB of JSON, ${(sizes.metadata / 1_000).toFixed(1)} kB of it metadata; 3 pools.`,

@@ -119,7 +119,6 @@ function table(rows: Table['rows']): Table {
       { key: 'peak', heading: 'at most', digits: 1 },
     ],
     rows,
-    bars: { groups: ['who'], label: 'what', value: 'now', reach: 'peak', axis: 'MB, at the end and at most' },
     notes: [
       'MB are 10⁶ bytes; VmRSS and VmHWM of /proc, the latter counted afresh for each line. One process each, in the order of the lines.',
       'Of the figure of "node" nothing can be saved; all of its code and libraries are shared with other processes of the same image.',

@@ -118,7 +118,6 @@ async function measure({ controlPlane }: GuardedCluster, prune: Prune, guards: r
     configs: count,
     who: who(asked),
     how: how(prune),
-    bar: `${who(asked)}, ${how(prune)}`,
     seconds,
     p50,
     p99,
@@ -181,7 +180,6 @@ function table(rows: Table['rows'], sizes: { readonly full: number; readonly met
       { key: 'peak', heading: 'MB at most', digits: 1 },
     ],
     rows,
-    bars: { groups: ['nodes', 'configs'], label: 'bar', value: 'seconds', axis: 's in all', log: true },
     notes: [
       'DELETE of 8 kB configs for real, as "oc adm prune renderedmachineconfigs --confirm" sends them, one after the other; free ones and those in use by turns. Without a webhook all of them are deleted.',
       'Everything that is refused must be, and everything else deleted, or the bench fails.',

@@ -175,7 +175,6 @@ function table(rows: Table['rows'], sizes: { readonly full: number; readonly met
       { key: 'timesRaw', heading: `p50 × ${RAW}`, digits: 2 },
     ],
     rows,
-    bars: { groups: ['nodes'], label: 'how', value: 'p50', reach: 'p99', axis: 'ms, p50 to p99' },
     notes: [
       'One client on kept connections; all ways are measured in turn.',
       `A node has ${(sizes.full / 1_000).toFixed(1)} kB of JSON, ${(sizes.metadata / 1_000).toFixed(1)} kB of it metadata.`,

@@ -149,7 +149,6 @@ function table(rows: Table['rows']): Table {
       { key: 'timesNode', heading: `p50 × ${NODE}`, digits: 1 },
     ],
     rows,
-    bars: { groups: ['nodes'], label: 'who', value: 'p50', reach: 'p99', axis: 'ms, p50 to p99' },
     notes: [
       'The bundle, as it runs in the image; asked directly over TLS, again and again until it answers; the first answer has to be right.',
       'With --tls-secret the guard makes an RSA key of 2,048 bits first, which takes as long as chance will have it.',

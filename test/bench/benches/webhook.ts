@@ -116,7 +116,6 @@ function table(rows: Table['rows']): Table {
       { key: 'share', heading: 'share of bytes only', digits: 2 },
     ],
     rows,
-    bars: { groups: ['size'], label: 'who', value: 'p50', reach: 'p99', axis: 'ms, p50 to p99', log: true },
     notes: [
       'One at a time, then in parallel; all are measured in turn, over kept connections, each in a process of its own.',
       'The client sends and encrypts on the same two cores, which is part of every figure.',
