@@ -1,37 +1,20 @@
 import type { Binaries } from '../e2e/control-plane/binaries.ts';
-
-/** A column of a {@link Table}. */
-export interface Column {
-  /** The cell's name in JSON. */
-  readonly key: string;
-  readonly heading: string;
-  /** Places after the point, of a number. */
-  readonly digits?: number;
-}
-
-/** What a bench found: the same rows are written as JSON and as Markdown. */
-export interface Table {
-  readonly title: string;
-  readonly columns: readonly Column[];
-  readonly rows: readonly Readonly<Record<string, string | number | null>>[];
-  /** How to read it: one sentence each. */
-  readonly notes: readonly string[];
-}
+import type { Table } from './table.ts';
 
 export interface BenchContext {
-  /** Few and small: to see whether it works, not to be quoted. */
-  readonly quick: boolean;
+  /** Run a few small cases. They show that the bench works, and their figures mean nothing. */
+  readonly isQuick: boolean;
   readonly binaries: Binaries;
-  /** Tells the person who waits what is being done. */
+  /** Prints a line of progress. */
   readonly log: (line: string) => void;
 }
 
 /**
- * One question with its figures. A file of test/bench/benches is a bench: its name is the file's, this is its default export. It
- * starts and stops what it needs, measures its baseline in the same run, and throws when an answer that it times is wrong.
+ * The exports of a file in test/bench/benches, which is named after the bench. Every bench measures its baseline in the
+ * same run.
  */
 export interface Bench {
-  /** One sentence. */
   readonly question: string;
+  /** @throws Error if an answer that it measures is wrong */
   readonly run: (context: BenchContext) => Promise<readonly Table[]>;
 }

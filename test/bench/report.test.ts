@@ -1,53 +1,19 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { formatReport, formatSummary, readReports, readSummary } from './report.ts';
+import { createGoalTable } from './table.ts';
 
-import { asMarkdown } from './report.ts';
+test.each(readReports())('formats results/$bench.json as the stored Markdown', (report) => {
+  const markdown = readFileSync(new URL(`results/${report.bench}.md`, import.meta.url), 'utf8');
+  expect(formatReport(report)).toBe(markdown);
+});
 
-test('a report says where its figures come from, and shows them as a table', () => {
-  const markdown = asMarkdown({
-    bench: 'floor',
-    question: 'What does it cost?',
-    command: 'npm run bench -- --only floor',
-    environment: {
-      date: '2026-11-21T03:00:00.000Z',
-      commit: '0123456789ab+',
-      kubernetes: '1.33.0',
-      node: '20.20.2',
-      cpu: 'Some CPU',
-      cores: 2,
-      memoryGiB: 24,
-      load: 0.3,
-    },
-    seconds: 61.4,
-    tables: [
-      {
-        title: 'Milliseconds',
-        columns: [
-          { key: 'who', heading: 'who' },
-          { key: 'p50', heading: 'p50', digits: 1 },
-          { key: 'rounds', heading: 'rounds' },
-        ],
-        rows: [
-          { who: 'a | b', p50: 1.26, rounds: 10_000 },
-          { who: 'c', p50: null, rounds: 0 },
-        ],
-        notes: ['Less is better.'],
-      },
-    ],
-  });
+test('docs/performance.md shows the goals of the stored results (npm run bench -- --summary)', () => {
+  expect(readSummary()).toContain('| yes |');
+  expect(readSummary()).toBe(formatSummary());
+});
 
-  expect(markdown).toBe(`# floor
-
-What does it cost?
-
-\`npm run bench -- --only floor\`, 2026-11-21, commit 0123456789ab+: Kubernetes 1.33.0, Node 20.20.2, 2 cores (Some CPU), 24 GiB, load before 0.3; 61 s.
-
-## Milliseconds
-
-| who | p50 | rounds |
-|---|---:|---:|
-| a \\| b | 1.3 | 10,000 |
-| c |  | 0 |
-
-- Less is better.
-`);
+test('a goal is reached up to its limit, and not if nothing was measured', () => {
+  const goals = [0.2, 3, 3.1, Number.NaN].map((found) => ({ what: 'figure', found, atMost: 3 }));
+  expect(createGoalTable('Goals', goals).rows.map(({ reached }) => reached)).toEqual(['yes', 'yes', 'no', 'no']);
 });

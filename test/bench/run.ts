@@ -2,13 +2,11 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
-import { Usage } from '../support/usage.ts';
+import { UsageError } from '../support/usage.ts';
 import type { Bench } from './bench.ts';
-import { environment } from './environment.ts';
-import { asMarkdown, type Report } from './report.ts';
-import { writeSummary } from './wanted.ts';
+import { readEnvironment } from './environment.ts';
+import { formatReport, type Report, writeSummary } from './report.ts';
 
 const BENCHES = new URL('benches/', import.meta.url);
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
@@ -49,34 +47,36 @@ async function main(): Promise<number> {
     writeSummary();
     return 0;
   }
-  const names = await benchNames();
+  const names = await listBenches();
   if (flags.list) {
-    for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await load(name)).question}\n`);
+    for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await loadBench(name)).question}\n`);
     return 0;
   }
   const unknown = flags.only.find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new Usage(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
+  if (unknown !== undefined) throw new UsageError(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
   const binaries = await prepareRun(flags.kubernetes);
-  const out = flags.out === undefined ? (flags.quick ? undefined : RESULTS) : resolve(flags.out);
-  for (const name of flags.only.length === 0 ? names : names.filter((one) => flags.only.includes(one))) {
-    const { question, run } = await load(name);
+  const defaultOut = flags.quick ? undefined : RESULTS;
+  const out = flags.out === undefined ? defaultOut : resolve(flags.out);
+  for (const name of names) {
+    if (flags.only.length > 0 && !flags.only.includes(name)) continue;
+    const { question, run } = await loadBench(name);
     log(`${name}: ${question}`);
-    const around = await environment(binaries.release);
-    const begun = performance.now();
-    const elapsed = () => (performance.now() - begun) / 1_000;
+    const environment = readEnvironment(binaries.release);
+    const startedAt = performance.now();
+    const elapsedSeconds = () => Math.round((performance.now() - startedAt) / 1_000);
     const tables = await run({
-      quick: flags.quick,
+      isQuick: flags.quick,
       binaries,
-      log: (line) => log(`${elapsed().toFixed(0).padStart(5)} s  ${line}`),
+      log: (line) => log(`${String(elapsedSeconds()).padStart(5)} s  ${line}`),
     });
     const command = `npm run bench -- --only ${name}${flags.quick ? ' --quick' : ''}`;
-    await publish({ bench: name, question, command, environment: around, seconds: Math.round(elapsed()), tables }, out);
+    await publish({ bench: name, question, command, environment, seconds: elapsedSeconds(), tables }, out);
   }
   return 0;
 }
 
 async function publish(report: Report, out: string | undefined): Promise<void> {
-  const markdown = asMarkdown(report);
+  const markdown = formatReport(report);
   process.stdout.write(`\n${markdown}\n`);
   if (out === undefined) return;
   await mkdir(out, { recursive: true });
@@ -85,17 +85,13 @@ async function publish(report: Report, out: string | undefined): Promise<void> {
   log(`Written to ${join(out, report.bench)}.json and .md`);
 }
 
-async function benchNames(): Promise<readonly string[]> {
+async function listBenches(): Promise<readonly string[]> {
   const files = await readdir(BENCHES);
-  return files
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => file.slice(0, -'.ts'.length))
-    .sort();
+  return files.map((file) => file.replace('.ts', '')).toSorted();
 }
 
-async function load(name: string): Promise<Bench> {
-  const module = (await import(new URL(`${name}.ts`, BENCHES).href)) as { readonly default: Bench };
-  return module.default;
+async function loadBench(name: string): Promise<Bench> {
+  return (await import(new URL(`${name}.ts`, BENCHES).href)) as Bench;
 }
 
 await runCommand('bench', main);
