@@ -2,13 +2,11 @@ import { buildWebhookConfiguration } from '../../src/install/webhook-configurati
 import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
 import { AuditLog } from '../e2e/support/audit-log.ts';
-import { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
+import type { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { machineConfig, pool, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
-import type { BenchContext } from './bench.ts';
 import { createFleet } from './fleet.ts';
 import { type RunningWebhook, startWebhook, type WebhookProgram } from './peers/webhook-process.ts';
-import type { Table } from './table.ts';
 import type { WebhookAddress } from './webhook-client.ts';
 
 /** The API server's counter of webhook calls. */
@@ -21,25 +19,13 @@ const EFFECTIVE_TIMEOUT_MS = 20_000;
  */
 export class BenchCluster {
   readonly guarded: GuardedCluster;
-  readonly #log: (line: string) => void;
+  /** Prints a line of progress. */
+  readonly log: (line: string) => void;
   #nodeCount = 0;
 
-  private constructor(guarded: GuardedCluster, log: (line: string) => void) {
+  constructor(guarded: GuardedCluster, log: (line: string) => void) {
     this.guarded = guarded;
-    this.#log = log;
-  }
-
-  /** Starts a cluster, runs a bench on it and stops it. */
-  static async use(
-    { binaries, log }: BenchContext,
-    bench: (cluster: BenchCluster) => Promise<readonly Table[]>,
-  ): Promise<readonly Table[]> {
-    const guarded = await GuardedCluster.start(binaries, { direct: true });
-    try {
-      return await bench(new BenchCluster(guarded, log));
-    } finally {
-      await guarded.stop();
-    }
+    this.log = log;
   }
 
   get admin(): KubeClient {
@@ -49,7 +35,7 @@ export class BenchCluster {
   /** Creates nodes until there are this many. The new ones name these configs in turn, two each. */
   async growFleet(nodeCount: number, configs: readonly string[]): Promise<void> {
     if (nodeCount <= this.#nodeCount) return;
-    this.#log(`${nodeCount} nodes are made …`);
+    this.log(`${nodeCount} nodes are made …`);
     await createFleet(this.admin, { from: this.#nodeCount, to: nodeCount, configs });
     this.#nodeCount = nodeCount;
   }
@@ -67,6 +53,12 @@ export class BenchCluster {
     return name;
   }
 
+  /** Stops the guard and removes its registration. */
+  async stopGuard(): Promise<void> {
+    await this.admin.delete(`${PATHS.webhookConfigurations}/machineconfig-guard`);
+    await this.guarded.guard.stop();
+  }
+
   /** Limits the guard, which is registered already, to the configs of a candidate. */
   async limitGuard(candidate: string): Promise<void> {
     const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
@@ -75,7 +67,7 @@ export class BenchCluster {
     expectStatus(response, [200], `PATCH ${path}`);
   }
 
-  /** Registers a webhook for the configs of a candidate, as the guard is registered. Returns when it is called. */
+  /** Registers a webhook for the configs of a candidate, as the guard is registered. Returns when the API server calls it. */
   async registerWebhook(candidate: string, { url, ca }: WebhookAddress): Promise<void> {
     const id = toObjectName(candidate);
     const name = `${id}.bench.machineconfig-guard.io`;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import PQueue from 'p-queue';
 import { parseAllDocuments } from 'yaml';
 import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { PATHS } from '../e2e/support/paths.ts';
@@ -11,8 +12,8 @@ const IMAGES = Array.from({ length: 50 }, (_, index) => {
   const operator = `registry.redhat.io/openshift4/operator-${index}-rhel9:${tag}`;
   return { names: index % 2 === 0 ? [payload, operator] : [payload], sizeBytes: 400_000_000 + index * 7_654_321 };
 });
-/** Parallel writers. More gain nothing on an API server with two cores. */
-const WRITERS = 8;
+/** More gain nothing on an API server with two cores. */
+const MAX_PARALLEL_WRITES = 8;
 
 /** A write by one field manager. */
 interface Write {
@@ -44,12 +45,9 @@ export function nodeName(index: number): string {
 
 /** Creates nodes whose labels, annotations, conditions, images and managedFields have their real sizes. */
 export async function createFleet(admin: KubeClient, { from = 0, to, configs }: FleetOptions): Promise<void> {
-  // All writers share the iterator, so each takes the next index.
-  const indexes = Array.from({ length: to - from }, (_, offset) => from + offset).values();
-  const write = async () => {
-    for (const index of indexes) await createNode(admin, index, configs);
-  };
-  await Promise.all(Array.from({ length: WRITERS }, write));
+  const indexes = Array.from({ length: to - from }, (_, offset) => from + offset);
+  const queue = new PQueue({ concurrency: MAX_PARALLEL_WRITES });
+  await queue.addAll(indexes.map((index) => () => createNode(admin, index, configs)));
 }
 
 async function createNode(admin: KubeClient, index: number, configs: readonly string[]): Promise<void> {
@@ -72,7 +70,7 @@ function createWrites(index: number, configs: readonly string[]): readonly Write
     id: String(id),
     lowId: `${id >> 8}.${id & 255}`,
     subnet: `${128 + (id >> 7)}.${(id & 127) * 2}`,
-    mac: `02:92:26:${[index >> 16, index >> 8, index].map((part) => (part & 255).toString(16).padStart(2, '0')).join(':')}`,
+    mac: ['02', '92', '26', ...(index.toString(16).padStart(6, '0').match(/../g) ?? [])].join(':'),
     hostId: toUuid(`host ${name}`),
     chassisId: toUuid(`chassis ${name}`),
     bootId: toUuid(`boot ${name}`),

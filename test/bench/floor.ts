@@ -24,23 +24,18 @@ export async function applyFloor(controlPlane: ControlPlane, candidate?: string)
   }
 }
 
-/** Waits until this API server enforces both policies, and deletes the objects that it created for the check. */
+/** Waits until this API server enforces both policies. The nodes and pools are the same afterwards. */
 export async function awaitFloor(admin: KubeClient, candidate?: string): Promise<void> {
   const labels = candidate === undefined ? {} : labelsOf(candidate);
-  const [nodeConfig, poolConfig] = [renderedName('probe'), renderedName('probe')];
-  const configs = [nodeConfig, poolConfig];
-  for (const name of configs) await admin.create(PATHS.configs, machineConfig({ name, labels }));
-  const name = unique('probe');
+  const [name, nodeConfig, poolConfig] = [unique('probe'), renderedName('probe'), renderedName('probe')];
+  await admin.create(PATHS.configs, machineConfig({ name: nodeConfig, labels }));
+  await admin.create(PATHS.configs, machineConfig({ name: poolConfig, labels }));
   await admin.create(PATHS.nodes, node({ name, currentConfig: nodeConfig }));
   await admin.create(PATHS.pools, pool({ name, spec: poolConfig }));
-  for (const [index, policy] of ['nodes', 'pools'].entries()) {
-    const isDenied = async () => refusalOf(await deleteDryRun(admin, configs[index] ?? ''))?.policy === policy;
+  for (const [policy, config] of Object.entries({ nodes: nodeConfig, pools: poolConfig })) {
+    const isDenied = async () => refusalOf(await deleteDryRun(admin, config))?.policy === policy;
     await until(`the policy of ${policy}`, isDenied, { timeoutMs: EFFECTIVE_TIMEOUT_MS });
   }
   await admin.delete(`${PATHS.nodes}/${name}`);
   await admin.delete(`${PATHS.pools}/${name}`);
-  for (const config of configs) {
-    const isDeleted = async () => [200, 404].includes((await admin.delete(`${PATHS.configs}/${config}`)).status);
-    await until(`the deletion of ${config}`, isDeleted, { timeoutMs: 10_000 });
-  }
 }

@@ -7,19 +7,14 @@ export interface Measurement {
   readonly measure: () => Promise<number | readonly number[]>;
 }
 
-export interface InterleaveOptions {
-  readonly rounds: number;
-  /** Rounds that do not count: they open connections and compile code. */
-  readonly warmUp: number;
-}
-
 /**
  * Takes all measurements in turn, each round starting with another one, and summarizes them by name. Other work on the
- * machine disturbs all of them alike, so their ratios hold on a busy machine too.
+ * machine disturbs all of them alike, so their ratios hold on a busy machine too. The rounds of the warm-up, which open
+ * connections and compile code, do not count.
  */
 export async function interleave(
   measurements: readonly Measurement[],
-  { rounds, warmUp }: InterleaveOptions,
+  { rounds, warmUp }: { readonly rounds: number; readonly warmUp: number },
 ): Promise<ReadonlyMap<string, Summary>> {
   const times = new Map(measurements.map(({ name }) => [name, [] as number[]]));
   for (let round = -warmUp; round < rounds; round += 1) {

@@ -1,18 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
-/** Resident memory of a process, in MB (10⁶ bytes). */
-export interface Memory {
-  readonly now: number;
-  /** The most since the process started, or since {@link resetPeak}. */
-  readonly peak: number;
-}
-
 /**
- * Reads VmRSS and VmHWM (proc(5)). Linux only.
+ * Reads the resident memory of a process in MB (10⁶ bytes), now and at its peak (proc(5): VmRSS and VmHWM). Linux only.
  *
  * @throws Error if the process has ended
  */
-export async function memoryOf(pid: number): Promise<Memory> {
+export async function memoryOf(pid: number): Promise<{ readonly now: number; readonly peak: number }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return { now: parseMegabytes(status, 'VmRSS'), peak: parseMegabytes(status, 'VmHWM') };
 }

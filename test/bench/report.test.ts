@@ -1,16 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { formatReport, formatSummary, readReports, readSummary } from './report.ts';
+import { formatReport, formatSummary, readReports } from './report.ts';
 import { createGoalTable } from './table.ts';
 
-test.each(readReports())('formats results/$bench.json as the stored Markdown', (report) => {
-  const markdown = readFileSync(new URL(`results/${report.bench}.md`, import.meta.url), 'utf8');
-  expect(formatReport(report)).toBe(markdown);
-});
+const PAGE = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
+
+test.each(readReports())(
+  'formats results/$bench.json as the stored Markdown, which docs/performance.md links',
+  (report) => {
+    const markdown = readFileSync(new URL(`results/${report.bench}.md`, import.meta.url), 'utf8');
+    expect(formatReport(report)).toBe(markdown);
+    expect(PAGE).toContain(`[${report.bench}.md](../test/bench/results/${report.bench}.md)`);
+  },
+);
 
 test('docs/performance.md shows the goals of the stored results (npm run bench -- --summary)', () => {
-  expect(readSummary()).toContain('| yes |');
-  expect(readSummary()).toBe(formatSummary());
+  expect(formatSummary()).toContain('| yes |');
+  expect(PAGE.split('-- --summary -->\n')[1]?.split('<!-- end -->')[0]).toBe(formatSummary());
 });
 
 test('a goal is reached up to its limit, and not if nothing was measured', () => {

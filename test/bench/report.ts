@@ -53,11 +53,6 @@ export function formatSummary(): string {
   return lines.join('\n');
 }
 
-/** The summary in docs/performance.md. */
-export function readSummary(): string | undefined {
-  return SUMMARY.exec(readFileSync(PAGE, 'utf8'))?.[0];
-}
-
 /** Replaces the summary in docs/performance.md. */
 export function writeSummary(): void {
   const page = readFileSync(PAGE, 'utf8').replace(SUMMARY, () => formatSummary());

@@ -2,16 +2,33 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { UsageError } from '../support/usage.ts';
-import type { Bench } from './bench.ts';
+import { BenchCluster } from './bench-cluster.ts';
 import { readEnvironment } from './environment.ts';
 import { formatReport, type Report, writeSummary } from './report.ts';
+import type { Table } from './table.ts';
 
 const BENCHES = new URL('benches/', import.meta.url);
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 
-const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds as JSON and Markdown.
+/**
+ * The exports of a file in test/bench/benches, which is named after the bench. Every bench measures its baseline in the
+ * same run.
+ */
+interface Bench {
+  readonly question: string;
+  /**
+   * `isQuick`: run a few small cases, which show that the bench works. Their figures mean nothing.
+   *
+   * @throws Error if an answer that it measures is wrong
+   */
+  readonly run: (cluster: BenchCluster, isQuick: boolean) => Promise<readonly Table[]>;
+}
+
+const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds as JSON
+and Markdown.
 
 Usage: npm run bench [-- --only NAME --quick --out DIR --kubernetes VERSION | --list | --summary]
 
@@ -47,7 +64,7 @@ async function main(): Promise<number> {
     writeSummary();
     return 0;
   }
-  const names = await listBenches();
+  const names = (await readdir(BENCHES)).map((file) => file.replace('.ts', '')).toSorted();
   if (flags.list) {
     for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await loadBench(name)).question}\n`);
     return 0;
@@ -64,30 +81,24 @@ async function main(): Promise<number> {
     const environment = readEnvironment(binaries.release);
     const startedAt = performance.now();
     const elapsedSeconds = () => Math.round((performance.now() - startedAt) / 1_000);
-    const tables = await run({
-      isQuick: flags.quick,
-      binaries,
-      log: (line) => log(`${String(elapsedSeconds()).padStart(5)} s  ${line}`),
-    });
+    const logProgress = (line: string) => log(`${String(elapsedSeconds()).padStart(5)} s  ${line}`);
+    const guarded = await GuardedCluster.start(binaries, { direct: true });
+    let tables: readonly Table[];
+    try {
+      tables = await run(new BenchCluster(guarded, logProgress), flags.quick);
+    } finally {
+      await guarded.stop();
+    }
     const command = `npm run bench -- --only ${name}${flags.quick ? ' --quick' : ''}`;
-    await publish({ bench: name, question, command, environment, seconds: elapsedSeconds(), tables }, out);
+    const report: Report = { bench: name, question, command, environment, seconds: elapsedSeconds(), tables };
+    process.stdout.write(`\n${formatReport(report)}\n`);
+    if (out === undefined) continue;
+    await mkdir(out, { recursive: true });
+    await writeFile(join(out, `${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
+    await writeFile(join(out, `${name}.md`), formatReport(report));
+    log(`Written to ${join(out, name)}.json and .md`);
   }
   return 0;
-}
-
-async function publish(report: Report, out: string | undefined): Promise<void> {
-  const markdown = formatReport(report);
-  process.stdout.write(`\n${markdown}\n`);
-  if (out === undefined) return;
-  await mkdir(out, { recursive: true });
-  await writeFile(join(out, `${report.bench}.json`), `${JSON.stringify(report, null, 2)}\n`);
-  await writeFile(join(out, `${report.bench}.md`), markdown);
-  log(`Written to ${join(out, report.bench)}.json and .md`);
-}
-
-async function listBenches(): Promise<readonly string[]> {
-  const files = await readdir(BENCHES);
-  return files.map((file) => file.replace('.ts', '')).toSorted();
 }
 
 async function loadBench(name: string): Promise<Bench> {

@@ -32,12 +32,9 @@ export class WebhookClient {
   readonly #agent: Agent;
 
   /** `servername`: the name in the certificate, if it is not the host of the URL. */
-  constructor(
-    { url, ca }: WebhookAddress,
-    options: { readonly maxSockets?: number; readonly servername?: string } = {},
-  ) {
+  constructor({ url, ca }: WebhookAddress, maxSockets = 1, servername?: string) {
     this.#url = `${url}?timeout=5s`;
-    this.#agent = new Agent({ ca, keepAlive: true, maxSockets: 1, ...options });
+    this.#agent = new Agent({ ca, keepAlive: true, maxSockets, ...(servername === undefined ? {} : { servername }) });
   }
 
   /** @throws Error if the webhook is unreachable */

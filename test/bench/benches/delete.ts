@@ -1,5 +1,4 @@
-import type { BenchContext } from '../bench.ts';
-import { BenchCluster } from '../bench-cluster.ts';
+import type { BenchCluster } from '../bench-cluster.ts';
 import { awaitAnswers, checkDecisionPaths, type Deletion, measureDeletions } from '../deletions.ts';
 import { nodeName } from '../fleet.ts';
 import { applyFloor, awaitFloor } from '../floor.ts';
@@ -76,28 +75,51 @@ const QUICK: readonly Case[] = [
 /** Limit of the time of a denial by the guard, in times of {@link GET_AND_DENY}. */
 const DENIAL_GOAL = 1.25;
 
-export async function run(context: BenchContext): Promise<readonly Table[]> {
-  return await BenchCluster.use(context, async (cluster) => {
-    const deletions = await createDeletions(cluster);
-    const configsInUse = deletions.filter(({ isInUse }) => isInUse).map(({ config }) => config);
-    await cluster.createPools();
-    await cluster.growFleet(1, configsInUse);
-    await startCandidates(cluster, context.log);
-    const rows: Row[] = [];
-    const goals: Goal[] = [];
-    for (const testCase of context.isQuick ? QUICK : FULL) {
-      await cluster.growFleet(testCase.nodes, configsInUse);
-      context.log(`${formatCase(testCase)}: ${testCase.rounds} rounds …`);
-      const caseRows = await measureCase(cluster, testCase, deletions);
-      rows.push(...caseRows);
-      const denial = caseRows.find(({ who }) => who === `${GUARD} (index and one GET)`);
-      goals.push({ what: formatCase(testCase), found: Number(denial?.['timesDenier']), atMost: DENIAL_GOAL });
-    }
-    return [
-      createTable(rows, await cluster.describeNodeSize()),
-      createGoalTable('A denial by the guard × one GET and deny, node:https (p50)', goals),
-    ];
-  });
+const TABLE = {
+  title: 'Deletion of one rendered config through a real API server, milliseconds',
+  columns: [
+    ...createColumns({ nodes: 'nodes', what: 'request', size: 'config', clients: 'clients', who: 'who decides' }),
+    ...createColumns({ answer: 'answer' }),
+    ...summaryColumns(1),
+    ...createColumns({ late: 'not in time' }),
+    ...createColumns({ timesNoOp: 'p50 × no-op, node:https', timesDenier: 'p50 × one GET and deny' }, 2),
+  ],
+  notes: [
+    'Every webhook is a process of its own on the machine of the API server, registered in the same way; all of a ' +
+      'group are measured in turn, each on its own config.',
+    '8 clients: so many ask at the same moment about the same config, and all have their answer before the next ' +
+      'has its turn.',
+    'Measured are 8 kB, one client and a dry run with every number of nodes, and the other combinations at 2,000 ' +
+      'nodes; what is really deleted is made anew each time, by one client; the policies, which take most time, ' +
+      'are asked a few times, and up to 2,000 nodes.',
+    'A config in use is named by every fourth node. "One GET and deny" reads the same node each time and knows ' +
+      'nothing else.',
+    'controller-runtime denies by its cache alone, of which it copies every object (indexed: one that names the ' +
+      'config); the guard reads one node again before it denies.',
+    'Not in time: refused because the webhook did not answer within 5 seconds; a wrong answer would end the bench.',
+  ],
+};
+
+export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
+  const deletions = await createDeletions(cluster);
+  const configsInUse = deletions.filter(({ isInUse }) => isInUse).map(({ config }) => config);
+  await cluster.createPools();
+  await cluster.growFleet(1, configsInUse);
+  await startCandidates(cluster);
+  const rows: Row[] = [];
+  const goals: Goal[] = [];
+  for (const testCase of isQuick ? QUICK : FULL) {
+    await cluster.growFleet(testCase.nodes, configsInUse);
+    cluster.log(`${formatCase(testCase)}: ${testCase.rounds} rounds …`);
+    const caseRows = await measureCase(cluster, testCase, deletions);
+    rows.push(...caseRows);
+    const denial = caseRows.find(({ who }) => who === `${GUARD} (index and one GET)`);
+    goals.push({ what: formatCase(testCase), found: Number(denial?.['timesDenier']), atMost: DENIAL_GOAL });
+  }
+  return [
+    { ...TABLE, rows, notes: [...TABLE.notes, `${await cluster.describeNodeSize()}; 3 pools.`] },
+    createGoalTable('A denial by the guard × one GET and deny, node:https (p50)', goals),
+  ];
 }
 
 async function createDeletions(cluster: BenchCluster): Promise<readonly SizedDeletion[]> {
@@ -111,9 +133,9 @@ async function createDeletions(cluster: BenchCluster): Promise<readonly SizedDel
   return deletions;
 }
 
-async function startCandidates(cluster: BenchCluster, log: BenchContext['log']): Promise<void> {
+async function startCandidates(cluster: BenchCluster): Promise<void> {
   const { controlPlane } = cluster.guarded;
-  log('Building the webhook on controller-runtime …');
+  cluster.log('Building the webhook on controller-runtime …');
   const goBinary = await buildGoWebhook(controlPlane);
   await cluster.limitGuard(GUARD);
   for (const [candidate, name, program] of [
@@ -148,8 +170,8 @@ async function measureCase(
     ...(await measureDeletions(admin, floor, { ...options, rounds: floorRounds, warmUp: 1 })),
   ]);
   // A config that was created again had another name.
-  const decisions = others.filter(({ candidate, answer }) => candidate === GUARD && (dryRun || answer === 403));
-  await checkDecisionPaths(guarded.guard.log, decisions);
+  const unchanged = others.filter(({ answer }) => dryRun || answer === 403);
+  await checkDecisionPaths(guarded.guard.log, unchanged);
   const [noOp = Number.NaN, denier = Number.NaN] = [NO_OP, GET_AND_DENY].map((name) => {
     const config = measured.find(({ candidate }) => candidate === name)?.config;
     return getSummary(summaries, config ?? '').p50;
@@ -173,33 +195,4 @@ async function measureCase(
 function formatCase({ nodes, dryRun, size, clients }: Case): string {
   const parallel = clients === 1 ? '1 client' : `${clients} clients`;
   return `${nodes.toLocaleString('en-US')} nodes, ${dryRun ? 'dry-run' : 'DELETE'}, ${size}, ${parallel}`;
-}
-
-function createTable(rows: readonly Row[], nodeSize: string): Table {
-  return {
-    title: 'Deletion of one rendered config through a real API server, milliseconds',
-    columns: [
-      ...createColumns({ nodes: 'nodes', what: 'request', size: 'config', clients: 'clients', who: 'who decides' }),
-      ...createColumns({ answer: 'answer' }),
-      ...summaryColumns(1),
-      ...createColumns({ late: 'not in time' }),
-      ...createColumns({ timesNoOp: 'p50 × no-op, node:https', timesDenier: 'p50 × one GET and deny' }, 2),
-    ],
-    rows,
-    notes: [
-      'Every webhook is a process of its own on the machine of the API server, registered in the same way; all of a ' +
-        'group are measured in turn, each on its own config.',
-      '8 clients: so many ask at the same moment about the same config, and all have their answer before the next ' +
-        'has its turn.',
-      'Measured are 8 kB, one client and a dry run with every number of nodes, and the other combinations at 2,000 ' +
-        'nodes; what is really deleted is made anew each time, by one client; the policies, which take most time, ' +
-        'are asked a few times, and up to 2,000 nodes.',
-      'A config in use is named by every fourth node. "One GET and deny" reads the same node each time and knows ' +
-        'nothing else.',
-      'controller-runtime denies by its cache alone, of which it copies every object (indexed: one that names the ' +
-        'config); the guard reads one node again before it denies.',
-      'Not in time: refused because the webhook did not answer within 5 seconds; a wrong answer would end the bench.',
-      `${nodeSize}; 3 pools.`,
-    ],
-  };
 }

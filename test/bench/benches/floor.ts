@@ -1,5 +1,4 @@
-import type { BenchContext } from '../bench.ts';
-import { BenchCluster } from '../bench-cluster.ts';
+import type { BenchCluster } from '../bench-cluster.ts';
 import { awaitAnswers, checkDecisionPaths, type Deletion, measureDeletions } from '../deletions.ts';
 import { applyFloor, awaitFloor } from '../floor.ts';
 import { getSummary } from '../interleave.ts';
@@ -35,30 +34,41 @@ const QUICK = [
   { nodes: 100, rounds: 20 },
 ];
 
-export async function run(context: BenchContext): Promise<readonly Table[]> {
-  return await BenchCluster.use(context, async (cluster) => {
-    const { admin, guarded } = cluster;
-    const deletions = await createDeletions(cluster);
-    await cluster.limitGuard(GUARD);
-    await cluster.startCandidate(NO_OP, nodeProgram('parse'));
-    await applyFloor(guarded.controlPlane, FLOOR);
-    await awaitFloor(admin, FLOOR);
-    await cluster.createPools();
-    const configsInUse = (state: State) =>
-      deletions.filter((one) => one.state === state && one.answer === 403).map(({ config }) => config);
-    await cluster.growFleet(1, configsInUse('one node'));
-    const rows: Row[] = [];
-    for (const { nodes, rounds } of context.isQuick ? QUICK : FULL) {
-      await cluster.growFleet(nodes, configsInUse('every other node'));
-      await awaitAnswers(admin, deletions);
-      for (const state of STATES) {
-        context.log(`${nodes} nodes, a config that ${state} has: ${rounds} rounds …`);
-        const measured = deletions.filter((one) => one.state === state);
-        rows.push(...(await measureState(cluster, measured, rounds)).map((row) => ({ nodes, ...row })));
-      }
+const TABLE = {
+  title: 'Dry-run DELETE through a real API server, milliseconds',
+  columns: [
+    ...createColumns({ nodes: 'nodes', state: 'who has the config', who: 'who decides', answer: 'answer' }),
+    ...summaryColumns(1),
+    ...createColumns({ timesNone: 'p50 × no webhook', timesNoOp: 'p50 × no-op' }, 1),
+  ],
+  notes: [
+    'One client; the four of a group are measured in turn, each on its own config of the same size (1 kB).',
+    'The no-op webhook is node:https and allows everything; it and the guard are processes of their own.',
+  ],
+};
+
+export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
+  const { admin, guarded } = cluster;
+  const deletions = await createDeletions(cluster);
+  await cluster.limitGuard(GUARD);
+  await cluster.startCandidate(NO_OP, nodeProgram('parse'));
+  await applyFloor(guarded.controlPlane, FLOOR);
+  await awaitFloor(admin, FLOOR);
+  await cluster.createPools();
+  const configsInUse = (state: State) =>
+    deletions.filter((one) => one.state === state && one.answer === 403).map(({ config }) => config);
+  await cluster.growFleet(1, configsInUse('one node'));
+  const rows: Row[] = [];
+  for (const { nodes, rounds } of isQuick ? QUICK : FULL) {
+    await cluster.growFleet(nodes, configsInUse('every other node'));
+    await awaitAnswers(admin, deletions);
+    for (const state of STATES) {
+      cluster.log(`${nodes} nodes, a config that ${state} has: ${rounds} rounds …`);
+      const measured = deletions.filter((one) => one.state === state);
+      rows.push(...(await measureState(cluster, measured, rounds)).map((row) => ({ nodes, ...row })));
     }
-    return [createTable(rows, await cluster.describeNodeSize())];
-  });
+  }
+  return [{ ...TABLE, rows, notes: [...TABLE.notes, `${await cluster.describeNodeSize()}; 3 pools.`] }];
 }
 
 async function createDeletions(cluster: BenchCluster): Promise<readonly FloorDeletion[]> {
@@ -79,10 +89,7 @@ async function measureState(
   rounds: number,
 ): Promise<readonly Row[]> {
   const summaries = await measureDeletions(admin, deletions, { rounds });
-  await checkDecisionPaths(
-    guarded.guard.log,
-    deletions.filter(({ candidate }) => candidate === GUARD),
-  );
+  await checkDecisionPaths(guarded.guard.log, deletions);
   const [none = Number.NaN, noOp = Number.NaN] = deletions.map(({ config }) => getSummary(summaries, config).p50);
   return deletions.map(({ candidate, config, state, answer }) => {
     const { late, ...summary } = getSummary(summaries, config);
@@ -91,21 +98,4 @@ async function measureState(
     const who = candidate === GUARD ? `${GUARD} (${how})` : candidate;
     return { state, who, answer, ...summary, timesNone: summary.p50 / none, timesNoOp: summary.p50 / noOp };
   });
-}
-
-function createTable(rows: readonly Row[], nodeSize: string): Table {
-  return {
-    title: 'Dry-run DELETE through a real API server, milliseconds',
-    columns: [
-      ...createColumns({ nodes: 'nodes', state: 'who has the config', who: 'who decides', answer: 'answer' }),
-      ...summaryColumns(1),
-      ...createColumns({ timesNone: 'p50 × no webhook', timesNoOp: 'p50 × no-op' }, 1),
-    ],
-    rows,
-    notes: [
-      'One client; the four of a group are measured in turn, each on its own config of the same size (1 kB).',
-      `${nodeSize}; 3 pools.`,
-      'The no-op webhook is node:https and allows everything; it and the guard are processes of their own.',
-    ],
-  };
 }

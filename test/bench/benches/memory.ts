@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BenchContext } from '../bench.ts';
-import { BenchCluster } from '../bench-cluster.ts';
+import type { BenchCluster } from '../bench-cluster.ts';
 import { measureAllowed } from '../deletions.ts';
 import { memoryOf, resetPeak } from '../memory.ts';
 import { nodeProgram, startWebhook } from '../peers/webhook-process.ts';
@@ -24,49 +23,60 @@ const AT_REST = 'at rest';
 const PARALLEL_REVIEWS = `${LARGE_REVIEWS} reviews of 3 MB in parallel`;
 const AFTERWARDS = 'afterwards, at rest';
 
-export async function run(context: BenchContext): Promise<readonly Table[]> {
-  const { isQuick, log } = context;
+const TABLE = {
+  title: 'Resident memory, MB',
+  columns: [
+    ...createColumns({ who: 'process', what: 'while' }),
+    ...createColumns({ now: 'at its end', peak: 'at most' }, 1),
+  ],
+  notes: [
+    'MB are 10⁶ bytes; VmRSS and VmHWM of /proc, the latter counted afresh for each line. One process each, in the ' +
+      'order of the lines.',
+    'Of the figure of "node" nothing can be saved; all of its code and libraries are shared with other processes of ' +
+      'the same image.',
+  ],
+};
+
+export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
   const { fleets, restMs } = isQuick ? QUICK : FULL;
-  return await BenchCluster.use(context, async (cluster) => {
-    const { guard, controlPlane } = cluster.guarded;
-    const rows: Row[] = [];
-    const [used, unused] = [await cluster.createConfig(GUARD), await cluster.createConfig(GUARD)];
-    const measure = async (who: string, what: string, pid: number, work: () => Promise<unknown>) => {
-      log(`${who}: ${what} …`);
-      await resetPeak(pid);
-      await work();
-      rows.push({ who, what, ...(await memoryOf(pid)) });
-    };
-    const rest = async () => await sleep(restMs);
+  const { guard, controlPlane } = cluster.guarded;
+  const rows: Row[] = [];
+  const [used, unused] = [await cluster.createConfig(GUARD), await cluster.createConfig(GUARD)];
+  const measure = async (who: string, what: string, pid: number, work: () => Promise<unknown>) => {
+    cluster.log(`${who}: ${what} …`);
+    await resetPeak(pid);
+    await work();
+    rows.push({ who, what, ...(await memoryOf(pid)) });
+  };
+  const rest = async () => await sleep(restMs);
 
-    const idle = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1e9)'], { stdio: 'ignore' });
-    await measure('node', 'does nothing', Number(idle.pid), rest);
-    idle.kill();
-    const plain = await startWebhook(controlPlane, nodeProgram('parse'));
-    await measure(NODE_HTTPS, 'asked nothing yet', plain.pid, rest);
-    await measure(NODE_HTTPS, PARALLEL_REVIEWS, plain.pid, () => sendLargeReviews(plain));
+  const idle = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1e9)'], { stdio: 'ignore' });
+  await measure('node', 'does nothing', Number(idle.pid), rest);
+  idle.kill();
+  const plain = await startWebhook(controlPlane, nodeProgram('parse'));
+  await measure(NODE_HTTPS, 'asked nothing yet', plain.pid, rest);
+  await measure(NODE_HTTPS, PARALLEL_REVIEWS, plain.pid, () => sendLargeReviews(plain));
 
-    await measure(GUARD, 'no node', guard.pid, rest);
-    for (const nodes of fleets) {
-      const measureGuard = async (what: string, work: () => Promise<unknown>) =>
-        await measure(GUARD, `${nodes} nodes${what}`, guard.pid, work);
-      await measureGuard(' join', () => cluster.growFleet(nodes, [used]));
-      await measureGuard(`, ${AT_REST}`, rest);
-      await measureGuard(`, ${LIVE_READS} live reads, one after another`, async () => {
-        for (let index = 0; index < LIVE_READS; index += 1) await measureAllowed(cluster.admin, unused);
-      });
-      await measureGuard(`, ${LIVE_READS} deletions that are allowed, in parallel`, () =>
-        Promise.all(Array.from({ length: LIVE_READS }, () => measureAllowed(cluster.admin, unused))),
-      );
-    }
-    await measure(GUARD, PARALLEL_REVIEWS, guard.pid, () => sendLargeReviews(guard));
-    await measure(GUARD, AFTERWARDS, guard.pid, rest);
-    return [createTable(rows), createGoals(rows)];
-  });
+  await measure(GUARD, 'no node', guard.pid, rest);
+  for (const nodes of fleets) {
+    const measureGuard = async (what: string, work: () => Promise<unknown>) =>
+      await measure(GUARD, `${nodes} nodes${what}`, guard.pid, work);
+    await measureGuard(' join', () => cluster.growFleet(nodes, [used]));
+    await measureGuard(`, ${AT_REST}`, rest);
+    await measureGuard(`, ${LIVE_READS} live reads, one after another`, async () => {
+      for (let index = 0; index < LIVE_READS; index += 1) await measureAllowed(cluster.admin, unused);
+    });
+    await measureGuard(`, ${LIVE_READS} deletions that are allowed, in parallel`, () =>
+      Promise.all(Array.from({ length: LIVE_READS }, () => measureAllowed(cluster.admin, unused))),
+    );
+  }
+  await measure(GUARD, PARALLEL_REVIEWS, guard.pid, () => sendLargeReviews(guard));
+  await measure(GUARD, AFTERWARDS, guard.pid, rest);
+  return [{ ...TABLE, rows }, createGoals(rows)];
 }
 
 async function sendLargeReviews(webhook: WebhookAddress): Promise<void> {
-  const client = new WebhookClient(webhook, { maxSockets: LARGE_REVIEWS });
+  const client = new WebhookClient(webhook, LARGE_REVIEWS);
   const review = buildOverriddenReview(LARGE_REVIEW_BYTES);
   await Promise.all(Array.from({ length: LARGE_REVIEWS }, () => client.expectAllowed(review)));
   client.close();
@@ -80,21 +90,4 @@ function createGoals(rows: readonly Row[]): Table {
     { what: `guard, ${rested?.['what']}, MB`, found: Number(rested?.['now']), atMost: 120 },
     { what: 'guard, at most until then and in all live reads, MB', found: peak, atMost: 160 },
   ]);
-}
-
-function createTable(rows: readonly Row[]): Table {
-  return {
-    title: 'Resident memory, MB',
-    columns: [
-      ...createColumns({ who: 'process', what: 'while' }),
-      ...createColumns({ now: 'at its end', peak: 'at most' }, 1),
-    ],
-    rows,
-    notes: [
-      'MB are 10⁶ bytes; VmRSS and VmHWM of /proc, the latter counted afresh for each line. One process each, in the ' +
-        'order of the lines.',
-      'Of the figure of "node" nothing can be saved; all of its code and libraries are shared with other processes of ' +
-        'the same image.',
-    ],
-  };
 }

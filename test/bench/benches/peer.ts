@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GUARD_USER } from '../../e2e/support/guarded-cluster.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
-import type { BenchContext } from '../bench.ts';
-import { BenchCluster } from '../bench-cluster.ts';
+import type { BenchCluster } from '../bench-cluster.ts';
 import { awaitAnswers, checkDecisionPaths, type Deletion, isInTime, measureDeletions } from '../deletions.ts';
 import { getSummary, interleave } from '../interleave.ts';
 import { memoryOf, resetPeak } from '../memory.ts';
@@ -67,39 +66,35 @@ const FIGURES = [
 
 type Figure = (typeof FIGURES)[number]['key'];
 
-export async function run(context: BenchContext): Promise<readonly Table[]> {
-  const { isQuick, log } = context;
+export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
   const sizes = isQuick ? QUICK : FULL;
-  return await BenchCluster.use(context, async (cluster) => {
-    // The guard of the cluster would have seen it grow. All candidates start afresh.
-    await cluster.limitGuard('stopped guard');
-    await cluster.guarded.guard.stop();
-    log('Building the webhook on controller-runtime …');
-    const candidates = await createCandidates(cluster);
-    const configsInUse = candidates.map(({ denied }) => denied.config);
-    await cluster.growFleet(sizes.nodes, configsInUse);
-    await cluster.createPools();
-    log(`${sizes.starts} starts of each …`);
-    await measureStarts(cluster, candidates, sizes.starts);
-    const running: RunningCandidate[] = [];
-    for (const candidate of candidates) {
-      const webhook = await cluster.startCandidate(candidate.name, candidate.program, candidate.kubeconfig);
-      await awaitAnswers(cluster.admin, [candidate.denied, candidate.allowed]);
-      running.push({ ...candidate, webhook });
-    }
-    await sleep(sizes.restMs);
-    for (const { webhook, figures } of running) {
-      figures.rest = (await memoryOf(webhook.pid)).now;
-      await resetPeak(webhook.pid);
-    }
-    await measureDryRuns(cluster, running, sizes, log);
-    for (const { webhook, figures } of running) figures.peak = (await memoryOf(webhook.pid)).peak;
-    for (const candidate of running) {
-      log(`${candidate.name}: ${sizes.burst} parallel DELETEs …`);
-      await measureBurst(cluster, candidate, sizes.burst);
-    }
-    return [createTable(candidates, sizes, await cluster.describeNodeSize())];
-  });
+  // The guard of the cluster would have seen it grow. All candidates start afresh.
+  await cluster.stopGuard();
+  cluster.log('Building the webhook on controller-runtime …');
+  const candidates = await createCandidates(cluster);
+  const configsInUse = candidates.map(({ denied }) => denied.config);
+  await cluster.growFleet(sizes.nodes, configsInUse);
+  await cluster.createPools();
+  cluster.log(`${sizes.starts} starts of each …`);
+  await measureStarts(cluster, candidates, sizes.starts);
+  const running: RunningCandidate[] = [];
+  for (const candidate of candidates) {
+    const webhook = await cluster.startCandidate(candidate.name, candidate.program, candidate.kubeconfig);
+    await awaitAnswers(cluster.admin, [candidate.denied, candidate.allowed]);
+    running.push({ ...candidate, webhook });
+  }
+  await sleep(sizes.restMs);
+  for (const { webhook, figures } of running) {
+    figures.rest = (await memoryOf(webhook.pid)).now;
+    await resetPeak(webhook.pid);
+  }
+  await measureDryRuns(cluster, running, sizes);
+  for (const { webhook, figures } of running) figures.peak = (await memoryOf(webhook.pid)).peak;
+  for (const candidate of running) {
+    cluster.log(`${candidate.name}: ${sizes.burst} parallel DELETEs …`);
+    await measureBurst(cluster, candidate, sizes.burst);
+  }
+  return [createTable(candidates, sizes, await cluster.describeNodeSize())];
 }
 
 async function createCandidates(cluster: BenchCluster): Promise<readonly Candidate[]> {
@@ -140,19 +135,18 @@ function isDeniedAsInUse({ allowed, status }: ReviewResponse): boolean {
 }
 
 async function measureDryRuns(
-  { admin }: BenchCluster,
+  cluster: BenchCluster,
   candidates: readonly RunningCandidate[],
   { denials, allows, parallels }: Sizes,
-  log: (line: string) => void,
 ): Promise<void> {
   for (const [what, kind, rounds, clients] of [
     ['denial', 'denied', denials, 1],
     ['allow', 'allowed', allows, 1],
     ['parallel', 'allowed', parallels, PARALLEL],
   ] as const) {
-    log(`${what}: ${rounds} rounds …`);
+    cluster.log(`${what}: ${rounds} rounds …`);
     const deletions = candidates.map((candidate) => candidate[kind]);
-    const summaries = await measureDeletions(admin, deletions, { rounds, clients });
+    const summaries = await measureDeletions(cluster.admin, deletions, { rounds, clients });
     for (const candidate of candidates) {
       const { p50, p99, late } = getSummary(summaries, candidate[kind].config);
       candidate.figures[what] = p50;
@@ -160,9 +154,7 @@ async function measureDryRuns(
       candidate.figures.late = (candidate.figures.late ?? 0) + late;
     }
   }
-  for (const { name, webhook, denied, allowed } of candidates) {
-    if (name === GUARD) await checkDecisionPaths(webhook.log, [denied, allowed]);
-  }
+  for (const { webhook, denied, allowed } of candidates) await checkDecisionPaths(webhook.log, [denied, allowed]);
 }
 
 /** Deletes many unused configs at the same moment. */

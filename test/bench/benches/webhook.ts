@@ -1,5 +1,4 @@
-import type { BenchContext } from '../bench.ts';
-import { BenchCluster } from '../bench-cluster.ts';
+import type { BenchCluster } from '../bench-cluster.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
 import type { NodeWebhookKind } from '../peers/node-webhook.ts';
 import { nodeProgram, startWebhook } from '../peers/webhook-process.ts';
@@ -35,22 +34,42 @@ const QUICK: readonly Size[] = FULL.map((size) => ({ ...size, rounds: 5, batches
 const PARALLEL = 8;
 const BATCH_SIZE = 4 * PARALLEL;
 
-export async function run(context: BenchContext): Promise<readonly Table[]> {
-  return await BenchCluster.use(context, async ({ guarded }) => {
-    const clients: [string, WebhookClient][] = [];
-    for (const [name, kind] of PEERS) {
-      const webhook = await startWebhook(guarded.controlPlane, nodeProgram(kind));
-      clients.push([name, new WebhookClient(webhook, { maxSockets: PARALLEL })]);
-    }
-    clients.push([GUARD, new WebhookClient(guarded.guard, { maxSockets: PARALLEL })]);
-    const rows: Row[] = [];
-    for (const size of context.isQuick ? QUICK : FULL) {
-      context.log(`reviews of ${size.title} …`);
-      rows.push(...(await measureSize(clients, size)));
-    }
-    for (const [, client] of clients) client.close();
-    return [createTable(rows), createGoals(rows)];
-  });
+const TABLE = {
+  title: 'Reviews over TLS, without an API server between, milliseconds',
+  columns: [
+    ...createColumns({ size: 'review', who: 'who answers' }),
+    ...summaryColumns(2),
+    ...createColumns({ timesBytes: `p50 × ${BYTES_ONLY}` }, 2),
+    ...createColumns({ perSecond: `a second, ${PARALLEL} in parallel` }),
+    ...createColumns({ share: 'share of bytes only' }, 2),
+  ],
+  notes: [
+    'One at a time, then in parallel; all are measured in turn, over kept connections, each in a process of its own.',
+    'The client sends and encrypts on the same two cores, which is part of every figure.',
+    '"Bytes only" reads the body and looks for the uid in its beginning. The guard checks the whole review, decides ' +
+      '(overridden by annotation, a dry run: no look at the cluster), logs and counts.',
+  ],
+};
+
+export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
+  const { guarded } = cluster;
+  const clients: [string, WebhookClient][] = [];
+  for (const [name, kind] of PEERS) {
+    const webhook = await startWebhook(guarded.controlPlane, nodeProgram(kind));
+    clients.push([name, new WebhookClient(webhook, PARALLEL)]);
+  }
+  clients.push([GUARD, new WebhookClient(guarded.guard, PARALLEL)]);
+  const rows: Row[] = [];
+  for (const size of isQuick ? QUICK : FULL) {
+    cluster.log(`reviews of ${size.title} …`);
+    rows.push(...(await measureSize(clients, size)));
+  }
+  for (const [, client] of clients) client.close();
+  // In a large review, everything that the guard does beside reading bytes must not matter.
+  const share = rows.find(({ size, who }) => size === '1 MB' && who === GUARD)?.['share'];
+  const what = `time a review of 1 MB, ${PARALLEL} in parallel, × ${BYTES_ONLY}`;
+  const goal = { what, found: 1 / Number(share), atMost: 1 / 0.85 };
+  return [{ ...TABLE, rows }, createGoalTable('Reviews of 1 MB against what was wanted', [goal])];
 }
 
 async function measureSize(
@@ -74,33 +93,4 @@ async function measureSize(
     perSecond: (BATCH_SIZE * 1_000) / getSummary(parallel, who).p50,
     share: getSummary(parallel, BYTES_ONLY).p50 / getSummary(parallel, who).p50,
   }));
-}
-
-/** In a large review, everything that the guard does beside reading bytes must not matter. */
-function createGoals(rows: readonly Row[]): Table {
-  const share = rows.find(({ size, who }) => size === '1 MB' && who === GUARD)?.['share'];
-  const what = `time a review of 1 MB, ${PARALLEL} in parallel, × ${BYTES_ONLY}`;
-  return createGoalTable('Reviews of 1 MB against what was wanted', [
-    { what, found: 1 / Number(share), atMost: 1 / 0.85 },
-  ]);
-}
-
-function createTable(rows: readonly Row[]): Table {
-  return {
-    title: 'Reviews over TLS, without an API server between, milliseconds',
-    columns: [
-      ...createColumns({ size: 'review', who: 'who answers' }),
-      ...summaryColumns(2),
-      ...createColumns({ timesBytes: `p50 × ${BYTES_ONLY}` }, 2),
-      ...createColumns({ perSecond: `a second, ${PARALLEL} in parallel` }),
-      ...createColumns({ share: 'share of bytes only' }, 2),
-    ],
-    rows,
-    notes: [
-      'One at a time, then in parallel; all are measured in turn, over kept connections, each in a process of its own.',
-      'The client sends and encrypts on the same two cores, which is part of every figure.',
-      '"Bytes only" reads the body and looks for the uid in its beginning. The guard checks the whole review, decides ' +
-        '(overridden by annotation, a dry run: no look at the cluster), logs and counts.',
-    ],
-  };
 }

@@ -68,10 +68,7 @@ function formatFlags({ certDir, port, kubeconfig }: StartOptions): readonly stri
 }
 
 /** Creates a service account with the guard's ClusterRole. Returns the user in the audit log and a kubeconfig file. */
-export async function createIdentity(
-  controlPlane: ControlPlane,
-  name: string,
-): Promise<{ readonly user: string; readonly kubeconfig: string }> {
+export async function createIdentity(controlPlane: ControlPlane, name: string) {
   const { apiServer, caCertificate, directory } = controlPlane;
   const account = `--serviceaccount=${NAMESPACE}:${name}`;
   await kubectlOk(controlPlane, ['create', 'serviceaccount', name, '--namespace', NAMESPACE]);
@@ -82,20 +79,8 @@ export async function createIdentity(
   return { user: `system:serviceaccount:${NAMESPACE}:${name}`, kubeconfig: file };
 }
 
-/** A webhook that only has to be started: it has a certificate, a port and credentials. */
-export interface PreparedWebhook extends WebhookAddress {
-  readonly port: number;
-  /** File with the output of the process. */
-  readonly log: string;
-  /** Starts a process that ends with the control plane. */
-  readonly start: () => Child;
-}
-
-export async function prepareWebhook(
-  { directory, leash }: ControlPlane,
-  program: WebhookProgram,
-  kubeconfig = '',
-): Promise<PreparedWebhook> {
+/** Creates everything that a webhook needs: a certificate and a port. `start` starts the process. */
+export async function prepareWebhook({ directory, leash }: ControlPlane, program: WebhookProgram, kubeconfig = '') {
   const certDir = await mkdtemp(join(directory, 'webhook-'));
   const authority = new ThrowawayAuthority();
   const { key, certificate } = authority.server();
@@ -109,9 +94,10 @@ export async function prepareWebhook(
   return { url, ca: authority.certificate, port, log, start: () => new Child(options) };
 }
 
-export type RunningWebhook = PreparedWebhook & { readonly pid: number };
+/** `log`: the file with the output of the process. */
+export type RunningWebhook = WebhookAddress & { readonly pid: number; readonly log: string };
 
-/** Starts a webhook in a process of its own. Returns when it listens. */
+/** Starts a webhook in a process that ends with the control plane. Returns when it listens. */
 export async function startWebhook(
   controlPlane: ControlPlane,
   program: WebhookProgram,

@@ -16,8 +16,8 @@ type guard struct {
 	cached, live references
 }
 
-// Handle denies if the cache has a referrer. A late cache can only deny for a moment too long. Handle allows only after a
-// live read.
+// Handle denies if the cache has a referrer. A late cache can only deny for a moment too long. Handle allows only after
+// a live read.
 func (g *guard) Handle(ctx context.Context, req admission.Request) admission.Response {
 	// req.Name is empty in a DELETECOLLECTION.
 	var config metav1.PartialObjectMetadata

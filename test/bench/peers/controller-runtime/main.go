@@ -1,5 +1,6 @@
-// Command controller-runtime denies the deletion of a MachineConfig that a node or a pool names. It is the webhook that an
-// engineer would write in Go, with the libraries of Kubernetes' own controllers. The bench measures the guard beside it.
+// Command controller-runtime denies the deletion of a MachineConfig that a node or a pool names. It is the webhook that
+// an engineer would write in Go, with the libraries of Kubernetes' own controllers. The bench measures the guard beside
+// it.
 package main
 
 import (
