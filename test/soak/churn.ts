@@ -10,9 +10,8 @@ import { PATHS } from '../e2e/support/paths.ts';
  * does not watch. So 5,000 quiet nodes are 17 writes a second, and each write is an event of the guard's watch.
  */
 const STATUS_INTERVAL_MS = 300_000;
-/** The part of the nodes that roll out one config after another: few, so that a run has several rollouts. */
+/** This part of the nodes rolls out one config after another: few, so that a run has several rollouts. */
 const ROLLING_SHARE = 0.02;
-const MIN_ROLLING_NODES = 3;
 /** Between two nodes of a rollout. A real one takes minutes a node, but the guard sees the same two writes. */
 const NEXT_NODE_MS = 500;
 /** Between two deletions of configs in use, and of unused configs. The guard lists all nodes for each of the latter. */
@@ -20,28 +19,27 @@ const USED_INTERVAL_MS = 1_000;
 const UNUSED_INTERVAL_MS = 4_000;
 
 /** Counts of what has happened in a run. */
-export interface Tally {
-  /** Deletions of configs in use that were denied for this reason. */
-  refused: number;
-  /** Deletions of unused configs that succeeded. */
-  deleted: number;
-  /** Deletions that were denied because the guard was late or could not read the cluster. */
-  undecided: number;
-  /** All other answers. */
-  readonly wrong: string[];
-  /** Status writes of kubelets. */
-  statuses: number;
-  /** Finished rollouts. */
-  rollouts: number;
-}
+export type Tally = Churn['tally'];
 
 /** The usual work of a healthy cluster: kubelets report, pools roll out, and old configs are deleted. */
 export class Churn {
-  readonly tally: Tally = { refused: 0, deleted: 0, undecided: 0, wrong: [], statuses: 0, rollouts: 0 };
+  readonly tally = {
+    /** Deletions of configs in use that were denied for this reason. */
+    refused: 0,
+    /** Deletions of unused configs that succeeded. */
+    deleted: 0,
+    /** Deletions that were denied because the guard was late or could not read the cluster. */
+    undecided: 0,
+    /** All other answers. */
+    wrong: [] as string[],
+    /** Status writes of kubelets. */
+    statuses: 0,
+    /** Finished rollouts. */
+    rollouts: 0,
+  };
   readonly #admin: KubeClient;
   readonly #nodes: number;
   readonly #rollingNodes: number;
-  /** The config of the nodes that only report, and of those that roll out. */
   readonly #workerConfig = renderedName('worker');
   #rollingConfig = renderedName('canary');
   #isStopping = false;
@@ -49,7 +47,7 @@ export class Churn {
   constructor(admin: KubeClient, nodes: number) {
     this.#admin = admin;
     this.#nodes = nodes;
-    this.#rollingNodes = Math.max(MIN_ROLLING_NODES, Math.round(nodes * ROLLING_SHARE));
+    this.#rollingNodes = Math.max(3, Math.round(nodes * ROLLING_SHARE));
   }
 
   /** Creates two pools, their configs and the nodes. */
@@ -110,8 +108,8 @@ export class Churn {
   }
 
   /**
-   * Rolls out a new config as the operator does: the config, the pool, node by node, and at last the deletion of the old
-   * config. Until then the pool's status names the old one, so both are in use all the time.
+   * Rolls out a new config as the operator does: the config, the pool, node by node, and at last the deletion of the
+   * old config. Until then the pool's status names the old one, so both are in use all the time.
    */
   async #rollOut(): Promise<void> {
     const old = this.#rollingConfig;

@@ -9,18 +9,19 @@ import { pause } from '../e2e/control-plane/until.ts';
 import { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { parseWholeNumber } from '../support/usage.ts';
-import { Churn, type Tally } from './churn.ts';
+import { Churn } from './churn.ts';
 import { type Observation, observe, readCpuSeconds } from './observation.ts';
-import { createReport, formatReport, listFailures, type SoakRun } from './report.ts';
+import { createReport, formatReport, listFailures } from './report.ts';
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const OBSERVATION_INTERVAL_MS = 2_000;
 /** Even the shortest run has 80 observations, which are enough for a trend. */
 const MAX_INTERVAL_MS_PER_MINUTE = 750;
-/** Observations between two lines of progress: one line a minute. */
-const LOG_INTERVAL = 30;
+/** With one observation every 2 s, this logs one line a minute. */
+const OBSERVATIONS_PER_LINE = 30;
 
-const HELP = `Runs the guard beside a real API server in which much happens, and fails when its memory, its open files or its delay grow.
+const HELP = `Runs the guard beside a real API server in which much happens, and fails when its memory, its open files
+or its delay grow.
 
 Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 
@@ -53,20 +54,17 @@ async function main(): Promise<number> {
   const environment = readEnvironment(binaries.release);
   const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
   const report = createReport({ command, environment, minutes, nodes, ...(await soak(binaries, minutes, nodes)) });
-  const markdown = formatReport(report);
-  process.stdout.write(`\n${markdown}\n`);
   const out = resolve(values.out);
   await mkdir(out, { recursive: true });
   await writeFile(join(out, 'soak.json'), `${JSON.stringify(report)}\n`);
-  await writeFile(join(out, 'soak.md'), markdown);
+  await writeFile(join(out, 'soak.md'), formatReport(report));
+  process.stdout.write(`\n${formatReport(report)}\n`);
   log(`Written to ${join(out, 'soak')}.json and .md`);
   return listFailures(report).length === 0 ? 0 : 1;
 }
 
-type Measured = Pick<SoakRun, 'setUpSeconds' | 'tally' | 'cpu' | 'observations'>;
-
 /** Observes the bundled guard every two seconds while the cluster works. */
-async function soak(binaries: Binaries, minutes: number, nodes: number): Promise<Measured> {
+async function soak(binaries: Binaries, minutes: number, nodes: number) {
   const guarded = await GuardedCluster.start(binaries, { direct: true });
   try {
     const { controlPlane, guard } = guarded;
@@ -84,7 +82,11 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
         const minute = (performance.now() - startedAt) / 60_000;
         const observation = await observe(guard.pid, guard.healthUrl, minute);
         observations.push(observation);
-        if (observations.length % LOG_INTERVAL === 0) log(formatProgress(observation, churn.tally));
+        if (observations.length % OBSERVATIONS_PER_LINE === 0) {
+          const { refused, deleted, undecided, wrong, rollouts } = churn.tally;
+          const deletions = `${refused} refused, ${deleted} deleted, ${undecided} undecided, ${wrong.length} wrong`;
+          log(`${minute.toFixed(1)} min  ${observation.memory.toFixed(0)} MB; ${deletions}; ${rollouts} rollouts`);
+        }
       }
     };
     const churning = churn.run();
@@ -98,13 +100,6 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
   } finally {
     await guarded.stop();
   }
-}
-
-function formatProgress({ minute, memory, files, delay }: Observation, tally: Tally): string {
-  const { refused, deleted, undecided, wrong, rollouts } = tally;
-  const guard = `${memory.toFixed(0)} MB, ${files} files, delay ${delay.toFixed(1)} ms`;
-  const deletions = `${refused} refused, ${deleted} deleted, ${undecided} undecided, ${wrong.length} wrong`;
-  return `${minute.toFixed(1).padStart(5)} min  ${guard}; ${deletions}; ${rollouts} rollouts`;
 }
 
 await runCommand('soak', main);
