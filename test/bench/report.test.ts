@@ -6,7 +6,7 @@ import { createGoalTable } from './table.ts';
 const PAGE = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
 
 test.each(readReports())(
-  'formats results/$bench.json as the stored Markdown, which docs/performance.md links',
+  'formats the result of $bench as the stored Markdown, which docs/performance.md links',
   (report) => {
     const markdown = readFileSync(new URL(`results/${report.bench}.md`, import.meta.url), 'utf8');
     expect(formatReport(report)).toBe(markdown);

@@ -4,22 +4,21 @@ import { demoExcerpt } from '../../build/demo-excerpt.ts';
 import { terminalPicture } from '../../build/terminal-picture.ts';
 import { MODES } from '../../src/decision/settings.ts';
 import { runProgram } from '../cli/run-program.ts';
-import { listFiles, readFile, readTableRows } from './pages.ts';
+import { findAll, listFiles, readFile } from './pages.ts';
 
 test.each(listFiles('docs').filter((file) => file.endsWith('.yaml')))('%s is YAML with valid modes', (file) => {
   expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
-  const modes = [...readFile(file).matchAll(/ mode: '(\w*)'/g)].map(([, mode]) => mode);
-  expect(MODES).toEqual(expect.arrayContaining(modes));
+  expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '(\w*)'/g)));
 });
 
 test('docs/install.md names flags that render has, and every overlay', async () => {
-  const names = readTableRows(readFile('docs/install.md')).map(([cell]) => /^`([a-z-]+)/.exec(cell ?? '')?.[1] ?? '');
+  const names = findAll(readFile('docs/install.md'), /^\| `([a-z-]+)/gm);
   const { stdout } = await runProgram(['render', '--help']);
   const flags = names.filter((name) => name.startsWith('--'));
   expect(flags.length).toBeGreaterThan(5);
   expect(flags.filter((flag) => !stdout.includes(`${flag} `))).toEqual([]);
-  const overlays = listFiles('manifests/overlays').flatMap((file) => /overlays\/([^/]+)$/.exec(file)?.[1] ?? []);
-  expect(names.filter((name) => /^[a-z]/.test(name)).toSorted()).toEqual(overlays.toSorted());
+  const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
+  expect(names.filter((name) => !name.startsWith('--')).toSorted()).toEqual(overlays.toSorted());
 });
 
 test('docs/images/demo.svg shows what the demo prints (npm run picture)', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { denyBadReview } from '../../src/decision/decide.ts';
 import { Metrics } from '../../src/webhook/metrics.ts';
-import { readFile, readTableRows } from './pages.ts';
+import { readTableRows } from './pages.ts';
 
 test('docs/metrics.md lists every metric with its type and labels', async () => {
   const metrics = new Metrics({
@@ -24,7 +24,7 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     const labels = new Set(samples.flatMap((sample) => sample.match(/\w+(?==")/g) ?? []));
     return `${name} (${type}): ${[...labels].filter((label) => label !== 'le').join(', ')}`;
   });
-  const rows = readTableRows(readFile('docs/metrics.md')).filter(([name]) => name?.startsWith('`'));
+  const rows = readTableRows('docs/metrics.md').filter(([name]) => name?.startsWith('`'));
   const documented = rows.map(([name, type, labels]) => `${name} (${type}): ${labels}`.replaceAll('`', ''));
   expect(documented.toSorted()).toEqual(exported.toSorted());
 });

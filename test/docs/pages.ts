@@ -14,8 +14,13 @@ export function listFiles(folder: string): string[] {
   return names.map((name) => path.join(folder, name));
 }
 
+/** The first group of every match. */
+export function findAll(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, group = '']) => group);
+}
+
 /** The cells of all table rows of a page, headings included. */
-export function readTableRows(page: string): readonly (readonly string[])[] {
-  const rows = [...page.matchAll(/^\| (.*) \|$/gm)];
-  return rows.map(([, row = '']) => row.split('|').map((cell) => cell.trim()));
+export function readTableRows(page: string): string[][] {
+  const rows = findAll(readFile(page), /^\| (.*) \|$/gm);
+  return rows.map((row) => row.split('|').map((cell) => cell.trim()));
 }

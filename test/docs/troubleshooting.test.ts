@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { listFiles, readFile } from './pages.ts';
+import { findAll, listFiles, readFile } from './pages.ts';
 
 /** A heading may quote several texts, in which `…` stands for anything. */
-const QUOTES = [...readFile('docs/troubleshooting.md').matchAll(/^#+ (`.*`)$/gm)].flatMap(([, heading = '']) =>
-  [...heading.matchAll(/`([^`]+)`/g)].map(([, quote = '']) => quote),
-);
+const HEADINGS = findAll(readFile('docs/troubleshooting.md'), /^#+ (`.*`)$/gm);
+const QUOTES = HEADINGS.flatMap((heading) => findAll(heading, /`([^`]+)`/g));
 
 /** What the program and the manifests can print. The end-to-end tests quote the API server. */
 const PRINTED_TEXTS = ['src', 'manifests', 'test/e2e']
-  .flatMap((folder) => listFiles(folder).filter((file) => /\.(?:ts|yaml)$/.test(file)))
+  .flatMap((folder) => listFiles(folder))
+  .filter((file) => /\.(?:ts|yaml)$/.test(file))
   .map((file) => toPrintedText(readFile(file)))
   .join('\n');
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { UsageError, parseWholeNumber, describeUsageError } from '../support/usage.ts';
+import { describeUsageError, parseWholeNumber, UsageError } from '../support/usage.ts';
 import { Coverage } from './coverage.ts';
 import { Finding, fuzz } from './fuzz.ts';
 import { keepSeeds } from './seeds.ts';

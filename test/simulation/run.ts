@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
-import { parseWholeNumber, describeUsageError } from '../support/usage.ts';
+import { describeUsageError, parseWholeNumber } from '../support/usage.ts';
 
 const HELP = `Runs the guard's own reading and deciding against a cluster in which everything happens in random order.
 

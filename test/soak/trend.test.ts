@@ -51,6 +51,12 @@ test('finds the true slope within its interval', () => {
   expect(minutes).toBeCloseTo(10, 0);
 });
 
+test('growth beyond the tolerance counts only if it is certain', () => {
+  const trend = { level: 100, perMinute: 1, low: 0.1, high: 2, minutes: 10 };
+  expect(isGrowing(trend, TOLERANCE)).toBe(true);
+  expect(isGrowing({ ...trend, low: -0.1 }, TOLERANCE)).toBe(false);
+});
+
 test('throws if there are too few samples', () => {
   const samples = Array.from({ length: 39 }, (_, index): Sample => [index, 1]);
   expect(() => findTrend(samples)).toThrow('39 samples have no trend: it takes 40.');

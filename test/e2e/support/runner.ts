@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { UsageError, describeUsageError } from '../../support/usage.ts';
+import { describeUsageError, UsageError } from '../../support/usage.ts';
 import { availableReleases, findBinaries, NoControlPlane, type Binaries } from '../control-plane/binaries.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
