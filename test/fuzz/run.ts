@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { Usage, wholeNumber, wrongUsage } from '../support/usage.ts';
+import { describeUsageError, parseWholeNumber, UsageError } from '../support/usage.ts';
 import { Coverage } from './coverage.ts';
 import { Finding, fuzz } from './fuzz.ts';
 import { keepSeeds } from './seeds.ts';
@@ -35,9 +35,9 @@ function main(): void {
     process.stdout.write(HELP);
     return;
   }
-  const [cases, seed] = [wholeNumber('cases', values.cases), wholeNumber('seed', values.seed)];
+  const [cases, seed] = [parseWholeNumber('cases', values.cases), parseWholeNumber('seed', values.seed)];
   const targets = TARGETS.filter(({ name }) => values.only === undefined || name === values.only);
-  if (targets.length === 0) throw new Usage(`There is no target ${values.only}.`);
+  if (targets.length === 0) throw new UsageError(`There is no target ${values.only}.`);
   // Most cases end in an error that a reader makes on purpose; where it was made costs more than the case.
   Error.stackTraceLimit = 0;
   const coverage = new Coverage();
@@ -60,7 +60,7 @@ function main(): void {
 try {
   main();
 } catch (error) {
-  const usage = wrongUsage(error);
+  const usage = describeUsageError(error);
   if (error instanceof Finding) {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;
