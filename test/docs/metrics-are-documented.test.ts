@@ -17,7 +17,7 @@ test('docs/metrics.md has every metric with its type and its labels, and no othe
     referrers: () => [],
     liveReads: () => 1,
     mode: () => 'Enforce',
-    dangling: () => 0,
+    danglingCount: () => 0,
     protectedConfigs: () => 0,
     expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedHere: true }],
   });

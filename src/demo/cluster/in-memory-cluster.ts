@@ -204,7 +204,7 @@ export class InMemoryCluster {
 export async function startInMemoryCluster(options: InMemoryClusterOptions = {}): Promise<InMemoryCluster> {
   const now = new Date();
   const authority =
-    options.authority ?? (await createAuthority({ commonName: 'sandbox', days: CERTIFICATE_DAYS, now }));
+    options.authority ?? (await createAuthority({ days: CERTIFICATE_DAYS, now }));
   const serving = await issueLeaf({
     authority,
     dnsNames: ['localhost'],
