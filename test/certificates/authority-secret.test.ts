@@ -170,7 +170,6 @@ test('waits at start until the Secret contains a valid authority', async () => {
 
 test('rejects when it is stopped before the first leaf', async () => {
   const { starting, stop } = await follow(undefined);
-  const rejected = expect(starting).rejects.toThrow(/abort/i);
   stop();
-  await rejected;
+  await expect(starting).rejects.toThrow(/abort/i);
 });

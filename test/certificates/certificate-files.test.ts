@@ -33,6 +33,12 @@ beforeAll(async () => {
   [first, second] = leaves as [KeyPair, KeyPair];
 });
 
+/** Replaces a file by a rename, so that no reader sees the empty file with which writeFile() starts. */
+async function replace(file: string, content: string): Promise<void> {
+  await writeFile(`${file}.new`, content);
+  await rename(`${file}.new`, file);
+}
+
 type Files = Awaited<ReturnType<typeof createFiles>>;
 
 async function createFiles(pair: Partial<KeyPair> = {}) {
@@ -43,11 +49,6 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
     stop.abort();
     await rm(directory, { recursive: true, force: true });
   });
-  // A rename, so that no reader sees the empty file with which writeFile() starts.
-  const replace = async (file: string, content: string): Promise<void> => {
-    await writeFile(`${file}.new`, content);
-    await rename(`${file}.new`, file);
-  };
   const write = async ({ certificatePem, privateKeyPem }: Partial<KeyPair>): Promise<void> => {
     if (certificatePem !== undefined) await replace(certFile, certificatePem);
     if (privateKeyPem !== undefined) await replace(keyFile, privateKeyPem);

@@ -35,13 +35,14 @@ interface Situation {
   readonly review?: Review;
 }
 
+async function returnOrThrow<T>(result: T | Error): Promise<T> {
+  if (result instanceof Error) throw result;
+  return await Promise.resolve(result);
+}
+
 async function judge({ index = [], object, live = UNUSED, settings = DEFAULT_SETTINGS, review = REVIEW }: Situation) {
   const gets: string[] = [];
   let liveReads = 0;
-  const returnOrThrow = async <T>(result: T | Error): Promise<T> => {
-    if (result instanceof Error) throw result;
-    return await Promise.resolve(result);
-  };
   const json = async ({ path }: { path: string }): Promise<unknown> => {
     gets.push(path);
     return await returnOrThrow(object);

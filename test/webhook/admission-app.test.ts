@@ -49,8 +49,9 @@ beforeEach(() => {
   });
 });
 
+const serialize = (unchanged: unknown): string => unchanged as string;
+
 async function post(body: string | Buffer = GOOD, headers: Record<string, string> = JSON_TYPE, target = app) {
-  const serialize = (unchanged: unknown): string => unchanged as string;
   const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(serialize).send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);

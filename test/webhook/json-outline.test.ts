@@ -36,14 +36,16 @@ function isObject(value: unknown): value is Json {
 
 /** Returns the result as text with sorted keys, or "malformed". */
 function describeResult(parse: () => unknown): string {
-  const sort = (_key: string, value: unknown): unknown =>
-    isObject(value) ? Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) : value;
   try {
-    return JSON.stringify(parse(), sort) ?? 'no object';
+    return JSON.stringify(parse(), sortKeys) ?? 'no object';
   } catch (error) {
     if (error instanceof MalformedJson || error instanceof SyntaxError) return 'malformed';
     throw error;
   }
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  return isObject(value) ? Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) : value;
 }
 
 const parse = (text: string): string => describeResult(() => parseOutline(Buffer.from(text), OUTLINE));

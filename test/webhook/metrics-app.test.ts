@@ -9,6 +9,9 @@ import { memoryLog } from '../support/log.ts';
 
 const PROMETHEUS = 'system:serviceaccount:openshift-monitoring:prometheus-k8s';
 
+const metrics = {
+  scrape: async () => await Promise.resolve({ text: 'x 1\n', contentType: 'text/plain; version=0.0.4' }),
+};
 let app: Express;
 let users: Record<string, string>;
 let isUnreachable: boolean;
@@ -32,13 +35,14 @@ beforeEach(() => {
   };
   const memory = memoryLog();
   lines = memory.lines;
-  const scrape = async () => await Promise.resolve({ text: 'x 1\n', contentType: 'text/plain; version=0.0.4' });
   const authorizer = new ScrapeAuthorizer({ json }, () => now);
-  app = createMetricsApp({ metrics: { scrape }, authorizer, log: memory.log });
+  app = createMetricsApp({ metrics, authorizer, log: memory.log });
 });
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 const scrape = async (token: string) => await request(app).get('/metrics').set(bearer(token));
+
+const scrapeBoth = async () => [(await scrape('good')).status, (await scrape('bad')).status];
 
 test('answers a token whose owner may get /metrics', async () => {
   const { status, text, headers } = await scrape('good');
@@ -78,7 +82,6 @@ test('answers 503 if the API server is unreachable, and does not log the token',
 });
 
 test('caches an allowed access for a minute, and a denied one for five seconds', async () => {
-  const scrapeBoth = async () => [(await scrape('good')).status, (await scrape('bad')).status];
   expect([await scrapeBoth(), await scrapeBoth()]).toEqual([
     [200, 401],
     [200, 401],

@@ -156,10 +156,13 @@ test('denies the deletion of a config in use whatever value replaces a part of t
       acceptedCount += 1;
       const { outcome } = decide(review, state, DEFAULT_SETTINGS, new Date(0));
       if (outcome === 'denied') return;
-      const { operation, resource, oldObject } = body['request'] as Record<string, Json>;
-      const { name, annotations } = oldObject?.['metadata'] as { name: unknown; annotations?: Json };
+      const { operation, resource, oldObject } = body['request'] as {
+        [key: string]: Json;
+        oldObject: { metadata: Json };
+      };
+      const { name, annotations } = oldObject.metadata;
       const isConfig = resource?.['group'] === GROUP && resource['resource'] === 'machineconfigs' && name === NAME;
-      const isOverridden = typeof annotations?.[ALLOW_DELETION_ANNOTATION] === 'string';
+      const isOverridden = typeof (annotations as Json | undefined)?.[ALLOW_DELETION_ANNOTATION] === 'string';
       expect((operation as unknown) === 'DELETE' && isConfig && !isOverridden).toBe(false);
     }),
     { numRuns: 10_000 },
