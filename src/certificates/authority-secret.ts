@@ -17,9 +17,8 @@ import { findRenewalReason } from './validity.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;
-  /** The namespace of the Secret and of the Service `machineconfig-guard` that the leaf is for. */
+  /** The namespace of the Secret and of the Service `machineconfig-guard`, whose names the leaf has. */
   readonly namespace: string;
-  /** The Secret with `ca.crt` and `ca.key`. */
   readonly name: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -49,7 +48,7 @@ type FollowedSecret = { readonly name: string } & (
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {
   const certificate = new IssuedCertificate(options);
   void certificate.run();
-  await waitOrAbort(certificate.issued, options.signal);
+  await waitOrAbort(certificate.firstLeafIssued, options.signal);
   return certificate;
 }
 
@@ -59,9 +58,8 @@ class IssuedCertificate implements ServingCertificate {
   readonly #reflector: Reflector<FollowedSecret>;
   readonly #problem: ProblemLog;
   readonly #listeners: (() => void)[] = [];
-  /** Resolves with the first leaf. */
-  readonly issued: Promise<void>;
-  #resolveIssued: () => void = () => {};
+  readonly firstLeafIssued: Promise<void>;
+  #resolveFirstLeafIssued: () => void = () => {};
   /** The authority of the current leaf. */
   #authority: Authority | undefined;
   #leaf: KeyPair | undefined;
@@ -72,8 +70,8 @@ class IssuedCertificate implements ServingCertificate {
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
     this.#problem = new ProblemLog(log, `secret ${namespace}/${name} can be used again`);
-    this.issued = new Promise((resolve) => {
-      this.#resolveIssued = resolve;
+    this.firstLeafIssued = new Promise((resolve) => {
+      this.#resolveFirstLeafIssued = resolve;
     });
     const resource = secretResource(namespace, name);
     this.#reflector = new Reflector({ api, resource, log, timing, onChange: () => this.#wake() });
@@ -150,7 +148,7 @@ class IssuedCertificate implements ServingCertificate {
     this.#authority = authority;
     const { validTo, fingerprint256 } = new X509Certificate(this.#leaf.certificatePem);
     log.info({ dnsNames, validTo, fingerprint256 }, `serving certificate issued: ${reason}`);
-    this.#resolveIssued();
+    this.#resolveFirstLeafIssued();
     for (const listener of this.#listeners) listener();
   }
 }

@@ -14,7 +14,6 @@ import { readValidity } from './validity.ts';
 export interface CertificateFilesOptions {
   /** PEM. A chain starts with the serving certificate. */
   readonly certFile: string;
-  /** PEM, not encrypted. */
   readonly keyFile: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -44,8 +43,7 @@ const START_RETRIES = 3;
 
 /**
  * Reads a serving certificate from two files, and again after each change until the signal aborts. A pair that is
- * missing, half-written or mixed from two generations is logged once and retried. The last usable pair stays in
- * service.
+ * missing, half-written or mixed from two generations is logged once and retried, and the last usable pair stays.
  *
  * @throws CertificateFilesError if a file is missing, or if the pair is still unusable after three seconds
  */

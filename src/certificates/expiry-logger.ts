@@ -10,8 +10,7 @@ export interface ExpiryLoggerOptions {
 
 const DAY_MS = 86_400_000;
 const CHECK_INTERVAL_MS = 3_600_000;
-/** Days before the expiry. */
-const THRESHOLDS = [0, 7, 30] as const;
+const THRESHOLD_DAYS = [0, 7, 30] as const;
 
 const NAME = {
   authority: 'the authority of the serving certificates',
@@ -40,7 +39,6 @@ export class ExpiryLogger {
     }
   }
 
-  /** Checks once. */
   check(): void {
     for (const expiry of this.#options.certificate.expiries()) if (!expiry.isRenewedHere) this.#warnIfNear(expiry);
   }
@@ -49,7 +47,7 @@ export class ExpiryLogger {
     const { log, now = () => new Date() } = this.#options;
     const end = notAfter.getTime();
     const days = (end - now().getTime()) / DAY_MS;
-    const threshold = THRESHOLDS.find((one) => days <= one);
+    const threshold = THRESHOLD_DAYS.find((one) => days <= one);
     const last = this.#lastWarnings.get(certificate);
     if (threshold === undefined || (last?.notAfter === end && last.threshold <= threshold)) return;
     this.#lastWarnings.set(certificate, { notAfter: end, threshold });

@@ -3,7 +3,6 @@ import { isIP } from 'node:net';
 /** RFC 1035 §2.3.4, without the trailing dot. */
 const MAX_NAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
-
 /**
  * Returns why a name cannot be a DNS name in a certificate, as a phrase that follows the name, or undefined. Only
  * letters, digits and hyphens are allowed (RFC 1123 §2.1): Go compares no others (crypto/x509 validHostname), and an

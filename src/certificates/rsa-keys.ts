@@ -7,7 +7,6 @@ export interface RsaKeys {
   readonly privateKeyPem: string;
 }
 
-/** Generates the keys of one leaf. */
 export type LeafKeyGenerator = () => Promise<RsaKeys>;
 
 /** Enough until 2030 (NIST SP 800-57), and half the handshake cost of 3072. */

@@ -8,7 +8,6 @@ export interface CertificateContent {
   readonly issuer: forge.pki.CertificateField[];
   readonly publicKeyPem: string;
   readonly validity: Validity;
-  /** As node-forge's `setExtensions` reads them. */
   readonly extensions: object[];
   readonly issuerKeyPem: string;
 }

@@ -38,20 +38,14 @@ export function computeValidity(now: Date, days: number, issuer?: Validity): Val
   };
 }
 
-/** Returns why a certificate is invalid at `now`, as a phrase that follows its name, or undefined if it is valid. */
-export function findValidityProblem({ notBefore, notAfter }: Validity, now: Date): string | undefined {
-  if (now < notBefore) return `is not valid before ${notBefore.toISOString()}`;
-  return now > notAfter ? `expired at ${notAfter.toISOString()}` : undefined;
-}
-
 /**
  * Returns why a certificate should be renewed at `now`, as a phrase, or undefined. It is due after two thirds of its
  * life, as in cert-manager (pkg/server/tls/authority), and whenever it is invalid, also after a clock was set back.
  */
 export function findRenewalReason(certificate: X509Certificate, now: Date): string | undefined {
   const { notBefore, notAfter } = readValidity(certificate);
-  const problem = findValidityProblem({ notBefore, notAfter }, now);
-  if (problem !== undefined) return `it ${problem}`;
+  if (now < notBefore) return `it is not valid before ${notBefore.toISOString()}`;
+  if (now > notAfter) return `it expired at ${notAfter.toISOString()}`;
   const dueAt = new Date((notBefore.getTime() + 2 * notAfter.getTime()) / 3);
   return now < dueAt ? undefined : `two thirds of its life passed at ${dueAt.toISOString()}`;
 }

@@ -38,9 +38,8 @@ export interface AdmissionLimits {
 }
 
 /**
- * The API server rejects bodies over 3 MiB, and objects over 1.5 MiB in etcd (kubernetes,
- * apiserver/pkg/server/config.go). JSON with managed fields may be larger. A body that takes five seconds does not come
- * from the API server.
+ * The API server rejects bodies over 3 MiB and objects over 1.5 MiB (kubernetes, apiserver/pkg/server/config.go).
+ * Managed fields in JSON may need more. The API server sends a body immediately.
  */
 const LIMITS: AdmissionLimits = {
   maxBodyBytes: 8 * 1024 * 1024,

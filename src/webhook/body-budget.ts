@@ -16,8 +16,7 @@ export interface BodyBuffer {
 interface OpenBody {
   buffer: Buffer;
   arrivedBytes: number;
-  /** When the last bytes arrived. */
-  arrivedAt: number;
+  activeAt: number;
   isWaiting: boolean;
   readonly evict: () => void;
 }
@@ -32,7 +31,7 @@ const MAX_POOL_BYTES = 32 * 1024 * 1024;
 const POOL_TTL_MS = 5_000;
 
 /**
- * Limits the memory of all bodies that are arriving. Beyond the limit they wait, and stalled bodies are evicted.
+ * Limits the memory of all arriving bodies. Beyond the limit they wait, and stalled bodies are evicted.
  *
  * Only arrived bytes count, so a client that announces megabytes and sends a byte a second takes almost nothing. The
  * body that began first never waits, so bodies with a part each cannot wait for each other.
@@ -54,7 +53,7 @@ export class BodyBudget {
 
   /** Opens a buffer. `evict` may be called more than once, and should lead to its release. */
   open(evict: () => void): BodyBuffer {
-    const body: OpenBody = { buffer: EMPTY, arrivedBytes: 0, arrivedAt: performance.now(), isWaiting: false, evict };
+    const body: OpenBody = { buffer: EMPTY, arrivedBytes: 0, activeAt: performance.now(), isWaiting: false, evict };
     this.#bodies.add(body);
     return {
       reserve: async (bytes, signal) => await this.#reserve(body, bytes, signal),
@@ -69,7 +68,7 @@ export class BodyBudget {
     body.isWaiting = false;
     this.#bufferedBytes += bytes - body.arrivedBytes;
     body.arrivedBytes = bytes;
-    body.arrivedAt = performance.now();
+    body.activeAt = performance.now();
     if (bytes > body.buffer.length) {
       const larger = this.#pool.take(bytes);
       body.buffer.copy(larger);
@@ -102,8 +101,8 @@ export class BodyBudget {
       this.#waiting.push(resolve);
     });
     const evictStalled = setInterval(() => {
-      for (const { arrivedAt, isWaiting, evict } of this.#bodies) {
-        if (!isWaiting && performance.now() - arrivedAt > STALLED_MS) evict();
+      for (const { activeAt, isWaiting, evict } of this.#bodies) {
+        if (!isWaiting && performance.now() - activeAt > STALLED_MS) evict();
       }
     }, STALLED_MS / 4);
     try {

@@ -13,8 +13,8 @@ export class HealthServer {
   /** @param whyNotReady returns the reason in a few words, or undefined if the guard is ready */
   constructor(whyNotReady: () => string | undefined) {
     this.#server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, ({ url, method }, response) => {
-      const path = url?.split('?')[0] ?? '';
-      const [status, text] = answerProbe(method ?? '', path, whyNotReady);
+      const path = url?.split('?')[0];
+      const [status, text] = answerProbe(method, path, path === '/readyz' ? whyNotReady() : undefined);
       response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
       response.end(`${text}\n`);
     });
@@ -34,13 +34,8 @@ export class HealthServer {
   }
 }
 
-function answerProbe(
-  method: string,
-  path: string,
-  whyNotReady: () => string | undefined,
-): [status: number, text: string] {
+function answerProbe(method = '', path = '', problem?: string): [status: number, text: string] {
   if (path !== '/healthz' && path !== '/readyz') return [404, 'not found: /healthz and /readyz are here'];
   if (method !== 'GET' && method !== 'HEAD') return [405, 'method not allowed'];
-  const problem = path === '/readyz' ? whyNotReady() : undefined;
   return problem === undefined ? [200, 'ok'] : [503, problem];
 }

@@ -40,7 +40,6 @@ const NINE = 0x39;
 /** The bit that turns an ASCII letter into lower case. */
 const LOWER_CASE = 0x20;
 
-/** By their first letters. */
 const KEYWORDS = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]));
 /** Strings up to about this length are read byte by byte. */
 const SHORT_STRING = 48;

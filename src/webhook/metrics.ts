@@ -8,10 +8,9 @@ import type { Decision } from './decision.ts';
 
 /** Values that are read at each scrape. */
 export interface MetricsSources {
+  readonly resources: readonly string[];
   /** The resources that have not been read completely yet. */
   readonly unsynced: () => readonly string[];
-  /** All resources that the guard follows. */
-  readonly resources: readonly string[];
   /** Milliseconds since the last message about each resource. */
   readonly ages: () => readonly { readonly resource: string; readonly ms: number }[];
   readonly referrers: () => Iterable<Referrer>;

@@ -18,9 +18,7 @@ export interface TlsServerOptions {
   readonly maxConnections?: number;
 }
 
-/**
- * The API server keeps idle connections for 90 s, and does not repeat a call on a closed one (client-go, transport).
- */
+/** The API server keeps idle connections for 90 s and repeats no call on a closed one (client-go, transport). */
 const KEEP_ALIVE_MS = 120_000;
 /** Timeouts of the headers and of a whole request. The API server sends a review immediately. */
 const HEADERS_TIMEOUT_MS = 10_000;
