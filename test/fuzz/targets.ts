@@ -37,8 +37,7 @@ const IN_USE: ClusterState = {
 
 /** Parses as JSON.parse, but accepts control characters, which parseOutline accepts in long strings. */
 function parseLeniently(bytes: Buffer): unknown {
-  // oxlint-disable-next-line no-control-regex -- control characters are the point
-  return JSON.parse(bytes.toString('utf8').replaceAll(/[\u0000-\u001F]/g, ' '));
+  return JSON.parse(bytes.toString('utf8').replaceAll(/\p{Cc}/gu, ' '));
 }
 
 /** Runs a parser and returns its result, or undefined if it throws the expected error. */
