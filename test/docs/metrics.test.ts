@@ -11,7 +11,7 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     referrers: () => [],
     liveReads: () => 1,
     mode: () => 'Enforce',
-    dangling: () => 0,
+    danglingCount: () => 0,
     protectedConfigs: () => 0,
     expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedHere: true }],
   });

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 
-/** Few names, so that configs, references and typos meet. */
+/** Few names, so that configs and references often match. */
 export const NAMES = [
   'rendered-worker-00000000000000000000000000000001',
   'rendered-worker-00000000000000000000000000000002',
   'rendered-master-00000000000000000000000000000001',
   'rendered-infra-a.b-0000000000000000000000000000000a',
-  // One letter off, a prefix, and a source config: never the same thing as a rendered config.
+  // One letter off, a prefix, and a source config are no rendered configs of the cluster.
   'render-worker-00000000000000000000000000000001',
   'rendered-worker-0000000000000000000000000000000',
   '99-worker-ssh',
@@ -15,21 +15,24 @@ export const NAMES = [
 
 const MCO = 'machineconfiguration.openshift.io';
 const name = fc.constantFrom(...NAMES);
-const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
-/** Absent, null and empty all mean "names nothing". */
-const named = fc.oneof({ weight: 4, arbitrary: name }, { weight: 1, arbitrary: fc.constantFrom('', null, undefined) });
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+/** A field that names a config. Absent, null and empty mean that it names none. */
+const configField = fc.oneof(
+  { weight: 4, arbitrary: name },
+  { weight: 1, arbitrary: fc.constantFrom('', null, undefined) },
+);
 
-function compact(entries: Record<string, unknown>): Record<string, unknown> {
+function removeAbsent(entries: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined && value !== null));
 }
 
 export const node: fc.Arbitrary<ApiObject> = fc
   .record({
     id: fc.integer({ min: 0, max: 30 }),
-    current: named,
-    desired: named,
-    drain: maybe(fc.tuple(fc.constantFrom('drain-', 'uncordon-', ''), name)),
-    pivot: maybe(name),
+    current: configField,
+    desired: configField,
+    drain: optional(fc.tuple(fc.constantFrom('drain-', 'uncordon-', ''), name)),
+    pivot: optional(name),
     noAnnotations: fc.boolean(),
   })
   .map(({ id, current, desired, drain, pivot, noAnnotations }) => ({
@@ -38,7 +41,7 @@ export const node: fc.Arbitrary<ApiObject> = fc
       ...(noAnnotations && id % 5 === 0
         ? {}
         : {
-            annotations: compact({
+            annotations: removeAbsent({
               [`${MCO}/currentConfig`]: current,
               [`${MCO}/desiredConfig`]: desired,
               [`${MCO}/desiredDrain`]: drain?.join(''),
@@ -52,14 +55,14 @@ export const node: fc.Arbitrary<ApiObject> = fc
 export const pool: fc.Arbitrary<ApiObject> = fc
   .record({
     id: fc.constantFrom('worker', 'master', 'infra-a.b'),
-    spec: named,
-    status: named,
+    spec: configField,
+    status: configField,
     terminating: fc.boolean(),
     source: name,
   })
   .map(({ id, spec, status, terminating, source }) => ({
     metadata: { name: id, ...(terminating ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {}) },
-    // `source` names configs too, but source configs: it never counts.
+    // `source` names source configs, which never count.
     spec: { configuration: { name: spec, source: [{ name: source }] } },
     ...(status === null ? {} : { status: { configuration: { name: status } } }),
   }));
@@ -67,9 +70,9 @@ export const pool: fc.Arbitrary<ApiObject> = fc
 export const build: fc.Arbitrary<ApiObject> = fc
   .record({
     id: fc.integer({ min: 0, max: 9 }),
-    config: named,
+    config: configField,
     alpha: fc.boolean(),
-    conditions: maybe(
+    conditions: optional(
       fc.array(
         fc.record({
           type: fc.constantFrom('Prepared', 'Building', 'Succeeded', 'Failed', 'Interrupted'),
