@@ -10,7 +10,7 @@ const QUOTES = [...PAGE.matchAll(/^#+ (?<heading>`.*`)$/gm)].flatMap(({ groups }
 );
 
 /** Everything that can say something: the program, the manifests, and the tests that quote an API server. */
-const SAID = ['src', 'manifests', 'test/e2e', 'test/sandbox', 'test/install']
+const SAID = ['src', 'manifests', 'test/e2e', 'test/sandbox', 'test/inspect']
   .flatMap((folder) =>
     readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(?:ts|yaml)$/.test(name))
