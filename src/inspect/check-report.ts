@@ -3,13 +3,7 @@ import { withTimeout } from '../kube/wait.ts';
 import { type PendingCertificateRequests, readPendingCertificateRequests } from './certificate-requests.ts';
 import { isInvalidSelector, isNotServed, isRetryableRead } from './cluster-access.ts';
 import { readClusterSnapshot } from './cluster-reader.ts';
-import {
-  checkConsistency,
-  type CheckScope,
-  type ConsistencyResult,
-  findReferencedConfig,
-  type Problem,
-} from './consistency.ts';
+import { checkConsistency, type CheckScope, findReferencedConfig, type Problem } from './consistency.ts';
 import { readGuardExplanations } from './guard-explanations.ts';
 import { pollUntilSettled, RETRY_INTERVAL_MS, RETRY_TIMEOUT_MS } from './poll.ts';
 import { planRepairs, type Repair } from './repairs.ts';
@@ -27,16 +21,7 @@ export interface CheckOptions {
 }
 
 /** The parts of a report. */
-export interface Inspection {
-  /** The address of the API server. */
-  readonly server: string;
-  readonly at: Date;
-  readonly consistency: ConsistencyResult;
-  readonly requests: PendingCertificateRequests;
-  /** See `readGuardExplanations`. */
-  readonly explanations: ReadonlyMap<string, string>;
-  readonly repairs: readonly Repair[];
-}
+export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
 /** The JSON of `check --output json`. Its keys are a contract: they stay and keep their meaning. */
 export type CheckReport = Readonly<ReturnType<typeof buildCheckReport>>;
@@ -75,12 +60,7 @@ export async function checkCluster(
   return { report: buildCheckReport(answer, waitMs === undefined ? 0 : elapsedMs), repairs: answer.repairs };
 }
 
-async function inspect(
-  api: KubeApi,
-  selector: string | undefined,
-  scope: CheckScope,
-  signal: AbortSignal,
-): Promise<Inspection> {
+async function inspect(api: KubeApi, selector: string | undefined, scope: CheckScope, signal: AbortSignal) {
   const additional = Promise.all([readPendingCertificateRequests(api, signal), readGuardExplanations(api, signal)]);
   const readAndCheck = async () => {
     const snapshot = await readClusterSnapshot(api, selector, signal);

@@ -1,32 +1,13 @@
 import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
+import { ADMISSION_POLICIES, type StoredWebhookConfiguration, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
 import { readObject } from './cluster-access.ts';
 import type { InstalledProtection, PolicyBinding, RegisteredWebhook } from './protection.ts';
 
 const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
 /** Annotations that ask OpenShift's service CA or cert-manager to fill in a caBundle. */
 const INJECTION_ANNOTATION = /inject-(?:cabundle|ca-from)$/;
-
-interface StoredWebhookConfiguration {
-  readonly metadata?: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
-  readonly webhooks?: readonly {
-    readonly name?: string;
-    readonly failurePolicy?: string;
-    readonly clientConfig?: StoredClientConfig;
-  }[];
-}
-
-interface StoredClientConfig {
-  readonly caBundle?: string;
-  readonly url?: string;
-  readonly service?: { readonly name?: string; readonly namespace?: string; readonly port?: number };
-}
-
-interface StoredPolicyBinding {
-  readonly spec?: { readonly validationActions?: readonly string[] };
-}
 
 /**
  * Reads the registered webhooks, the bound policies and the mode.
@@ -49,12 +30,12 @@ async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]>
   return (list?.items ?? []).flatMap(({ metadata, webhooks = [] }) =>
     webhooks
       .filter(({ name }) => name === WEBHOOK_NAME)
-      .map(({ failurePolicy = 'Fail', clientConfig = {} }) => ({
+      .map(({ failurePolicy = 'Fail', clientConfig: { caBundle = '', url = '', service } = {} }) => ({
         configuration: metadata?.name ?? '',
         failurePolicy,
-        caBundle: (clientConfig.caBundle ?? '') !== '',
+        caBundle: caBundle !== '',
         injected: Object.keys(metadata?.annotations ?? {}).some((key) => INJECTION_ANNOTATION.test(key)),
-        target: formatTarget(clientConfig),
+        target: service === undefined ? url : `Service ${service.namespace}/${service.name}:${service.port ?? 443}`,
       })),
   );
 }
@@ -63,14 +44,9 @@ async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]>
 async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]> {
   const bindings: PolicyBinding[] = [];
   for (const policy of Object.values(ADMISSION_POLICIES)) {
-    const path = objectPath(POLICY_BINDINGS_PATH, policy);
-    const binding = (await readObject(api, path)) as StoredPolicyBinding | undefined;
+    const binding = (await readObject(api, objectPath(POLICY_BINDINGS_PATH, policy))) as
+      { readonly spec?: { readonly validationActions?: readonly string[] } } | undefined;
     if (binding !== undefined) bindings.push({ policy, actions: binding.spec?.validationActions ?? [] });
   }
   return bindings;
-}
-
-function formatTarget({ url, service }: StoredClientConfig): string {
-  if (service === undefined) return url ?? '';
-  return `Service ${service.namespace ?? ''}/${service.name ?? ''}:${service.port ?? 443}`;
 }

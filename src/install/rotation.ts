@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { type Authority, checkAuthority } from '../certificates/authority.ts';
 import { createAuthoritySecret, createManifest, encodeBase64, type Manifest } from './manifest.ts';
 import type { OutputFile } from './output-file.ts';
-import { WEBHOOK_NAME } from './webhook-configuration.ts';
+import { type StoredMetadata, type StoredWebhookConfiguration, WEBHOOK_NAME } from './webhook-configuration.ts';
 
 /** The installed objects, from the API server or from a rendered set. */
 export interface RotationInput {
@@ -25,25 +25,6 @@ export interface RotationPlan {
   readonly renderFiles: (newAuthority: Authority) => readonly OutputFile[];
 }
 
-interface StoredWebhookConfiguration {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata?: Metadata;
-  readonly webhooks?: readonly { readonly name?: string; readonly clientConfig?: { readonly caBundle?: unknown } }[];
-}
-
-interface StoredSecret {
-  readonly metadata?: Metadata;
-  readonly data?: Readonly<Record<string, unknown>>;
-}
-
-interface Metadata {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
-
 /** Annotations that ask another issuer for the certificates. */
 const OTHER_ISSUERS: Readonly<Record<string, string>> = {
   'service.beta.openshift.io/inject-cabundle':
@@ -64,7 +45,10 @@ const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE
 export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date): RotationPlan {
   const configuration = webhookConfiguration as StoredWebhookConfiguration;
   const trusted = parseTrustedAuthorities(configuration);
-  const { metadata, data } = secret as StoredSecret;
+  const { metadata, data } = secret as {
+    readonly metadata?: StoredMetadata;
+    readonly data?: Readonly<Record<string, unknown>>;
+  };
   const oldCertificatePem = decodeBase64(data?.['ca.crt']);
   const oldCertificate = parseCertificate(oldCertificatePem);
   if (oldCertificate === undefined) {
@@ -134,7 +118,7 @@ function createConfiguration(
 }
 
 /** Keeps the fields that a person sets. kubectl's last-applied annotation would contain the old private key. */
-function stripServerFields({ name, namespace, labels, annotations }: Metadata = {}): Metadata {
+function stripServerFields({ name, namespace, labels, annotations }: StoredMetadata = {}): StoredMetadata {
   const { [LAST_APPLIED_ANNOTATION]: _lastApplied, ...ownAnnotations } = annotations ?? {};
   return {
     ...(name === undefined ? {} : { name }),

@@ -26,6 +26,29 @@ export interface WebhookConfigurationOptions {
 /** A ValidatingWebhookConfiguration of `admissionregistration.k8s.io/v1`. */
 export type WebhookConfiguration = ReturnType<typeof buildWebhookConfiguration>;
 
+/** The part of a stored ValidatingWebhookConfiguration that this program reads. */
+export interface StoredWebhookConfiguration {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: StoredMetadata;
+  readonly webhooks?: readonly {
+    readonly name?: string;
+    readonly failurePolicy?: string;
+    readonly clientConfig?: {
+      readonly caBundle?: string;
+      readonly url?: string;
+      readonly service?: { readonly name?: string; readonly namespace?: string; readonly port?: number };
+    };
+  }[];
+}
+
+export interface StoredMetadata {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
 /** The webhook's own name. The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 

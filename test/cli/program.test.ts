@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { CliError, EXIT_CODE } from '../../src/cli/exit.ts';
 import { programNameOf, reportError } from '../../src/cli/program.ts';
-import { runProgram } from './run-program.ts';
+import { runProgram, usageError } from './run-program.ts';
 
 function report(error: unknown, env: Record<string, string> = {}): { exitCode: number; stderr: string } {
   let stderr = '';
@@ -11,40 +11,35 @@ function report(error: unknown, env: Record<string, string> = {}): { exitCode: n
   return { exitCode, stderr };
 }
 
-describe('reportError', () => {
-  const unexpected = ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)\n';
+const HINT = ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)\n';
 
-  test.each([
-    ['a CliError', new CliError('no cluster.', EXIT_CODE.cluster), 3, 'machineconfig-guard: no cluster.\n'],
-    ['a CliError without a message', new CliError('', EXIT_CODE.no), 1, ''],
-    ['an Error with two lines', new TypeError('a\n    at b'), 1, `machineconfig-guard: a at b${unexpected}`],
-    ['a text', 'thrown', 1, `machineconfig-guard: thrown${unexpected}`],
-    ['an error that commander has printed', new CommanderError(1, 'commander.unknownOption', 'error'), 2, ''],
-    ['the end of --version', new CommanderError(0, 'commander.version', '0.1.0'), 0, ''],
-  ])('reports %s in at most one line', (_name, error, exitCode, stderr) => {
-    expect(report(error)).toEqual({ exitCode, stderr });
-    expect(report(error, { MCG_DEBUG: '0' })).toEqual({ exitCode, stderr });
-  });
-
-  test('adds the stack and the causes with MCG_DEBUG=1', () => {
-    const error = new CliError('no.', EXIT_CODE.usage, { cause: new Error('disk on fire') });
-    const { exitCode, stderr } = report(error, { MCG_DEBUG: '1' });
-    expect(exitCode).toBe(2);
-    expect(stderr).toMatch(
-      /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*caused by: Error: disk on fire\n {4}at /,
-    );
-  });
+test.each([
+  ['a CliError', new CliError('no cluster.', EXIT_CODE.cluster), 3, 'machineconfig-guard: no cluster.\n'],
+  ['a CliError without a message', new CliError('', EXIT_CODE.no), 1, ''],
+  ['an Error with two lines', new TypeError('a\n    at b'), 1, `machineconfig-guard: a at b${HINT}`],
+  ['a text', 'thrown', 1, `machineconfig-guard: thrown${HINT}`],
+  ['an error that commander has printed', new CommanderError(1, 'commander.unknownOption', 'error'), 2, ''],
+  ['the end of --version', new CommanderError(0, 'commander.version', '0.1.0'), 0, ''],
+])('reportError prints %s in at most one line', (_name, error, exitCode, stderr) => {
+  expect(report(error)).toEqual({ exitCode, stderr });
+  expect(report(error, { MCG_DEBUG: '0' })).toEqual({ exitCode, stderr });
 });
 
-test('prints the help on stderr and exits with 2 without a command', async () => {
-  const { exitCode, stdout, stderr } = await runProgram([]);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-  expect(stderr).toMatch(/^Usage: machineconfig-guard /);
+test('reportError adds the stack and the causes with MCG_DEBUG=1', () => {
+  const error = new CliError('no.', EXIT_CODE.usage, { cause: new Error('disk on fire') });
+  const { exitCode, stderr } = report(error, { MCG_DEBUG: '1' });
+  expect(exitCode).toBe(2);
+  const stacks = /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*caused by: Error: disk on fire\n {4}at /;
+  expect(stderr).toMatch(stacks);
 });
 
-test('suggests a command for an unknown one', async () => {
-  const stderr = "machineconfig-guard: unknown command 'cert' (Did you mean certs?)\n";
-  expect(await runProgram(['cert'])).toEqual({ exitCode: 2, stdout: '', stderr });
+test('without a command, prints the help on stderr and exits with 2', async () => {
+  const stderr = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
+  expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr });
+});
+
+test('with an unknown command, suggests the nearest one', async () => {
+  expect(await runProgram(['cert'])).toEqual(usageError("unknown command 'cert' (Did you mean certs?)\n"));
 });
 
 describe('as a kubectl plugin', () => {
@@ -59,7 +54,7 @@ describe('as a kubectl plugin', () => {
   });
 
   test.each(['check', 'who-uses', 'certs', 'serve'])(
-    'the help of %s shows the name that the user types',
+    'the help of %s has the name that a user types',
     async (command) => {
       const { stdout } = await runProgram([command, '--help'], 'kubectl mcguard');
       expect(stdout).toMatch(new RegExp(`^Usage: kubectl mcguard ${command} `));
@@ -68,7 +63,7 @@ describe('as a kubectl plugin', () => {
     },
   );
 
-  test('errors start with the name that the user types', async () => {
+  test('errors have the name that a user types', async () => {
     const { stderr } = await runProgram(['chek'], 'kubectl mcguard');
     expect(stderr).toBe("kubectl mcguard: unknown command 'chek' (Did you mean check?)\n");
   });

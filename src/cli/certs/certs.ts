@@ -59,7 +59,7 @@ Examples:
     )
     .action(async (flags: CertsFlags) => {
       const report = await makeCertificates(flags, new Date());
-      printReport(command, flags.output, report, () => formatReport(report));
+      printReport(command, flags.output, report, formatReport(report));
     });
   return command.addCommand(createRotateCommand());
 }

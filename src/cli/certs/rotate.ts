@@ -48,7 +48,7 @@ Example:
     )
     .action(async (flags: RotateFlags) => {
       const report = await rotate(flags, new Date());
-      printReport(command, flags.output, report, () => formatReport(report));
+      printReport(command, flags.output, report, formatReport(report));
     });
   return addClusterFlags(command);
 }

@@ -81,9 +81,8 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
       onReport: (current, elapsedMs) => progress?.showReport(current, elapsedMs),
       onFailure: (error, elapsedMs) => progress?.showFailure(formatError(toCliError(error, api)), elapsedMs),
     }).finally(() => progress?.end());
-    printReport(command, flags.output, report, () =>
-      formatCheckReport(createTableFormat(process.stdout), report, repairs, isWaiting),
-    );
+    const text = formatCheckReport(createTableFormat(process.stdout), report, repairs, isWaiting);
+    printReport(command, flags.output, report, text);
     if (!report.ok) throw new CliError('', EXIT_CODE.no);
   });
 }

@@ -100,7 +100,7 @@ Examples:
       for (const warning of report.warnings) {
         command.configureOutput().writeErr?.(`machineconfig-guard: warning: ${warning}\n`);
       }
-      printReport(command, flags.output, report, () => formatReport(report));
+      printReport(command, flags.output, report, formatReport(report));
     });
   return command;
 }

@@ -41,7 +41,7 @@ Example:
         const report = await verifyProtection(api, (part) => {
           if (flags.output === 'text') command.configureOutput().writeOut?.(formatProgress(part));
         });
-        printReport(command, flags.output, report, () => formatConclusion(report));
+        printReport(command, flags.output, report, formatConclusion(report));
         if (!report.protected) throw new CliError('', EXIT_CODE.no);
       });
     });

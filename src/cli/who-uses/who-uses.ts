@@ -55,7 +55,23 @@ Examples:
     )
     .action(async (names: readonly string[], flags: WhoUsesFlags) => {
       const configs = parseConfigNames(names, flags);
-      await (configs.length === 0 ? printUnused(flags, command) : printReferences(configs, flags, command));
+      const format = createTableFormat(process.stdout);
+      const hasNames = flags.output === 'name';
+      await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
+        if (configs.length === 0) {
+          const report = await readUnusedReport(api, showSizeProgress).finally(() => {
+            showSizeProgress();
+          });
+          const text = hasNames ? formatUnusedNames(report) : formatUnusedReport(format, report);
+          printReport(command, flags.output, report, text);
+          if (hasNames) command.configureOutput().writeErr?.(`${POINT_IN_TIME_NOTICE}\n`);
+        } else {
+          const report = await readReferencesReport(api, configs);
+          const text = hasNames ? formatReferrerNames(report) : formatReferencesReport(format, report);
+          printReport(command, flags.output, report, text);
+          if (!report.allUsed) throw new CliError('', EXIT_CODE.no);
+        }
+      });
     });
   return addClusterFlags(command);
 }
@@ -73,34 +89,8 @@ function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): C
   return configs;
 }
 
-async function printReferences(configs: readonly ConfigName[], flags: WhoUsesFlags, command: Command): Promise<void> {
-  await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
-    const report = await readReferencesReport(api, configs);
-    printReport(command, flags.output, report, () =>
-      flags.output === 'name'
-        ? formatReferrerNames(report)
-        : formatReferencesReport(createTableFormat(process.stdout), report),
-    );
-    if (!report.allUsed) throw new CliError('', EXIT_CODE.no);
-  });
-}
-
-async function printUnused(flags: WhoUsesFlags, command: Command): Promise<void> {
-  await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
-    const report = await readUnusedReport(api, (count, total) => {
-      writeToTerminal(`\rreading sizes: ${count} of ${total}`);
-    }).finally(() => {
-      writeToTerminal('\r\u001B[K');
-    });
-    printReport(command, flags.output, report, () =>
-      flags.output === 'name'
-        ? formatUnusedNames(report)
-        : formatUnusedReport(createTableFormat(process.stdout), report),
-    );
-    if (flags.output === 'name') command.configureOutput().writeErr?.(`${POINT_IN_TIME_NOTICE}\n`);
-  });
-}
-
-function writeToTerminal(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(text);
+/** Shows the progress on a terminal, or removes it. */
+function showSizeProgress(count?: number, total?: number): void {
+  if (!process.stderr.isTTY) return;
+  process.stderr.write(count === undefined ? '\r\u001B[K' : `\rreading sizes: ${count} of ${total}`);
 }

@@ -93,25 +93,21 @@ test.each([
 });
 
 test('with a kubeconfig that does not exist, exits with 2', async () => {
-  const sentence = 'the kubeconfig /does/not/exist (from --kubeconfig) does not exist\n';
-  expect(await runProgram(['check', '--kubeconfig', '/does/not/exist'])).toEqual(usageError(sentence));
+  const sentence = 'the kubeconfig /nowhere (from --kubeconfig) does not exist\n';
+  expect(await runProgram(['check', '--kubeconfig', '/nowhere'])).toEqual(usageError(sentence));
 });
 
-test.each([NODES_PATH, POOLS_PATH, MACHINE_CONFIGS_PATH])(
-  'without the right to list %s, exits with 3',
-  async (path) => {
-    const { run, cluster } = await startHealthyCluster();
-    cluster.faults.intercept((request) => (request.path === path ? { status: 403 } : 'pass'));
-    const stderr = expect.stringContaining(`does not permit you to list ${path.split('/').at(-1)}`) as string;
-    expect(await run('check')).toMatchObject({ exitCode: 3, stdout: '', stderr });
-  },
-);
-
-test.each(['machineconfigpools', 'machineconfigs'])('if %s are not served, exits with 3', async (resource) => {
+test.each([
+  [NODES_PATH, 403, 'does not permit you to list nodes'],
+  [POOLS_PATH, 403, 'does not permit you to list machineconfigpools'],
+  [POOLS_PATH, 404, 'does not serve machineconfigpools'],
+  [MACHINE_CONFIGS_PATH, 403, 'does not permit you to list machineconfigs'],
+  [MACHINE_CONFIGS_PATH, 404, 'does not serve machineconfigs'],
+])('if the list of %s returns %i, exits with 3', async (path, status, sentence) => {
   const { run, cluster } = await startHealthyCluster();
-  cluster.serve(resource, []);
-  const stderr = expect.stringContaining(`does not serve ${resource}.machineconfiguration.openshift.io`) as string;
-  expect(await run('check')).toMatchObject({ exitCode: 3, stdout: '', stderr });
+  cluster.faults.intercept((request) => (request.path === path ? { status } : 'pass'));
+  const stderr = expect.stringContaining(sentence) as string;
+  expect(await run('check')).toEqual({ exitCode: 3, stdout: '', stderr });
 });
 
 test('if the API server is unreachable, exits with 3', async () => {
@@ -169,7 +165,6 @@ test('shows pending certificate requests or why they are unreadable, and exits w
   );
 });
 
-/** A key that disappears or changes its name breaks scripts. */
 test('prints exactly the documented JSON keys', async () => {
   const { run, cluster, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
@@ -224,25 +219,20 @@ test('prints exactly the documented JSON keys', async () => {
   });
 });
 
-test('prints null for unknown JSON values and empty lists', async () => {
+test('prints null for unknown JSON values', async () => {
   const { run, cluster } = await startHealthyCluster();
-  cluster.faults.intercept(({ path }) => (path.includes('certificates.k8s.io') ? { status: 403 } : 'pass'));
   cluster.create('nodes', { metadata: { name: 'new' } });
   cluster.create('machineconfigpools', { metadata: { name: 'empty' } });
   const { stdout } = await run('check', '--output', 'json', '--min-nodes', '3');
+  const nulls = { config: null, suggestion: null, explanation: null };
   expect(JSON.parse(stdout)).toMatchObject({
-    nodes: [
-      { name: 'new', ok: false, pool: null, currentConfig: null, desiredConfig: null, state: '', reason: '' },
-      { name: 'worker-0' },
-    ],
-    pools: [{ name: 'empty', specConfig: null, statusConfig: null, machineCount: 0 }, { name: 'worker' }],
+    nodes: [{ pool: null, currentConfig: null, desiredConfig: null, state: '', reason: '' }, {}],
+    pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
     problems: [
-      { code: 'TooFewNodes', kind: null, name: null, field: null, config: null, suggestion: null, explanation: null },
-      { code: 'NotReported', kind: 'Node', name: 'new', field: null },
-      { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },
+      { code: 'TooFewNodes', kind: null, name: null, field: null, ...nulls },
+      { code: 'NotReported', kind: 'Node', name: 'new', field: null, ...nulls },
+      { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec', ...nulls },
       { code: 'StatusEmpty', field: 'status' },
     ],
-    pendingCertificateRequests: { readable: false, reason: TEXT, requests: [] },
-    repairs: [],
   });
 });

@@ -54,6 +54,10 @@ test('adds only colors if the format has them', () => {
   expect([plain, colored].map(stripVTControlCharacters)).toEqual([plain, plain]);
 });
 
+test('formats a cluster without nodes as one sentence', () => {
+  expect(format([], [])).toBe('Not fine: no node is in the cluster. Waiting may heal this (--wait).\n');
+});
+
 test('formats a consistent cluster as tables and one sentence', () => {
   const { report } = checkNodesAndPools([healthyNode('worker-0')], [POOL]);
   const label = 'rendered-worker-25a1be6c';
@@ -115,10 +119,6 @@ test.each([
   expect(text.endsWith(`\nNot fine: 1 of 1 node. ${sentence}\n`)).toBe(true);
 });
 
-test('formats a cluster without nodes as one sentence', () => {
-  expect(format([], [])).toBe('Not fine: no node is in the cluster. Waiting may heal this (--wait).\n');
-});
-
 test('shows that a pool is paused or being deleted', () => {
   const terminating = inspectedPool('infra', { spec: MISSING, terminating: true });
   const text = format([healthyNode('n')], [{ ...POOL, paused: true }, terminating]);
@@ -130,11 +130,4 @@ test('removes control characters of annotations', () => {
   const text = `\u001B]0;x\u0007${'A'.repeat(300)}\r\n\u202Eevil`;
   const node = { ...inspectedNode('n', { current: text, desired: text, state: text }), reason: text };
   expect(format([node], [POOL]).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-});
-
-test('explains why certificate requests are missing', () => {
-  const text = format([healthyNode('n')], [POOL], { requests: { readable: false, reason: 'you may not' } });
-  expect(unwrap(text)).toContain(
-    'Pending certificate requests of nodes are not shown: they could not be read (you may not).',
-  );
 });

@@ -63,79 +63,68 @@ describe('in a pipe', () => {
 });
 
 describe('on a terminal', () => {
-  /** Interprets the escape sequences that progress uses. */
-  class Screen implements ProgressStream {
-    readonly isTTY = true;
-    readonly columns: number;
-    readonly rows: number;
-    /** The number of lines that scrolled out of sight. They can never be redrawn. */
-    scrolledLines = 0;
-    /** The length of the longest line. A line as wide as the terminal would break into two. */
-    maxLength = 0;
-    lines = [''];
-
-    constructor(columns: number, rows: number) {
-      this.columns = columns;
-      this.rows = rows;
-    }
-
-    write(text: string): void {
-      for (const [token] of text.matchAll(/\p{Cc}\[(?:\d+A|J)|\r|\n|\P{Cc}+/gu)) {
-        const linesUp = /\[(?<count>\d+)A/.exec(token)?.groups?.['count'];
-        if (linesUp !== undefined) this.lines.length = Math.max(1, this.lines.length - Number(linesUp));
-        else if (token === '\n') this.lines.push('');
-        else if (token === '\u001B[J') this.lines[this.lines.length - 1] = '';
-        else if (token !== '\r') this.lines[this.lines.length - 1] += token;
-      }
-      this.scrolledLines = Math.max(this.scrolledLines, this.lines.length - this.rows);
-      this.maxLength = Math.max(this.maxLength, ...this.lines.map((line) => line.length));
-    }
-  }
+  let writes: string[];
 
   beforeEach(() => {
     vi.useFakeTimers();
+    writes = [];
   });
 
   afterEach(() => {
     vi.useRealTimers();
   });
 
+  function createScreen(columns: number, rows: number): ProgressStream {
+    return { isTTY: true, columns, rows, write: (text) => void writes.push(text) };
+  }
+
+  /** The number of lines that each write erases, and the number of lines that the write before it left. */
+  function countLines(): { readonly erased: readonly number[]; readonly left: readonly number[] } {
+    const erased = writes.map((text) => Number(/^.\[(?<count>\d+)A\r.\[J/s.exec(text)?.groups?.['count'] ?? 0));
+    return { erased, left: [0, ...writes.slice(0, -1).map((text) => text.split('\n').length - 1)] };
+  }
+
+  /** The lines on the screen. */
+  function visibleLines(): string[] {
+    return (writes.at(-1) ?? '')
+      .replace(/^.*\[J/s, '')
+      .trimEnd()
+      .split('\n');
+  }
+
   test('redraws the time and the pending objects, and removes them at the end', () => {
-    const screen = new Screen(80, 24);
-    const progress = createProgress(screen, FORMAT, HALF_HOUR);
-    expect(screen.lines).toEqual(['Waiting, 0s of 30m00s: asking the API server', '']);
+    const progress = createProgress(createScreen(80, 24), FORMAT, HALF_HOUR);
+    expect(visibleLines()).toEqual(['Waiting, 0s of 30m00s: asking the API server']);
     progress.showReport(reportOn({ a: {}, b: {} }), 0);
-    expect(screen.lines).toEqual([
+    expect(visibleLines()).toEqual([
       'Waiting, 0s of 30m00s: 0 of 2 nodes and 1 of 1 pool fine',
       '  node a: has not reported a configuration yet',
       '  node b: has not reported a configuration yet',
-      '',
     ]);
     vi.advanceTimersByTime(65_000);
     progress.showReport(reportOn({ a: {}, b: DONE }), 65_000);
-    expect(screen.lines).toEqual([
+    expect(visibleLines()).toEqual([
       'Waiting, 1m05s of 30m00s: 1 of 2 nodes and 1 of 1 pool fine',
       '  node a: has not reported a configuration yet',
-      '',
     ]);
     progress.showFailure('the API server is away.', 66_000);
-    expect(screen.lines.at(-2)).toBe('  the API server is away. Trying again.');
-    progress.end();
+    expect(visibleLines().at(-1)).toBe('  the API server is away. Trying again.');
     progress.end();
     vi.advanceTimersByTime(10_000);
-    expect(screen.lines).toEqual(['']);
+    expect(visibleLines()).toEqual(['']);
+    expect(countLines().erased).toEqual(countLines().left);
   });
 
   test('cuts lines and items that do not fit the terminal', () => {
-    const screen = new Screen(40, 10);
-    const progress = createProgress(screen, FORMAT, HALF_HOUR);
+    const progress = createProgress(createScreen(40, 10), FORMAT, HALF_HOUR);
     const nodes = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`${'long-'.repeat(9)}${index}`, {}]));
     progress.showReport(reportOn(nodes), 0);
     progress.showFailure('the API server is away for a reason that takes more than one line.', 0);
-    expect(screen.scrolledLines).toBe(0);
-    expect(screen.maxLength).toBeLessThan(40);
-    expect(screen.lines.some((line) => /and \d+ more/.test(line))).toBe(true);
+    // The cursor is in the line after the last one.
+    expect(visibleLines().length).toBeLessThan(10);
+    expect(Math.max(...visibleLines().map((line) => line.length))).toBeLessThan(40);
+    expect(visibleLines().some((line) => /and \d+ more/.test(line))).toBe(true);
     progress.end();
-    expect(screen.lines).toEqual(['']);
+    expect(countLines().erased).toEqual(countLines().left);
   });
 });

@@ -9,25 +9,21 @@ import { type CommandProcess, startCommand } from '../command-process.ts';
 import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
 import { usageError, runProgram } from '../run-program.ts';
 
-test.each<[string, string[], RegExp]>([
-  ['no certificate', [], /: serve needs --tls-cert-file and --tls-private-key-file .* or --tls-secret\.\n$/],
-  ['a certificate without its key', ['--tls-cert-file', 'x'], /serve needs --tls-cert-file and --tls-private-key-file/],
-  [
-    'files and a Secret',
-    ['--tls-cert-file', 'x', '--tls-secret', 'a/b'],
-    /use either --tls-secret or the two file flags, not both\.\n$/,
-  ],
-  ['a Secret without a namespace', ['--tls-secret', 'ca'], /NAMESPACE\/NAME/],
-  ['a path as the Secret', ['--tls-secret', '../../a/b'], /NAMESPACE\/NAME/],
-  ['a port that is too large', ['--secure-port', '70000'], /A port is a number from 0 to 65535\.\n$/],
-  ['a port that is not a number', ['--metrics-port', 'https'], /A port is a number from 0 to 65535\.\n$/],
-  ['an invalid duration', ['--shutdown-delay-duration', 'soon'], /A duration looks like 5s, 500ms or 1m30s\.\n$/],
-  ['an invalid address', ['--bind-address', 'localhost'], /It must be an IPv4 or IPv6 address\.\n$/],
-  ['an invalid namespace', ['--namespace', 'A'], /It must be a namespace, such as machineconfig-guard\.\n$/],
-  ['an old TLS version', ['--tls-min-version', 'VersionTLS10'], /VersionTLS12, VersionTLS13/],
-  ['an unknown flag', ['--tls-cert'], /unknown option '--tls-cert'/],
-  ['an argument', ['now'], /too many arguments/],
-])('with %s, exits with 2', async (_name, args, sentence) => {
+test.each([
+  [[], /: serve needs --tls-cert-file and --tls-private-key-file .* or --tls-secret\.\n$/],
+  [['--tls-cert-file', 'x'], 'serve needs --tls-cert-file and --tls-private-key-file'],
+  [['--tls-cert-file', 'x', '--tls-secret', 'a/b'], 'use either --tls-secret or the two file flags, not both.\n'],
+  [['--tls-secret', 'ca'], 'NAMESPACE/NAME'],
+  [['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
+  [['--secure-port', '70000'], 'A port is a number from 0 to 65535.\n'],
+  [['--metrics-port', 'https'], 'A port is a number from 0 to 65535.\n'],
+  [['--shutdown-delay-duration', 'soon'], 'A duration looks like 5s, 500ms or 1m30s.\n'],
+  [['--bind-address', 'localhost'], 'It must be an IPv4 or IPv6 address.\n'],
+  [['--namespace', 'A'], 'It must be a namespace, such as machineconfig-guard.\n'],
+  [['--tls-min-version', 'VersionTLS10'], 'VersionTLS12, VersionTLS13'],
+  [['--tls-cert'], "unknown option '--tls-cert'"],
+  [['now'], 'too many arguments'],
+])('with %j, exits with 2', async (args, sentence) => {
   expect(await runProgram(['serve', ...args])).toEqual(usageError(sentence));
 });
 
