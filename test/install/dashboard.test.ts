@@ -24,29 +24,29 @@ const DOCUMENTED = [
   ...readFileSync(path.join(ROOT, 'docs', 'metrics.md'), 'utf8').matchAll(/^\| `(?<name>\w+)` \| (?<type>\w+)/gm),
 ].map(({ groups }) => `${groups?.['name']}${groups?.['type'] === 'histogram' ? '_bucket' : ''}`);
 
-/** Of those that the console draws (openshift/monitoring-plugin, legacy-dashboard.tsx), the ones used here. It leaves out any other. */
-const DRAWN = ['graph', 'singlestat'];
-/** Units that the console knows (openshift/monitoring-plugin, format.tsx). */
+/** Panel types that OpenShift's console draws and that we use (openshift/monitoring-plugin, legacy-dashboard.tsx). */
+const DRAWN_TYPES = ['graph', 'singlestat'];
+/** Units of OpenShift's console (openshift/monitoring-plugin, format.tsx). */
 const UNITS = ['bytes', 's', 'short'];
 
-test('Grafana brings it up to date: panels in rows are older than its version 16', () => {
+test('the schema is older than version 16, which removed panels in rows', () => {
   expect(schemaVersion).toBeLessThan(16);
 });
 
-test('each row is twelve columns wide, and each panel has a number of its own', () => {
+test('each row is twelve columns wide, and each panel has a unique id', () => {
   expect(rows.map(({ panels }) => panels.reduce((sum, { span }) => sum + span, 0))).toEqual(rows.map(() => 12));
   expect(new Set(PANELS.map(({ id }) => id)).size).toBe(PANELS.length);
 });
 
 describe.each(PANELS)('$title', ({ type, datasource, format, yaxes, targets }) => {
-  test('is drawn, in a unit that is known', () => {
-    expect(DRAWN).toContain(type);
+  test('has a type and a unit that the console knows', () => {
+    expect(DRAWN_TYPES).toContain(type);
     expect(UNITS).toContain(type === 'graph' ? yaxes?.[0]?.format : format);
-    // By its name the console would look for a plugin.
+    // The console would interpret a name as a plugin.
     expect(datasource).toBe('$datasource');
   });
 
-  test('shows metrics that are documented', () => {
+  test('queries documented metrics', () => {
     for (const { expr } of targets) {
       const names = [...expr.matchAll(/(?:mcguard|process)_\w+/g)].map(([name]) => name);
       expect(names.length).toBeGreaterThan(0);
@@ -55,16 +55,16 @@ describe.each(PANELS)('$title', ({ type, datasource, format, yaxes, targets }) =
   });
 });
 
-test('the mode is shown by its name, whichever it is', () => {
+test('the panel Mode shows the name of each mode', () => {
   const panel = PANELS.find(({ title }) => title === 'Mode');
-  const shown = new Map(panel?.valueMaps?.map(({ value, text }) => [text, Number(value)]));
-  expect([...shown.keys()].sort()).toEqual([...MODES].sort());
+  const valueByMode = new Map(panel?.valueMaps?.map(({ value, text }) => [text, Number(value)]));
+  expect([...valueByMode.keys()].sort()).toEqual([...MODES].sort());
   for (const mode of MODES) {
-    // The query for a replica in this mode: its own metric is 1, the others are 0.
+    // In this mode the metric of this mode is 1, and the others are 0.
     const terms = (panel?.targets[0]?.expr ?? '').split(' + ').map((term) => {
       const parts = /^(?:(?<factor>\d) \* )?max\(mcguard_mode\{mode="(?<mode>\w+)"\}\)$/.exec(term)?.groups;
       return parts?.['mode'] === mode ? Number(parts['factor'] ?? 1) : 0;
     });
-    expect(terms.reduce((sum, term) => sum + term, 0)).toBe(shown.get(mode));
+    expect(terms.reduce((sum, term) => sum + term, 0)).toBe(valueByMode.get(mode));
   }
 });

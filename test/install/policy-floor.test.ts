@@ -19,23 +19,28 @@ function read(name: string): unknown {
   return parse(readFileSync(new URL(`../../manifests/${name}`, import.meta.url), 'utf8'));
 }
 
-test.each(['nodes', 'pools'])('the policy of %s: the code and its page, the annotation, the audit keys', (name) => {
-  const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
-  const message = policy.spec.validations[0]?.messageExpression ?? '';
-  expect(message).toContain(docsLink('MCG_IN_USE'));
-  const text = policy.spec.variables.find((variable) => variable.name === 'text');
-  expect(text?.expression).toBe(`oldObject.metadata.?annotations[?'${ALLOW_DELETION_ANNOTATION}'].orValue('').trim()`);
-  expect(policy.spec.auditAnnotations.map(({ key }) => key)).toEqual(['denied', 'overridden']);
-  expect(policy.spec.failurePolicy).toBe('Fail');
-});
+test.each(['nodes', 'pools'])(
+  'the policy of %s has the code, the annotation and the audit keys of the guard',
+  (name) => {
+    const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
+    const message = policy.spec.validations[0]?.messageExpression ?? '';
+    expect(message).toContain(docsLink('MCG_IN_USE'));
+    const text = policy.spec.variables.find((variable) => variable.name === 'text');
+    expect(text?.expression).toBe(
+      `oldObject.metadata.?annotations[?'${ALLOW_DELETION_ANNOTATION}'].orValue('').trim()`,
+    );
+    expect(policy.spec.auditAnnotations.map(({ key }) => key)).toEqual(['denied', 'overridden']);
+    expect(policy.spec.failurePolicy).toBe('Fail');
+  },
+);
 
-test.each(['nodes', 'pools'])('the policy of %s is asked about what the webhook is asked about', (name) => {
+test.each(['nodes', 'pools'])('the policy of %s matches the same requests as the webhook', (name) => {
   const { webhooks } = read('base/webhook.yaml') as { webhooks: readonly { readonly rules: readonly object[] }[] };
   const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
   expect(policy.spec.matchConstraints.resourceRules).toEqual(webhooks[0]?.rules);
 });
 
-test('each binding is named like its policy, refuses, and is about all of them', () => {
+test('each binding has the name of its policy, denies, and selects all params', () => {
   for (const name of ['nodes', 'pools']) {
     expect(read(`overlays/policy-floor/${name}-binding.yaml`)).toMatchObject({
       metadata: { name: `${name}.machineconfig-guard.io` },

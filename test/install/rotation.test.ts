@@ -1,15 +1,15 @@
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
-import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
 import { buildInstallation } from '../../src/install/installation.ts';
-import { RotationError, planRotation, type RotationInput } from '../../src/install/rotation.ts';
-import { PLAIN } from './options.ts';
+import { planRotation, RotationError, type RotationInput } from '../../src/install/rotation.ts';
+import { DEFAULT_OPTIONS } from './installation-options.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
-const FRESH = await createAuthority({ days: 30, now: NOW });
-const OLD = PLAIN.authority as Authority;
+const NEW = await createAuthority({ days: 30, now: NOW });
+const OLD = DEFAULT_OPTIONS.authority;
 
-interface Webhooks {
+interface Configuration {
   metadata: { annotations?: Record<string, string>; resourceVersion?: string; managedFields?: unknown };
   webhooks: { name: string; clientConfig: { caBundle: string } }[];
 }
@@ -19,92 +19,96 @@ interface Secret {
   data: Record<string, string>;
 }
 
-/** As the API server has them: with what it adds, and with what kubectl remembers. */
-function start(change: (webhooks: Webhooks, secret: Secret) => void = () => {}): RotationInput {
-  const { files } = buildInstallation(PLAIN);
-  const of = (kind: string): unknown => parse(files.find((file) => file.kind === kind)?.content ?? '');
-  const [webhooks, secret] = [of('ValidatingWebhookConfiguration') as Webhooks, of('Secret') as Secret];
-  webhooks.metadata.resourceVersion = '7';
-  webhooks.metadata.managedFields = [];
-  secret.metadata.annotations = {
-    'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(secret),
-    mine: 'yes',
-  };
-  change(webhooks, secret);
-  return { webhookConfiguration: webhooks, secret };
+function parseRendered(kind: string): unknown {
+  return parse(buildInstallation(DEFAULT_OPTIONS).files.find((file) => file.kind === kind)?.content ?? '');
 }
 
-function bundle(...pems: string[]): string {
+/** The rendered objects with the fields that the API server and kubectl add. */
+function createInput(change: (configuration: Configuration, secret: Secret) => void = () => {}): RotationInput {
+  const configuration = parseRendered('ValidatingWebhookConfiguration') as Configuration;
+  const secret = parseRendered('Secret') as Secret;
+  configuration.metadata.resourceVersion = '7';
+  configuration.metadata.managedFields = [];
+  const lastApplied = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(secret) };
+  secret.metadata.annotations = { ...lastApplied, mine: 'yes' };
+  change(configuration, secret);
+  return { webhookConfiguration: configuration, secret };
+}
+
+function encode(...pems: string[]): string {
   return Buffer.from(pems.join('')).toString('base64');
 }
 
-function steps(from: RotationInput): [first: Webhooks, second: Secret, third: Webhooks] {
-  const files = planRotation(from, NOW).renderFiles(FRESH);
+function setBundle({ webhooks: [webhook] }: Configuration, caBundle: string): void {
+  if (webhook !== undefined) webhook.clientConfig.caBundle = caBundle;
+}
+
+function bundleOf({ webhooks: [webhook] }: Configuration): string | undefined {
+  return webhook?.clientConfig.caBundle;
+}
+
+function renderSteps(input: RotationInput): [first: Configuration, second: Secret, third: Configuration] {
+  const files = planRotation(input, NOW).renderFiles(NEW);
   expect(files.map(({ name, secret }) => [name, secret])).toEqual([
     ['1-trust-both.yaml', false],
     ['2-issue-from-new.yaml', true],
     ['3-trust-new.yaml', false],
   ]);
-  return files.map(({ content }) => parse(content) as unknown) as [Webhooks, Secret, Webhooks];
+  return files.map(({ content }) => parse(content) as unknown) as [Configuration, Secret, Configuration];
 }
 
-test('both are trusted, then the new one issues, then it alone is trusted', () => {
-  const [first, second, third] = steps(start());
-  expect(first.webhooks[0]?.clientConfig.caBundle).toBe(bundle(OLD.certificatePem, FRESH.certificatePem));
-  expect(second.data).toEqual({ 'ca.crt': bundle(FRESH.certificatePem), 'ca.key': bundle(FRESH.privateKeyPem) });
-  expect(third.webhooks[0]?.clientConfig.caBundle).toBe(bundle(FRESH.certificatePem));
+test('trusts both authorities, issues from the new one, then trusts only the new one', () => {
+  const [first, second, third] = renderSteps(createInput());
+  expect(bundleOf(first)).toBe(encode(OLD.certificatePem, NEW.certificatePem));
+  expect(second.data).toEqual({ 'ca.crt': encode(NEW.certificatePem), 'ca.key': encode(NEW.privateKeyPem) });
+  expect(bundleOf(third)).toBe(encode(NEW.certificatePem));
 });
 
-test('nothing but the bundle changes; what the API server and kubectl added stays out', () => {
-  const [first, second] = steps(start());
-  const { files } = buildInstallation(PLAIN);
-  const plain = parse(files.find(({ kind }) => kind === 'ValidatingWebhookConfiguration')?.content ?? '') as Webhooks;
-  const [webhook] = plain.webhooks;
-  if (webhook !== undefined) webhook.clientConfig.caBundle = first.webhooks[0]?.clientConfig.caBundle ?? '';
-  expect(first).toEqual(plain);
+test('changes only the caBundle, and leaves out the fields of the API server and kubectl', () => {
+  const [first, second] = renderSteps(createInput());
+  const expected = parseRendered('ValidatingWebhookConfiguration') as Configuration;
+  setBundle(expected, bundleOf(first) ?? '');
+  expect(first).toEqual(expected);
   expect(second.metadata.annotations).toEqual({ mine: 'yes' });
 });
 
-test('another webhook in the same configuration is left alone', () => {
+test('keeps another webhook of the same configuration', () => {
   const other = { name: 'other.example.com', clientConfig: { caBundle: 'b3RoZXI=' } };
-  const [first] = steps(start(({ webhooks }) => webhooks.push(other)));
+  const [first] = renderSteps(createInput(({ webhooks }) => webhooks.push(other)));
   expect(first.webhooks[1]).toEqual(other);
 });
 
-test('left after the first step: begun anew from the Secret, the one that never issued is dropped', () => {
-  const from = start(({ webhooks: [webhook] }) => {
-    if (webhook !== undefined) webhook.clientConfig.caBundle = bundle(OLD.certificatePem, FRESH.certificatePem);
+test('after an unfinished rotation, starts from the authority in the Secret', () => {
+  const both = encode(OLD.certificatePem, NEW.certificatePem);
+  const input = createInput((configuration) => {
+    setBundle(configuration, both);
   });
-  expect(planRotation(from, NOW).leftOver).toBe(1);
-  expect(steps(from)[0].webhooks[0]?.clientConfig.caBundle).toBe(bundle(OLD.certificatePem, FRESH.certificatePem));
+  expect(planRotation(input, NOW).leftOver).toBe(1);
+  expect(bundleOf(renderSteps(input)[0])).toBe(both);
 });
 
-test.each<[string, (webhooks: Webhooks, secret: Secret) => void, RegExp]>([
+test.each<[string, (configuration: Configuration, secret: Secret) => void, RegExp]>([
   [
-    'service CA',
+    'the service CA makes the certificates',
     ({ metadata }) => void (metadata.annotations = { 'service.beta.openshift.io/inject-cabundle': 'true' }),
     /service CA/,
   ],
   [
-    'cert-manager',
+    'cert-manager makes the certificates',
     ({ metadata }) => void (metadata.annotations = { 'cert-manager.io/inject-ca-from': 'a/b' }),
     /cert-manager/,
   ],
-  ['no such webhook', ({ webhooks }) => void webhooks.splice(0), /has no webhook guard\.machineconfig-guard\.io/],
-  ['no bundle', ({ webhooks: [one] }) => void (one && (one.clientConfig.caBundle = '')), /holds no certificate/],
+  ['the webhook is missing', ({ webhooks }) => void webhooks.splice(0), /has no webhook guard\.machineconfig-guard/],
+  ['the caBundle is empty', (configuration) => void setBundle(configuration, ''), /holds no certificate/],
+  ['the caBundle is invalid', (configuration) => void setBundle(configuration, 'Z2Fy'), /holds no certificate/],
   [
-    'garbage for a bundle',
-    ({ webhooks: [one] }) => void (one && (one.clientConfig.caBundle = 'Z2FyYmFnZQ==')),
-    /holds no certificate/,
-  ],
-  [
-    'another bundle',
-    ({ webhooks: [one] }) => void (one && (one.clientConfig.caBundle = bundle(FRESH.certificatePem))),
+    'the caBundle has another authority',
+    (configuration) => void setBundle(configuration, encode(NEW.certificatePem)),
     /calls fail already/,
   ],
-  ['no Secret', (_webhooks, secret) => void (secret.data = {}), /has no certificate in ca\.crt/],
-])('%s: nothing is rendered, and it says what to do', (_name, change, says) => {
-  const plan = () => planRotation(start(change), NOW);
+  ['the Secret is empty', (_configuration, secret) => void (secret.data = {}), /has no certificate in ca\.crt/],
+])('throws a RotationError if %s', (_condition, change, message) => {
+  const plan = () => planRotation(createInput(change), NOW);
   expect(plan).toThrow(RotationError);
-  expect(plan).toThrow(says);
+  expect(plan).toThrow(message);
 });
