@@ -16,7 +16,7 @@ let program: string;
 let metafile: Metafile;
 
 beforeAll(async () => {
-  // Outside the repository: from here no parent directory has a node_modules.
+  // Outside of the repository no parent directory has a node_modules.
   root = await mkdtemp(path.join(tmpdir(), 'mcg-bundle-'));
   const built = path.join(root, 'built', 'machineconfig-guard.cjs');
   metafile = await bundle(built);
@@ -32,7 +32,7 @@ afterAll(async () => {
 async function guard(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
   const options = { cwd: path.dirname(program), env: { PATH: process.env.PATH, NODE_PATH: '' } };
   try {
-    // The file itself, not `node file`: the shebang and the mode are part of what is tested.
+    // Without `node`, because the test covers the shebang and the mode.
     return { exitCode: 0, ...(await run(program, args, options)) };
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
@@ -40,21 +40,21 @@ async function guard(...args: string[]): Promise<{ exitCode: number; stdout: str
   }
 }
 
-test('it is one executable file, with the licences of what it contains beside it', () => {
+test('writes one executable file and the licenses of its packages', () => {
   expect(statSync(program).mode & 0o777).toBe(0o755);
   expect(readdirSync(path.join(root, 'built')).sort()).toEqual(['THIRD-PARTY-LICENSES.txt', 'machineconfig-guard.cjs']);
-  const licences = readFileSync(path.join(root, 'built', 'THIRD-PARTY-LICENSES.txt'), 'utf8');
-  const inside = Object.keys(metafile.inputs).map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
-  for (const name of new Set(inside.filter((one) => one !== undefined)))
-    expect(licences).toMatch(new RegExp(`^${name} \\d`, 'm'));
-  expect(licences).toContain('Permission is hereby granted, free of charge');
+  const licenses = readFileSync(path.join(root, 'built', 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+  const packages = Object.keys(metafile.inputs).map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
+  for (const name of new Set(packages.filter((file) => file !== undefined)))
+    expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));
+  expect(licenses).toContain('Permission is hereby granted, free of charge');
 });
 
-test('it knows its version', async () => {
+test('prints the version of package.json', async () => {
   expect(await guard('--version')).toEqual({ exitCode: 0, stdout: `${packageJson.version}\n`, stderr: '' });
 });
 
-test('every command of the help explains itself, with an example', async () => {
+test('each command in the help has a help with an example', async () => {
   const { stdout } = await guard('--help');
   const commands = [...(stdout.split('Commands:')[1]?.split('\n\n')[0] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)];
   const names = commands.map(([, name]) => name ?? '');
@@ -67,7 +67,7 @@ test('every command of the help explains itself, with an example', async () => {
   }
 });
 
-test('node-forge works in it', async () => {
+test('contains a working node-forge', async () => {
   expect(await guard('certs', '--out', 'certs')).toMatchObject({ exitCode: 0, stderr: '' });
   expect(readdirSync(path.join(path.dirname(program), 'certs')).sort()).toEqual([
     'ca.crt',
@@ -77,7 +77,7 @@ test('node-forge works in it', async () => {
   ]);
 });
 
-test('wrong usage is one sentence', async () => {
+test('prints one sentence after wrong usage', async () => {
   expect(await guard('certs', '--forse')).toEqual({
     exitCode: 2,
     stdout: '',
@@ -85,7 +85,7 @@ test('wrong usage is one sentence', async () => {
   });
 });
 
-test('nothing slow is loaded before a command needs it', () => {
+test('loads slow packages only when a command needs them', () => {
   const inputs = new Map(Object.entries(metafile.inputs));
   const loaded = new Set(['src/cli/main.ts']);
   for (const file of loaded) {
@@ -96,6 +96,6 @@ test('nothing slow is loaded before a command needs it', () => {
   const packages = new Set([...loaded].map((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1]));
   expect(packages).toContain('commander');
   for (const slow of ['@kubernetes/client-node', 'node-forge', 'express']) expect(packages).not.toContain(slow);
-  // They are in the bundle all the same: it is only a matter of when.
+  // The bundle contains them nevertheless.
   expect([...inputs.keys()].some((file) => file.includes('node_modules/node-forge/'))).toBe(true);
 });
