@@ -1,4 +1,4 @@
-/** What to print after `npm audit`. Exit code 0: no vulnerability, 1: vulnerabilities, 3: the registry did not answer. */
+/** The exit code is 0 without vulnerabilities, 1 with vulnerabilities, and 3 if the registry did not answer. */
 export interface AuditResult {
   readonly exitCode: 0 | 1 | 3;
   readonly lines: readonly string[];
@@ -16,8 +16,8 @@ interface Vulnerability {
 }
 
 /**
- * Parses the output of `npm audit --json` (npm 9 and later). If the registry does not answer, npm prints an error in the
- * same format. That is neither a finding nor the absence of one.
+ * Parses the output of `npm audit --json` (npm 9 and later). If the registry does not answer, npm prints an error in
+ * the same format. That is neither a finding nor the absence of one.
  */
 export function parseAuditOutput(output: string): AuditResult {
   const { vulnerabilities, message = 'npm printed no report' } = parseReport(output);

@@ -20,7 +20,8 @@ interface Lockfile {
 
 /**
  * Lets npm create a CycloneDX bill of materials from the lockfile. The same lockfile gives the same file: the serial
- * number is a hash of it, and SOURCE_DATE_EPOCH sets the time (https://reproducible-builds.org/specs/source-date-epoch).
+ * number is a hash of it, and SOURCE_DATE_EPOCH sets the time
+ * (https://reproducible-builds.org/specs/source-date-epoch).
  */
 async function createSbom(): Promise<Sbom> {
   const lockfile = await readFile(path.join(ROOT, 'package-lock.json'), 'utf8');

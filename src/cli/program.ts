@@ -22,8 +22,8 @@ export function programNameOf(file: string): string {
 }
 
 /**
- * All commands in the order of `--help`. They are created at each start, so they only declare flags. Actions import slow
- * packages: from the sources, @kubernetes/client-node takes 450 ms and node-forge 50 ms.
+ * All commands in the order of `--help`. They are created at each start, so they only declare flags. Actions import
+ * slow packages: from the sources, @kubernetes/client-node takes 450 ms and node-forge 50 ms.
  */
 const COMMANDS: readonly (() => Command)[] = [
   createServeCommand,

@@ -86,7 +86,7 @@ export async function readUnusedReport(
   return buildUnusedReport(references, unused, sizes);
 }
 
-/** Reports the references to each config. For a config that does not exist, `suggestion` is the nearest existing name. */
+/** Reports the references to each config. A config that does not exist has the nearest name as `suggestion`. */
 export function buildReferencesReport(
   { server, at, configs, referrers }: ClusterReferences,
   names: readonly ConfigName[],

@@ -68,8 +68,8 @@ export async function tryDryRunDeletion(api: KubeApi, candidate: Candidate): Pro
   const response = await sendDeletion(api, config, 'All', { preconditions: { uid } });
   if (response.status < 400 && !(await stillExists(api, candidate))) {
     throw new DryRunError(
-      `${config} is gone after a dry run: either somebody else deleted it in the same moment, or dry runs are none at ` +
-        `${api.address}; find out in the audit log before you run this again.`,
+      `${config} is gone after a dry run: either somebody else deleted it in the same moment, ` +
+        `or dry runs are none at ${api.address}; find out in the audit log before you run this again.`,
     );
   }
   const isGone = response.status === 404 || response.status === 409;

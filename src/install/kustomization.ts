@@ -26,8 +26,8 @@ interface Operation {
 const SUPPORTED_KEYS = new Set(['apiVersion', 'kind', 'resources', 'patches']);
 
 /**
- * Builds the objects of these directories of manifests/ as `kustomize build` does: the resources of all directories, and
- * each directory's patches applied to the objects so far. `render` and `oc apply -k` thus use the same files.
+ * Builds the objects of these directories of manifests/ as `kustomize build` does: the resources of all directories,
+ * and each directory's patches applied to the objects so far. `render` and `oc apply -k` thus use the same files.
  */
 export function buildManifests(directories: readonly string[]): Manifest[] {
   const manifests: Manifest[] = [];

@@ -25,7 +25,7 @@ type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
 const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
-/** A new Secret takes effect after 2 s, and a healthy API server follows a change immediately. The rest is a reserve. */
+/** A new Secret takes effect after 2 s, and a healthy API server follows a change immediately. */
 const WAIT_SECONDS = 30;
 
 /** `certs rotate`: the manifests that replace the authority in three steps. Reads the cluster and changes nothing. */

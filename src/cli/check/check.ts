@@ -23,7 +23,7 @@ const DEFAULT_TIMEOUT_MS = 30 * 60_000;
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
-/** `check`: whether every config exists that nodes and pools refer to. Installers run it before they reboot a machine. */
+/** `check`: whether all referenced configs exist. Installers run it before they reboot a machine. */
 export function createCheckCommand(): Command {
   const command = new Command('check')
     .description('Check that every config named by nodes and pools exists; with --wait, until it does.')
@@ -40,8 +40,8 @@ export function createCheckCommand(): Command {
     .addHelpText(
       'after',
       `
-Fine means: every node has reported its current and its desired config, every pool's spec and status name one, and all of
-these exist. Paused pools and nodes between two configs are fine. What the nodes say of their state and pending
+Fine means: every node has reported its current and its desired config, every pool's spec and status name one, and all
+of these exist. Paused pools and nodes between two configs are fine. What the nodes say of their state and pending
 certificate requests are shown and decide nothing.
 
 Exit codes:
@@ -49,8 +49,8 @@ Exit codes:
   1  not fine: now, or still when the timeout has passed, or in a way that waiting does not heal (said at once)
   2  wrong usage
   3  the API server cannot be reached or does not permit it. With --wait, one that has never answered is tried for 30 s;
-     one that goes away in the middle until the timeout, and then the exit code is 3 if it is still away, 1 if it is back
-     and not all is fine
+     one that goes away in the middle until the timeout, and then the exit code is 3 if it is still away, 1 if it is
+     back and not all is fine
 
 Needs the rights to list nodes, machineconfigs and machineconfigpools; shows pending certificate requests where it may
 list certificatesigningrequests. Changes nothing: commands that repair are printed and never run.

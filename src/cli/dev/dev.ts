@@ -51,8 +51,8 @@ export function createDevCommand(): Command {
 Example:
   machineconfig-guard dev --context lab --url https://192.168.1.20:9443
 
-Makes a temporary certificate, registers a webhook with failurePolicy Ignore, prints a line for each decision, and removes
-the webhook on Ctrl-C. After a crash the next start removes what was left. Refusals are real while it runs.`,
+Makes a temporary certificate, registers a webhook with failurePolicy Ignore, prints a line for each decision, and
+removes the webhook on Ctrl-C. After a crash the next start removes what was left. Refusals are real while it runs.`,
     )
     .action(dev);
   return addClusterFlags(command);

@@ -153,7 +153,8 @@ function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: 
   }
   if (!hasBothFiles && tlsSecret === undefined) {
     throw new CliError(
-      'serve needs --tls-cert-file and --tls-private-key-file (`machineconfig-guard certs` makes both), or --tls-secret.',
+      'serve needs --tls-cert-file and --tls-private-key-file ' +
+        '(`machineconfig-guard certs` makes both), or --tls-secret.',
       EXIT_CODE.usage,
     );
   }

@@ -22,7 +22,7 @@ function registrations(): readonly unknown[] {
   return inspected.cluster.list('validatingwebhookconfigurations');
 }
 
-test('registers the webhook with failurePolicy Ignore, prints a line per decision, and unregisters on SIGINT', async () => {
+test('registers the webhook, prints a line per decision, and removes the webhook on SIGINT', async () => {
   const { cluster } = inspected;
   const dev = await startDev();
   expect(registrations()).toMatchObject([
@@ -63,9 +63,8 @@ test('exits with 3 and registers nothing if the cluster denies or is unreachable
   cluster.faults.intercept(({ method }) => (method === 'DELETE' ? { status: 403 } : 'pass'));
   const denied = await start('dev').outcome;
   expect(denied.exitCode).toBe(3);
-  expect(denied.stderr).toMatch(
-    /^machineconfig-guard: cannot remove an earlier webhook registration at 127\.0\.0\.1:\d+: the API server answered 403/,
-  );
+  const purpose = 'remove an earlier webhook registration';
+  expect(denied.stderr).toContain(`cannot ${purpose} at ${inspected.address}: the API server answered 403`);
   expect(registrations()).toEqual([]);
 
   await cluster.faults.goDown();
