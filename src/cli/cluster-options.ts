@@ -1,7 +1,8 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { KubeApi } from '../kube/api.ts';
 import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
+import { createEnvOption } from './option-parsers.ts';
 
 /** The flags of every command that uses a cluster. */
 export interface ClusterFlags {
@@ -11,12 +12,10 @@ export interface ClusterFlags {
 
 /** Adds `--kubeconfig` and `--context`. */
 export function addClusterFlags(command: Command): Command {
-  const kubeconfig = new Option(
-    '--kubeconfig <file>',
-    'kubeconfig to use (default: KUBECONFIG, the pod, ~/.kube/config)',
-  );
-  const context = new Option('--context <name>', 'context in the kubeconfig');
-  return command.addOption(kubeconfig.env('MCG_KUBECONFIG')).addOption(context.env('MCG_CONTEXT'));
+  const description = 'kubeconfig to use (default: KUBECONFIG, the pod, ~/.kube/config)';
+  return command
+    .addOption(createEnvOption('--kubeconfig <file>', description))
+    .addOption(createEnvOption('--context <name>', 'context in the kubeconfig'));
 }
 
 /** Creates a client of the cluster that the flags name. Throws a CliError if there is no usable kubeconfig. */

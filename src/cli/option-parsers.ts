@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { MAX_DAYS } from '../certificates/validity.ts';
 import { parseDuration } from '../decision/duration.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
@@ -30,4 +30,16 @@ export function parseDays(value: string): number {
 export function parseOutputDirectory(value: string): string {
   if (value === '') throw new CliError('--out needs the name of a directory.', EXIT_CODE.usage);
   return value;
+}
+
+/** Creates an option that an environment variable can set, too: `MCG_SECURE_PORT` sets `--secure-port`. */
+export function createEnvOption<T>(
+  flags: string,
+  description: string,
+  parse?: (value: string) => T,
+  defaultValue?: T,
+): Option {
+  const option = new Option(flags, description).default(defaultValue);
+  if (parse !== undefined) option.argParser(parse);
+  return option.env(`MCG_${option.name().replaceAll('-', '_').toUpperCase()}`);
 }

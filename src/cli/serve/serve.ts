@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { type LeafKeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDurationOption, parsePort } from '../option-parsers.ts';
+import { createEnvOption, parseDurationOption, parsePort } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
@@ -45,38 +45,50 @@ const SECRET_NAME =
 export function createServeCommand(): Command {
   const command = new Command('serve')
     .description('Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.')
-    .option('--tls-cert-file <file>', 'serving certificate, PEM; read again when it changes')
-    .option('--tls-private-key-file <file>', 'its private key, PEM')
-    .option(
-      '--tls-secret <namespace/name>',
-      'Secret with ca.crt and ca.key to issue a serving certificate from, instead of the two files',
-      parseSecretName,
+    .addOption(createEnvOption('--tls-cert-file <file>', 'serving certificate, PEM; read again when it changes'))
+    .addOption(createEnvOption('--tls-private-key-file <file>', 'its private key, PEM'))
+    .addOption(
+      createEnvOption(
+        '--tls-secret <namespace/name>',
+        'Secret with ca.crt and ca.key to issue a serving certificate from, instead of the two files',
+        parseSecretName,
+      ),
     )
     .addOption(
-      new Option('--tls-min-version <version>', 'oldest TLS version that is spoken')
+      createEnvOption('--tls-min-version <version>', 'oldest TLS version that is spoken')
         .choices(Object.keys(TLS_VERSIONS))
         .default('VersionTLS12'),
     )
-    .option('--bind-address <ip>', 'address to listen on (default: all, IPv4 and IPv6)', parseIpAddress)
-    .option('--secure-port <port>', 'port of the webhook, HTTPS; 0 picks a free one', parsePort, 9443)
-    .option('--health-port <port>', 'port of /healthz and /readyz, HTTP', parsePort, 8081)
-    .option(
-      '--metrics-port <port>',
-      'port of /metrics, HTTPS, for callers who may get it; 0 picks a free one',
-      parsePort,
-      8443,
+    .addOption(
+      createEnvOption('--bind-address <ip>', 'address to listen on (default: all, IPv4 and IPv6)', parseIpAddress),
     )
     .addOption(
-      new Option('--shutdown-delay-duration <duration>', 'how long to go on serving, unready, after SIGTERM')
+      createEnvOption('--secure-port <port>', 'port of the webhook, HTTPS; 0 picks a free one', parsePort, 9443),
+    )
+    .addOption(createEnvOption('--health-port <port>', 'port of /healthz and /readyz, HTTP', parsePort, 8081))
+    .addOption(
+      createEnvOption(
+        '--metrics-port <port>',
+        'port of /metrics, HTTPS, for callers who may get it; 0 picks a free one',
+        parsePort,
+        8443,
+      ),
+    )
+    .addOption(
+      createEnvOption('--shutdown-delay-duration <duration>', 'how long to go on serving, unready, after SIGTERM')
         .default(5_000, '5s')
         .argParser(parseDurationOption),
     )
-    .option(
-      '--namespace <name>',
-      'namespace of the Lease by which replicas agree on who writes the status (default: that of the pod)',
-      parseNamespace,
+    .addOption(
+      createEnvOption(
+        '--namespace <name>',
+        'namespace of the Lease by which replicas agree on who writes the status (default: that of the pod)',
+        parseNamespace,
+      ),
     )
-    .addOption(new Option('--log-level <level>', 'least important lines to log').choices(LOG_LEVELS).default('info'))
+    .addOption(
+      createEnvOption('--log-level <level>', 'least important lines to log').choices(LOG_LEVELS).default('info'),
+    )
     .addHelpText(
       'after',
       `
@@ -87,7 +99,6 @@ Prints one JSON line {"msg":"ready",...} with the ports once it serves and has r
 SIGTERM: unready at once, finishes the calls under way, exits 0.`,
     )
     .action(serve);
-  for (const option of command.options) option.env(`MCG_${option.name().replaceAll('-', '_').toUpperCase()}`);
   return addClusterFlags(command);
 }
 

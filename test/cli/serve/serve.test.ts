@@ -1,7 +1,7 @@
 import { constants, openSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { LogPipe } from '../../support/log-pipe.ts';
 import { testTls } from '../../support/tls.ts';
@@ -27,11 +27,14 @@ test.each([
   expect(await runProgram(['serve', ...args])).toEqual(usageError(sentence));
 });
 
-test('the help names an environment variable for each flag', async () => {
+test('an environment variable sets each flag', async () => {
   const { stdout } = await runProgram(['serve', '--help']);
   const flags = [...stdout.matchAll(/^ {2}--(?<flag>[a-z-]+)/gm)].map(({ groups }) => groups?.['flag'] ?? '');
   expect(flags).toContain('secure-port');
   for (const flag of flags) expect(stdout).toContain(`MCG_${flag.replaceAll('-', '_').toUpperCase()}`);
+  vi.stubEnv('MCG_SECURE_PORT', '70000');
+  expect(await runProgram(['serve'])).toEqual(usageError(/'70000' from env 'MCG_SECURE_PORT' is invalid/));
+  vi.unstubAllEnvs();
 });
 
 describe('as a process', () => {

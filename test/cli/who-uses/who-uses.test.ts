@@ -116,7 +116,28 @@ test('prints exactly the documented JSON keys, and only strong referrers as name
   expect(await run('who-uses', NEW, OLD, '--output', 'name')).toEqual({ exitCode: 1, stdout: names, stderr: '' });
 });
 
+test('finds a config that is created after the nodes were listed', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  cluster.faults.intercept(({ path }) => {
+    if (path === NODES_PATH) {
+      createConfig(cluster, GONE);
+      annotate(cluster, 'worker-0', { desiredConfig: GONE });
+    }
+    return 'pass';
+  });
+  expect((await run('who-uses', GONE)).stdout).toContain(`${GONE} is in use by 1 node.`);
+});
+
 describe('--unused', () => {
+  test('leaves out a config that a node names after the configs were listed', async () => {
+    const { run, cluster } = await startHealthyCluster();
+    cluster.faults.intercept(({ path }) => {
+      if (path === MACHINE_CONFIGS_PATH) annotate(cluster, 'worker-0', { desiredConfig: OLD });
+      return 'pass';
+    });
+    expect((await run('who-uses', '--unused')).stdout).toBe('Every rendered config is in use.\n');
+  });
+
   test('prints the unused rendered configs with pool, age, size and notes', async () => {
     const { run, cluster } = await startHealthyCluster();
     createConfig(cluster, '99-worker-ssh');
