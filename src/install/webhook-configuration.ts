@@ -23,9 +23,6 @@ export interface WebhookConfigurationOptions {
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
 
-/** A ValidatingWebhookConfiguration of `admissionregistration.k8s.io/v1`. */
-type WebhookConfiguration = ReturnType<typeof buildWebhookConfiguration>;
-
 /** The part of a stored ValidatingWebhookConfiguration that this program reads. */
 export interface StoredWebhookConfiguration {
   readonly apiVersion?: string;
