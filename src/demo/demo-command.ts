@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CliError, EXIT_CODE } from '../cli/exit.ts';
-import { createPage } from '../cli/page.ts';
+import { createTextFormat } from '../cli/text-format.ts';
 import { formatConclusion, formatEvent, formatIntro, formatRunTitle } from './format-story.ts';
 import { runDemo } from './run-demo.ts';
 
@@ -35,24 +35,24 @@ Examples:
   npm run --silent demo -- --output json --speed 1000`,
     )
     .action(async ({ output, speed }: DemoFlags) => {
-      const page = createPage(process.stdout, process.env);
+      const format = createTextFormat(process.stdout, process.env);
       const seconds = Math.ceil(STORY_SECONDS / speed) + START_SECONDS;
       const isText = output === 'text';
       const printText = (text: string): void => {
         if (isText) print(command, text);
       };
       if (!isText && process.stderr.isTTY) process.stderr.write(`replaying the install twice, about ${seconds} s\n`);
-      printText(formatIntro(page, seconds));
+      printText(formatIntro(format, seconds));
       const report = await runDemo({
         speed,
         onRun: (isGuarded) => {
-          printText(formatRunTitle(page, isGuarded));
+          printText(formatRunTitle(format, isGuarded));
         },
         onEvent: (event) => {
-          printText(formatEvent(page, event));
+          printText(formatEvent(format, event));
         },
       });
-      print(command, isText ? formatConclusion(page, report) : `${JSON.stringify(report, null, 2)}\n`);
+      print(command, isText ? formatConclusion(format, report) : `${JSON.stringify(report, null, 2)}\n`);
       if (!report.asExpected) throw new CliError('', EXIT_CODE.no);
     });
   return command;

@@ -1,4 +1,4 @@
-import { applyStyle, type Page, type Style, wrapText } from '../cli/page.ts';
+import { applyStyle, type Style, type TextFormat, wrapText } from '../cli/text-format.ts';
 import type { DemoReport, DemoRun } from './run-demo.ts';
 import type { StoryEvent } from './story/story.ts';
 
@@ -7,7 +7,7 @@ const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
 
 /** Explains the incident to a person who has never heard of it. */
-export function formatIntro(page: Page, seconds: number): string {
+export function formatIntro(format: TextFormat, seconds: number): string {
   const paragraphs = [
     'An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. ' +
       `About ${seconds} seconds.`,
@@ -19,44 +19,44 @@ export function formatIntro(page: Page, seconds: number): string {
       'it, control2 has not, when a clean-up job deletes the first one: no pool names it any more, and the job does ' +
       'not ask the nodes. (The operator itself deletes none; jobs, scripts and people do.)',
   ];
-  const [title = '', ...rest] = paragraphs.map((paragraph) => wrapText(paragraph, page.width).join('\n'));
-  return `${[applyStyle(page, 'bold', title), ...rest].join('\n\n')}\n`;
+  const [title = '', ...rest] = paragraphs.map((paragraph) => wrapText(paragraph, format.width).join('\n'));
+  return `${[applyStyle(format, 'bold', title), ...rest].join('\n\n')}\n`;
 }
 
 /** Precedes the events of a run. */
-export function formatRunTitle(page: Page, isGuarded: boolean): string {
+export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
   const title = isGuarded ? '2  With the guard' : '1  Without the guard';
   const explanation = isGuarded
     ? 'The same install; the guard is registered as a validating webhook for deletions.'
     : 'Nothing watches over deletions.';
-  return `\n${applyStyle(page, 'bold', title)}\n${explanation}\n\n`;
+  return `\n${applyStyle(format, 'bold', title)}\n${explanation}\n\n`;
 }
 
 /** Formats one event. A denial follows with the words of the API server. */
-export function formatEvent(page: Page, { t, actor, message, refusal }: StoryEvent): string {
+export function formatEvent(format: TextFormat, { t, actor, message, refusal }: StoryEvent): string {
   const indent = TIME_WIDTH + ACTOR_WIDTH;
   const style = chooseStyle(message, actor);
-  const [first = '', ...rest] = wrapText(message, page.width - indent).map((line) => applyStyle(page, style, line));
+  const [first = '', ...rest] = wrapText(message, format.width - indent).map((line) => applyStyle(format, style, line));
   const time = `T+${Math.floor(t / 60)}m${String(t % 60).padStart(2, '0')}s`.padEnd(TIME_WIDTH);
   const lines = [
-    `${applyStyle(page, 'dim', time)}${actor.padEnd(ACTOR_WIDTH)}${first}`,
+    `${applyStyle(format, 'dim', time)}${actor.padEnd(ACTOR_WIDTH)}${first}`,
     ...rest.map((line) => `${' '.repeat(indent)}${line}`),
   ];
   if (refusal !== undefined) {
-    const denial = wrapText(`Error from server (${refusal.reason}): ${refusal.message}`, page.width - 4);
-    lines.push('', ...denial.map((line) => `    ${applyStyle(page, 'yellow', line)}`), '');
+    const denial = wrapText(`Error from server (${refusal.reason}): ${refusal.message}`, format.width - 4);
+    lines.push('', ...denial.map((line) => `    ${applyStyle(format, 'yellow', line)}`), '');
   }
   return `${lines.join('\n')}\n`;
 }
 
 /** Compares the ends of both runs. */
-export function formatConclusion(page: Page, { runs, asExpected }: Omit<DemoReport, 'speed'>): string {
-  const tables = runs.map((run) => formatEnd(page, run)).join('\n');
+export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<DemoReport, 'speed'>): string {
+  const tables = runs.map((run) => formatEnd(format, run)).join('\n');
   const verdict = asExpected
     ? 'The refused deletion is the whole difference: the config stayed until no node needed it, and was deleted then.'
     : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please report ' +
       'it with the output of --output json.';
-  const lines = wrapText(verdict, page.width).map((line) => applyStyle(page, asExpected ? 'bold' : 'red', line));
+  const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
   const next = [
     'Next, in README.md:',
     '  "Try it"   machineconfig-guard dev     in front of a cluster of your own',
@@ -65,7 +65,7 @@ export function formatConclusion(page: Page, { runs, asExpected }: Omit<DemoRepo
   return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
 }
 
-function formatEnd(page: Page, { guard, outcome, nodes, configs }: DemoRun): string {
+function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoRun): string {
   const isComplete = outcome === 'completed';
   const end = isComplete ? 'the install completes' : 'dead-lock, the install never ends';
   const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
@@ -81,11 +81,11 @@ function formatEnd(page: Page, { guard, outcome, nodes, configs }: DemoRun): str
   const lines = [head, ...rows].map((row, index) => {
     const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
     const style = index === 0 ? 'dim' : row[3] === 'Degraded' ? 'red' : undefined;
-    return `  ${applyStyle(page, style, line.trimEnd())}`;
+    return `  ${applyStyle(format, style, line.trimEnd())}`;
   });
   const isMissing = rows.flat().some((cell) => cell.endsWith('*'));
-  if (isMissing) lines.push(applyStyle(page, 'dim', '  * no longer exists'));
-  return `${applyStyle(page, isComplete ? ['green', 'bold'] : ['red', 'bold'], title)}\n${lines.join('\n')}\n`;
+  if (isMissing) lines.push(applyStyle(format, 'dim', '  * no longer exists'));
+  return `${applyStyle(format, isComplete ? ['green', 'bold'] : ['red', 'bold'], title)}\n${lines.join('\n')}\n`;
 }
 
 function chooseStyle(message: string, actor: string): Style | undefined {

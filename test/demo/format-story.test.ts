@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { formatConclusion, formatEvent } from '../../src/demo/format-story.ts';
 import type { DemoRun } from '../../src/demo/run-demo.ts';
 
-const PLAIN = { width: 80, colours: false };
-const COLORED = { width: 80, colours: true };
+const PLAIN = { width: 80, hasColors: false };
+const COLORED = { width: 80, hasColors: true };
 
 test('indents the second line of a long message', () => {
   const message = `${'word '.repeat(14)}end`;

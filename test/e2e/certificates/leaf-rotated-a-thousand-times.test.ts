@@ -143,10 +143,10 @@ test(`${ROTATIONS} leaves under steady deletions: not one call fails`, async () 
   await load.more(20);
 
   for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
-    const before = certificate.current().cert;
+    const before = certificate.current().certificatePem;
     slow = !slow;
-    while (certificate.current().cert === before) await pause(2);
-    serials.add(new X509Certificate(certificate.current().cert).serialNumber);
+    while (certificate.current().certificatePem === before) await pause(2);
+    serials.add(new X509Certificate(certificate.current().certificatePem).serialNumber);
     const connections = proxy.accepted;
     await cluster.admin.patch(WEBHOOK, { webhooks: registration(rotation).webhooks });
     // Until it has been presented.

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { environment } from '../../bench/environment.ts';
-import { Usage } from '../../support/usage.ts';
+import { readEnvironment } from '../../bench/environment.ts';
+import { UsageError } from '../../support/usage.ts';
 import { log, prepareRun, runCommand } from '../support/runner.ts';
 import { FAULTS } from './faults.ts';
 import { problemsOf, suffer } from './support/ordeal.ts';
@@ -48,9 +48,9 @@ async function main(): Promise<number> {
     return 0;
   }
   const unknown = flags.only.find((name) => FAULTS.every((fault) => fault.name !== name));
-  if (unknown !== undefined) throw new Usage(`There is no fault ${unknown}: --list names those that there are.`);
+  if (unknown !== undefined) throw new UsageError(`There is no fault ${unknown}: --list names those that there are.`);
   const binaries = await prepareRun(flags.kubernetes);
-  const around = await environment(binaries.release);
+  const around = readEnvironment(binaries.release);
   const rows: Row[] = [];
   let isHeld = true;
   const stage = await Stage.start(binaries);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { Usage, wrongUsage } from '../../support/usage.ts';
+import { describeUsageError, UsageError } from '../../support/usage.ts';
 import { availableReleases, findBinaries, NoControlPlane, type Binaries } from '../control-plane/binaries.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -14,14 +14,14 @@ export function log(line: string): void {
 
 /**
  * The binaries of this release of Kubernetes, by default the newest that there is, and the bundle in dist/, built of the sources as they
- * are: what is measured and tried is what runs in a cluster. Throws {@link Usage} where there is no such release.
+ * are: what is measured and tried is what runs in a cluster. Throws {@link UsageError} where there is no such release.
  */
 export async function prepareRun(kubernetes?: string): Promise<Binaries> {
   const releases = await availableReleases();
   const release = releases.find((one) => kubernetes === undefined || one.kubernetes === kubernetes);
   if (release === undefined) {
     const known = releases.map((one) => one.kubernetes).join(' or ');
-    throw new Usage(`--kubernetes ${kubernetes} is not available here: it can be ${known}.`);
+    throw new UsageError(`--kubernetes ${kubernetes} is not available here: it can be ${known}.`);
   }
   const binaries = await findBinaries(release, log);
   await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT });
@@ -33,7 +33,7 @@ export async function runCommand(name: string, main: () => Promise<number>): Pro
   try {
     process.exitCode = await main();
   } catch (error) {
-    const usage = wrongUsage(error);
+    const usage = describeUsageError(error);
     if (usage !== undefined) {
       log(`${usage} See: npm run ${name} -- --help`);
       process.exitCode = 2;
