@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { MalformedList } from '../../src/kube/errors.ts';
-import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts';
-import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../src/references/parse-referrer.ts';
+import { MalformedList } from '../../../src/kube/errors.ts';
+import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
+import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
 
 const CURRENT = 'machineconfiguration.openshift.io/currentConfig';

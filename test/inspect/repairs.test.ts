@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkConsistency } from '../../src/inspect/consistency.ts';
 import { planRepairs } from '../../src/inspect/repairs.ts';
-import { EVERYTHING, inspectedNode, inspectedPool, names, snapshot } from './inspected.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, names, snapshot } from './snapshot.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';

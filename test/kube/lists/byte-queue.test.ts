@@ -1,6 +1,6 @@
 import { array, assert, double, nat, oneof, property, record } from 'fast-check';
 import { expect, test } from 'vitest';
-import { ByteQueue } from '../../src/kube/lists/byte-queue.ts';
+import { ByteQueue } from '../../../src/kube/lists/byte-queue.ts';
 
 test('whatever is added and dropped in whatever pieces: what is left is what was not dropped, in its order', () => {
   const step = record({

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MalformedList } from '../../src/kube/errors.ts';
-import { JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
+import { MalformedList } from '../../../src/kube/errors.ts';
+import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
 
 function stream(bytes: Buffer, cuts: readonly number[] = []): { items: unknown[]; resourceVersion: string } {
   const items: unknown[] = [];

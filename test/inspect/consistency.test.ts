@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { poolOfConfig } from '../../src/decision/config-name.ts';
 import { checkConsistency, type ConsistencyResult } from '../../src/inspect/consistency.ts';
 import { NAMES } from '../support/arbitrary.ts';
-import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from './inspected.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from './snapshot.ts';
 
 const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 const NEW = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
