@@ -1,7 +1,7 @@
 import forge from 'node-forge';
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readPendingCertificateRequests } from '../../src/inspect/certificate-requests.ts';
-import { fail, fakeApi, list, notServed, send } from '../support/fake-api.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const CLIENT = 'kubernetes.io/kube-apiserver-client-kubelet';
 const SERVING = 'kubernetes.io/kubelet-serving';
@@ -17,89 +17,64 @@ function pkcs10(...subject: forge.pki.CertificateField[]): string {
   return Buffer.from(forge.pki.certificationRequestToPem(request)).toString('base64');
 }
 
-function request(name: string, spec: object, status: object = {}): object {
-  return { metadata: { name, creationTimestamp: '2026-11-20T10:00:00Z' }, spec, status };
+let cluster: TestCluster;
+
+beforeEach(async () => {
+  cluster = await startTestCluster();
+});
+
+function create(name: string, spec: object, status: object = {}): void {
+  cluster.create('certificatesigningrequests', { metadata: { name }, spec, status });
 }
 
-const signal = (): AbortSignal => AbortSignal.timeout(10_000);
-
-async function read(...requests: object[]) {
-  const { api } = await fakeApi((_asked, response) => {
-    send(response, list(requests));
-  });
-  return readPendingCertificateRequests(api, signal());
+async function read(signal = AbortSignal.timeout(20_000)): ReturnType<typeof readPendingCertificateRequests> {
+  return await readPendingCertificateRequests(cluster.connect(), signal);
 }
 
-test('of a node that joins, the name stands in the request; of one that has joined, it is the user', async () => {
+test('takes the node from the request of a joining node, and else from its user', async () => {
   const joining = pkcs10(
     { shortName: 'O', value: 'system:nodes' },
     { shortName: 'CN', value: 'system:node:control0.gw.lo' },
   );
-  expect(
-    await read(
-      request('csr-b', { signerName: SERVING, username: 'system:node:worker0', request: 'bm90aGluZw==' }),
-      request('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request: joining }),
-    ),
-  ).toEqual({
+  create('csr-b', { signerName: SERVING, username: 'system:node:worker0', request: 'bm90aGluZw==' });
+  create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request: joining });
+  expect(await read()).toEqual({
     readable: true,
     requests: [
-      { name: 'csr-a', node: 'control0.gw.lo', signer: CLIENT, createdAt: new Date('2026-11-20T10:00:00Z') },
-      { name: 'csr-b', node: 'worker0', signer: SERVING, createdAt: new Date('2026-11-20T10:00:00Z') },
+      { name: 'csr-a', node: 'control0.gw.lo', signer: CLIENT, createdAt: expect.any(Date) },
+      { name: 'csr-b', node: 'worker0', signer: SERVING, createdAt: expect.any(Date) },
     ],
   });
 });
 
 test.each([
-  ['approved', { conditions: [{ type: 'Approved', status: 'True' }] }],
-  ['denied', { conditions: [{ type: 'Denied', status: 'True' }] }],
-  ['failed', { conditions: [{ type: 'Failed', status: 'True' }] }],
-  ['issued', { certificate: 'LS0t' }],
-])('one that is %s is not pending', async (_what, status) => {
-  expect(await read(request('csr-a', { signerName: CLIENT, username: 'system:node:n' }, status))).toEqual({
-    readable: true,
-    requests: [],
-  });
-});
-
-test('requests of others than nodes are none of ours', async () => {
-  expect(await read(request('csr-a', { signerName: 'kubernetes.io/kube-apiserver-client', username: 'jane' }))).toEqual(
-    {
-      readable: true,
-      requests: [],
-    },
-  );
+  ['is approved', 'system:node:n', CLIENT, { conditions: [{ type: 'Approved', status: 'True' }] }],
+  ['is denied', 'system:node:n', CLIENT, { conditions: [{ type: 'Denied', status: 'True' }] }],
+  ['has failed', 'system:node:n', CLIENT, { conditions: [{ type: 'Failed', status: 'True' }] }],
+  ['is issued', 'system:node:n', CLIENT, { certificate: 'LS0t' }],
+  ['is not of a node', 'jane', 'kubernetes.io/kube-apiserver-client', {}],
+])('ignores a request that %s', async (_title, username, signerName, status) => {
+  create('csr-a', { signerName, username }, status);
+  expect(await read()).toEqual({ readable: true, requests: [] });
 });
 
 test.each([['bm90aGluZw=='], [undefined], [7], [pkcs10({ shortName: 'CN', value: 'jane' })]])(
-  'a request that names no node is shown without one: %s',
-  async (pem) => {
-    expect(await read(request('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request: pem }))).toMatchObject({
-      requests: [{ name: 'csr-a', node: undefined }],
-    });
+  'reads a request without the name of a node: %s',
+  async (request) => {
+    create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request });
+    expect(await read()).toMatchObject({ requests: [{ name: 'csr-a', node: undefined }] });
   },
 );
 
-test('without the right to see them, that is said', async () => {
-  const { api } = await fakeApi((_asked, response) => {
-    fail(response, 403);
-  });
-  expect(await readPendingCertificateRequests(api, signal())).toEqual({
-    readable: false,
-    reason: 'you may not list certificatesigningrequests.certificates.k8s.io',
-  });
+test.each([
+  [403, 'you may not list certificatesigningrequests.certificates.k8s.io'],
+  [404, 'the API server answered 404'],
+])('gives the reason if the list is answered %d', async (status, reason) => {
+  cluster.faults.intercept(() => ({ status }));
+  expect(await read()).toEqual({ readable: false, reason });
 });
 
-test('any other failure is said too, and is no error', async () => {
-  const { api } = await fakeApi((_asked, response) => {
-    notServed(response);
-  });
-  expect(await readPendingCertificateRequests(api, signal())).toEqual({
-    readable: false,
-    reason: 'the API server answered 404',
-  });
-  const silent = await fakeApi(() => {});
-  expect(await readPendingCertificateRequests(silent.api, AbortSignal.timeout(50))).toEqual({
-    readable: false,
-    reason: 'timed out',
-  });
+test('gives the reason if the list takes too long', async () => {
+  cluster.faults.intercept(() => 'hang');
+  expect(await read(AbortSignal.timeout(50))).toEqual({ readable: false, reason: 'timed out' });
 });

@@ -1,190 +1,118 @@
-import { expect, test } from 'vitest';
-import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
-import { MalformedObject } from '../../src/kube/api-object.ts';
-import { readConfigSize, readConfigs, readReferrers, readClusterSnapshot } from '../../src/inspect/cluster-reader.ts';
-import { ClusterAccessError } from '../../src/inspect/cluster-access.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
-import {
-  ALPHA_BUILDS,
-  BUILDS,
-  directory,
-  fail,
-  fakeApi,
-  type Handler,
-  list,
-  node,
-  NODES,
-  notServed,
-  pool,
-  POOLS,
-  send,
-} from '../support/fake-api.ts';
+import { ClusterAccessError } from '../../src/inspect/cluster-access.ts';
+import { readClusterSnapshot, readConfigs, readConfigSize, readReferrers } from '../../src/inspect/cluster-reader.ts';
+import { MalformedObject } from '../../src/kube/api-object.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
+import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
+import type { Fault } from '../support/faults.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
-const CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
-const A = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
+const MCO = 'machineconfiguration.openshift.io';
+const NODES = '/api/v1/nodes';
+const POOLS = `/apis/${MCO}/v1/machineconfigpools`;
+const CONFIGS = `/apis/${MCO}/v1/machineconfigs`;
+const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 
-const config = { kind: 'PartialObjectMetadata', metadata: { name: A, creationTimestamp: '2026-11-20T10:00:00Z' } };
-const WHOLE: Readonly<Record<string, string>> = {
-  [NODES]: list([node('w1', A), node('w0', A)]),
-  [POOLS]: list([pool('worker', A)]),
-  [BUILDS]: list([{ metadata: { name: 'b0' }, spec: { machineConfig: { name: A } } }]),
-  [CONFIGS]: list([config]),
-};
+let cluster: TestCluster;
+let api: KubeApi;
 
-function serving(lists: Readonly<Record<string, string>>): Handler {
-  return (asked, response) => {
-    if (directory(asked, response, Object.keys(lists))) return;
-    const body = lists[asked.path];
-    if (body === undefined) notServed(response);
-    else send(response, body);
-  };
+beforeEach(async () => {
+  cluster = await startTestCluster();
+  api = cluster.connect();
+  for (const name of ['w1', 'w0']) {
+    cluster.create('nodes', { metadata: { name, annotations: { [`${MCO}/currentConfig`]: CONFIG } } });
+  }
+  cluster.create('machineconfigpools', { metadata: { name: 'worker' }, spec: { configuration: { name: CONFIG } } });
+  cluster.create('machineosbuilds', { metadata: { name: 'b0' }, spec: { machineConfig: { name: CONFIG } } });
+  cluster.create('machineconfigs', { metadata: { name: CONFIG }, spec: { text: 'ä'.repeat(100_000) } });
+});
+
+function deadline(): AbortSignal {
+  return AbortSignal.timeout(20_000);
 }
 
-const signal = (): AbortSignal => AbortSignal.timeout(10_000);
-
-test('nodes, pools and the names of the configs, each in one list, the configs last', async () => {
-  const { api, asked } = await fakeApi(serving(WHOLE));
-
-  const { nodes, pools, configs } = await readClusterSnapshot(api, undefined, signal());
-
+test('reads nodes, pools and then config names, each in one unpaged list', async () => {
+  const { nodes, pools, configs } = await readClusterSnapshot(api, undefined, deadline());
   expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
-  expect(pools.map(({ referrer }) => referrer.references)).toEqual([
-    [{ field: 'spec', config: A, strength: 'strong' }],
-  ]);
-  expect([...configs]).toEqual([A]);
-  expect(
-    asked
-      .map(({ path }) => path)
-      .slice(0, 2)
-      .toSorted(),
-  ).toEqual([NODES, POOLS]);
-  expect(asked.map(({ path }) => path).slice(2)).toEqual([CONFIGS]);
-  // Consistent and un-paged, and no more than metadata where that is enough.
-  expect(asked.map(({ query }) => query.toString())).toEqual(['', '', '']);
-  for (const { path, headers } of asked) {
+  const specReference = { field: 'spec', config: CONFIG, strength: 'strong' };
+  expect(pools.map(({ referrer }) => referrer.references)).toEqual([[specReference]]);
+  expect([...configs]).toEqual([CONFIG]);
+  const { requests } = cluster.faults;
+  const paths = requests.map(({ path }) => path);
+  expect([paths.slice(0, 2).toSorted(), paths.slice(2)]).toEqual([[NODES, POOLS], [CONFIGS]]);
+  for (const { path, query, headers } of requests) {
+    expect(query.size).toBe(0);
     expect(headers.accept?.includes('as=PartialObjectMetadataList')).toBe(path !== POOLS);
   }
 });
 
-test('labels, state and reason come along; the selector goes to the API server as it is', async () => {
-  const metadata = {
-    name: 'w0',
-    labels: { zone: 'a' },
-    annotations: {
-      'machineconfiguration.openshift.io/state': 'Degraded',
-      'machineconfiguration.openshift.io/reason': 'disk full',
-    },
-  };
-  const { api, asked } = await fakeApi(serving({ ...WHOLE, [NODES]: list([{ metadata }]) }));
-
-  const { nodes } = await readClusterSnapshot(api, 'zone in (a,b),!x', signal());
-
+test('reads labels, state and reason of nodes, and sends the label selector unchanged', async () => {
+  const annotations = { [`${MCO}/state`]: 'Degraded', [`${MCO}/reason`]: 'disk full' };
+  cluster.patch('nodes', 'w0', { metadata: { labels: { zone: 'a' }, annotations } });
+  const { nodes } = await readClusterSnapshot(api, 'zone=a,!x', deadline());
   expect(nodes).toMatchObject([{ labels: { zone: 'a' }, state: 'Degraded', reason: 'disk full' }]);
-  const selected = asked.filter(({ query }) => query.size > 0);
-  expect(selected.map(({ path, query }) => [path, query.get('labelSelector')])).toEqual([[NODES, 'zone in (a,b),!x']]);
-});
-
-test('who names a config: nodes, pools, and builds in whichever version they are served', async () => {
-  const { [BUILDS]: v1 = '', ...rest } = WHOLE;
-  const { api } = await fakeApi(serving({ ...rest, [ALPHA_BUILDS]: v1 }));
-  const referrers = await readReferrers(api, signal());
-  expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(['MachineConfigPool', 'MachineOSBuild', 'Node', 'Node']);
-});
-
-test('a cluster without builds has none', async () => {
-  const { [BUILDS]: _none, ...rest } = WHOLE;
-  const { api } = await fakeApi(serving(rest));
-  const referrers = await readReferrers(api, signal());
-  expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(['MachineConfigPool', 'Node', 'Node']);
+  const selections = cluster.faults.requests.filter(({ query }) => query.size > 0);
+  expect(selections.map(({ path, query }) => [path, query.get('labelSelector')])).toEqual([[NODES, 'zone=a,!x']]);
 });
 
 test.each([
-  ['machineconfigpools', POOLS],
-  ['machineconfigs', CONFIGS],
-])('a cluster without %s cannot be judged', async (resource, path) => {
-  const { [path]: _none, ...rest } = WHOLE;
-  const { api } = await fakeApi(serving(rest));
-  await expect(readClusterSnapshot(api, undefined, signal())).rejects.toMatchObject({
+  [['v1alpha1'], ['MachineConfigPool', 'MachineOSBuild', 'Node', 'Node']],
+  [[], ['MachineConfigPool', 'Node', 'Node']],
+])('reads all referrers if builds are served at %j', async (versions, kinds) => {
+  cluster.serve('machineosbuilds', versions);
+  const referrers = await readReferrers(api, deadline());
+  expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(kinds);
+});
+
+test.each(['machineconfigpools', 'machineconfigs'])('fails if the cluster does not serve %s', async (resource) => {
+  cluster.serve(resource, []);
+  await expect(readClusterSnapshot(api, undefined, deadline())).rejects.toMatchObject({
     name: 'ClusterAccessError',
-    access: { verb: 'list', resource, group: 'machineconfiguration.openshift.io' },
+    access: { verb: 'list', resource, group: MCO },
     cause: { status: 404 },
   });
 });
 
-test.each([
-  [
-    'refused',
-    ApiError,
-    (path: string): Handler =>
-      (asked, response) => {
-        if (asked.path === path) fail(response, 403);
-        else void serving(WHOLE)(asked, response);
-      },
-  ],
-  [
-    'cut off',
-    MalformedList,
-    (path: string): Handler =>
-      (asked, response) => {
-        if (asked.path === path) send(response, (WHOLE[path] ?? '').slice(0, -2));
-        else void serving(WHOLE)(asked, response);
-      },
-  ],
-  [
-    'reset',
-    ApiUnreachable,
-    (path: string): Handler =>
-      (asked, response) => {
-        if (asked.path === path) response.destroy();
-        else void serving(WHOLE)(asked, response);
-      },
-  ],
-  [
-    'of another shape',
-    MalformedObject,
-    (path: string): Handler => serving({ ...WHOLE, [path]: list([{ metadata: {} }]) }),
-  ],
-])('a list that is %s says which', async (_what, cause, handler) => {
+const LIST = '{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"metadata":{}}]}';
+
+test.each<[string, Fault, new (...args: never[]) => Error]>([
+  ['is refused', { status: 403, body: { kind: 'Status' } }, ApiError],
+  ['is cut off', { status: 200, body: LIST.slice(0, -2) }, MalformedList],
+  ['is reset', 'reset', ApiUnreachable],
+  ['has an object without a name', { status: 200, body: LIST }, MalformedObject],
+])('names the resource whose list %s', async (_title, fault, cause) => {
   for (const [path, resource, group] of [
     [NODES, 'nodes', ''],
-    [CONFIGS, 'machineconfigs', 'machineconfiguration.openshift.io'],
+    [CONFIGS, 'machineconfigs', MCO],
   ] as const) {
-    const { api } = await fakeApi(handler(path));
-    const failure: unknown = await readClusterSnapshot(api, undefined, signal()).catch((error: unknown) => error);
+    cluster.faults.clear();
+    cluster.faults.intercept((request) => (request.path === path ? fault : 'pass'));
+    const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ClusterAccessError);
     expect(failure).toMatchObject({ access: { verb: 'list', resource, group }, cause: expect.any(cause) });
   }
 });
 
-test('out of time is not a failure of the cluster', async () => {
-  const { api } = await fakeApi(() => {});
-  await expect(readClusterSnapshot(api, undefined, AbortSignal.timeout(50))).rejects.toMatchObject({
-    name: 'TimeoutError',
-  });
-  await expect(readConfigs(api, AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
-  await expect(readConfigSize(api, toConfigName(A), AbortSignal.timeout(50))).rejects.toMatchObject({
-    name: 'TimeoutError',
-  });
+test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
+  ['readClusterSnapshot', async (signal) => await readClusterSnapshot(api, undefined, signal)],
+  ['readConfigs', async (signal) => await readConfigs(api, signal)],
+  ['readConfigSize', async (signal) => await readConfigSize(api, CONFIG, signal)],
+])('%s rejects with a TimeoutError, not with an error of the cluster, after the deadline', async (_title, read) => {
+  cluster.faults.intercept(() => 'hang');
+  await expect(read(AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
 });
 
-test("a config's size is the length of its JSON in bytes", async () => {
-  const body = JSON.stringify({ metadata: { name: A }, spec: { text: 'ä'.repeat(100_000) } });
-  const { api, asked } = await fakeApi((_asked, response) => {
-    send(response, body);
-  });
-  expect(await readConfigSize(api, toConfigName(A), signal())).toBe(Buffer.byteLength(body));
-  expect(asked.map(({ path }) => path)).toEqual([`${CONFIGS}/${A}`]);
+test('the size of a config is the length of its JSON in bytes', async () => {
+  const { body } = await cluster.request('GET', `${CONFIGS}/${CONFIG}`);
+  expect(await readConfigSize(api, CONFIG, deadline())).toBe(Buffer.byteLength(JSON.stringify(body)));
+  expect(cluster.faults.requests.map(({ path }) => path)).toEqual([`${CONFIGS}/${CONFIG}`]);
 });
 
-test('one that has gone meanwhile has none; one that may not be seen is a failure', async () => {
-  const gone = await fakeApi((_asked, response) => {
-    fail(response, 404);
-  });
-  expect(await readConfigSize(gone.api, toConfigName(A), signal())).toBeUndefined();
-  const hidden = await fakeApi((_asked, response) => {
-    fail(response, 403);
-  });
-  await expect(readConfigSize(hidden.api, toConfigName(A), signal())).rejects.toMatchObject({
-    access: { verb: 'get', resource: 'machineconfigs' },
-  });
+test('a deleted config has no size, and a config that may not be read is an error', async () => {
+  cluster.erase('machineconfigs', CONFIG);
+  expect(await readConfigSize(api, CONFIG, deadline())).toBeUndefined();
+  cluster.faults.intercept(() => ({ status: 403, body: { kind: 'Status' } }));
+  const access = { verb: 'get', resource: 'machineconfigs' };
+  await expect(readConfigSize(api, CONFIG, deadline())).rejects.toMatchObject({ access });
 });

@@ -1,447 +1,412 @@
-import type { ServerResponse } from 'node:http';
-import { describe, expect, test } from 'vitest';
-import { LiveReader } from '../../src/references/live-reader.ts';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
-import {
-  ALPHA_BUILDS,
-  type Asked,
-  BUILDS,
-  directory,
-  fail,
-  fakeApi,
-  type Handler,
-  list,
-  node,
-  NODES,
-  notServed,
-  pool,
-  POOLS,
-  send,
-} from '../support/fake-api.ts';
+import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
+import { LiveReader } from '../../src/references/live-reader.ts';
+import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
+import type { Fault } from '../support/faults.ts';
+import { InProcessApi } from '../support/in-process-api.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
-const ONE_NODE = list([node('w0', CONFIG)]);
+const OTHER = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
+const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
+const NODES = '/api/v1/nodes';
+const POOLS = '/apis/machineconfiguration.openshift.io/v1/machineconfigpools';
+const BUILDS = '/apis/machineconfiguration.openshift.io/v1/machineosbuilds';
+const FORBIDDEN: Fault = { status: 403, body: { kind: 'Status', reason: 'Because' } };
+const NOT_SERVED: Fault = { status: 404, body: '404 page not found\n' };
+const NODE_LIST = JSON.stringify({ kind: 'NodeList', metadata: { resourceVersion: '1' }, items: [] });
 
-/** Nodes, pools and builds as most tests need them; one kind is exchanged. */
-function cluster(special: (asked: Asked, response: ServerResponse) => boolean | void): Handler {
-  return (asked, response) => {
-    if (special(asked, response) === true || directory(asked, response, [POOLS])) return;
-    if (asked.path === NODES) send(response, list([]));
-    else if (asked.path === POOLS) send(response, list([pool('worker', 'rendered-worker-other')]));
-    else notServed(response);
-  };
+/** Far more than any read takes, even on a slow machine. */
+function longDeadline(): AbortSignal {
+  return AbortSignal.timeout(20_000);
 }
 
-/** Pools are another version at each of the first lists, so many; `changed` is called with each. */
-async function poolsThatChange(times: number, changed: (version: number) => void = () => {}) {
-  let version = 0;
-  const { api } = await fakeApi(
-    cluster((asked, response) => {
-      if (asked.path !== POOLS) return false;
-      version = Math.min(version + 1, times);
-      changed(version);
-      send(response, list([pool('worker', 'rendered-worker-other', String(version))]));
-      return true;
-    }),
-  );
-  return { api };
+function noDeadline(): AbortSignal {
+  return new AbortController().signal;
 }
 
-const soon = (ms = 2_000): AbortSignal => AbortSignal.timeout(ms);
-
-function users(references: ClusterState): string[] {
-  return summarizeReferences(CONFIG, references.referrers).strong.references.map(
-    ({ kind, name, field }) => `${kind} ${name} ${field}`,
-  );
+function fill(cluster: InMemoryCluster): void {
+  cluster.create('nodes', { metadata: { name: 'w0' } });
+  cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
+  setConfig(cluster, 'pool', OTHER);
 }
 
-describe('what is asked', () => {
-  test('whole, consistent lists, pools and builds before and after the nodes: no version, no page, no compression; nodes as metadata only', async () => {
-    const { api, asked } = await fakeApi(cluster(() => {}));
-    await new LiveReader({ api }).read(soon());
-    const lists = asked.filter(({ path }) => path.endsWith('s') && path.split('/').length > 3);
-    const queries = lists.map(({ path, query }) => `${path}?${query.toString()}`);
-    expect(new Set(queries)).toEqual(new Set([NODES, POOLS, BUILDS, ALPHA_BUILDS].map((path) => `${path}?`)));
-    const place = (path: string, which: 'indexOf' | 'lastIndexOf') => lists.map((one) => one.path)[which](path);
-    for (const holders of [POOLS, BUILDS, ALPHA_BUILDS]) {
-      expect(place(holders, 'indexOf')).toBeLessThan(place(NODES, 'lastIndexOf'));
-      expect(place(holders, 'lastIndexOf')).toBeGreaterThan(place(NODES, 'lastIndexOf'));
+function setConfig(cluster: InMemoryCluster, referrer: 'node' | 'pool', config: string): void {
+  if (referrer === 'node') cluster.patch('nodes', 'w0', { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
+  else cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: config } } });
+}
+
+function referencesIn({ referrers }: ClusterState): string[] {
+  const { references } = summarizeReferences(CONFIG, referrers).strong;
+  return references.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
+}
+
+describe('over HTTPS', () => {
+  let cluster: TestCluster;
+  let reader: LiveReader;
+
+  beforeEach(async () => {
+    cluster = await startTestCluster();
+    fill(cluster);
+    reader = new LiveReader({ api: cluster.connect() });
+  });
+
+  function intercept(path: string, fault: Fault): void {
+    cluster.faults.intercept((request) => (request.path === path ? fault : 'pass'));
+  }
+
+  test('sends unpaged, uncompressed lists without a version, and lists pools and builds before and after nodes', async () => {
+    await reader.read(longDeadline());
+    const lists = cluster.faults.requests.map(({ path, query }) => `${path}?${query.toString()}`);
+    expect(new Set(lists)).toEqual(new Set([NODES, POOLS, BUILDS].map((path) => `${path}?`)));
+    for (const path of [POOLS, BUILDS]) {
+      expect(lists.indexOf(`${path}?`)).toBeLessThan(lists.lastIndexOf(`${NODES}?`));
+      expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
     }
-    for (const { headers } of asked) expect(headers).not.toHaveProperty('accept-encoding');
-    const accept = asked.find(({ path }) => path === NODES)?.headers.accept;
+    for (const { headers } of cluster.faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
+    const accept = cluster.faults.requests.find(({ path }) => path === NODES)?.headers.accept;
     expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
   });
 
-  test('connections are kept between reads', async () => {
-    const { api, connections } = await fakeApi(cluster(() => {}));
-    const reader = new LiveReader({ api });
-    await reader.read(soon());
-    const first = connections();
-    for (let read = 0; read < 5; read += 1) await reader.read(soon());
-    expect(connections()).toBe(first);
-  });
-});
-
-describe('a config that is handed from its pool to a node while everything is read', () => {
-  test.each([
-    ['pools that answer at once', 50],
-    ['pools that take long, so that nodes are looked at before', 600],
-  ])('%s: it is seen', async (_title, poolsMs) => {
-    // As soon as nodes have been read once, a node gets the config, and its pool leaves it.
-    let handed = false;
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path === NODES) {
-          send(response, handed ? ONE_NODE : list([]));
-          handed = true;
-          return true;
-        }
-        if (asked.path !== POOLS) return false;
-        setTimeout(() => {
-          send(response, list([handed ? pool('worker', 'rendered-worker-other', '2') : pool('worker', CONFIG, '1')]));
-        }, poolsMs);
-        return true;
-      }),
-    );
-
-    const references = await new LiveReader({ api }).read(soon(5_000));
-
-    expect(references.unreadable).toEqual([]);
-    expect(users(references)).toEqual(['Node w0 currentConfig']);
+  test('keeps its connections between reads', async () => {
+    await reader.read(longDeadline());
+    const ports = new Set(cluster.faults.requests.map(({ clientPort }) => clientPort));
+    for (let read = 0; read < 5; read += 1) await reader.read(longDeadline());
+    expect(new Set(cluster.faults.requests.map(({ clientPort }) => clientPort))).toEqual(ports);
   });
 
-  test('and back again', async () => {
-    // A node has the config when the read begins. Then its pool takes it back, and the node leaves it.
-    let back = false;
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path === POOLS) {
-          send(response, list([back ? pool('worker', CONFIG, '2') : pool('worker', 'rendered-worker-other', '1')]));
-          back = true;
-          return true;
-        }
-        if (asked.path !== NODES) return false;
-        send(response, back ? list([]) : ONE_NODE);
-        return true;
-      }),
-    );
+  test.each([401, 403, 406])(
+    'names nodes as unreadable, without a retry, if their list is answered %d',
+    async (status) => {
+      intercept(NODES, { status, body: { kind: 'Status', reason: 'Because' } });
+      expect((await reader.read(longDeadline())).unreadable).toEqual([
+        { name: 'nodes', reason: `the API server answered ${status} Because` },
+      ]);
+    },
+  );
 
-    expect(users(await new LiveReader({ api }).read(soon()))).toEqual(['MachineConfigPool worker spec']);
+  test('names nodes as unreadable if they are not served', async () => {
+    intercept(NODES, NOT_SERVED);
+    const { unreadable } = await reader.read(longDeadline());
+    expect(unreadable).toEqual([{ name: 'nodes', reason: 'the API server answered 404' }]);
   });
 
-  test('pools that change a few times while they are read are read until they do not', async () => {
-    const { api } = await poolsThatChange(5);
-    expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([]);
-  });
-
-  test('pools that never stop changing: said to be so, and no proof of anything', async () => {
-    const patience = new AbortController();
-    // While pools are listed, which is nothing that anybody could do something about.
-    const { api } = await poolsThatChange(Number.POSITIVE_INFINITY, (version) => {
-      if (version === 5) patience.abort();
-    });
-
-    expect((await new LiveReader({ api }).read(patience.signal)).unreadable).toEqual([
-      { name: 'references', reason: 'they kept changing while they were read' },
-    ]);
-  });
-});
-
-describe('who shares a read', () => {
-  test('reviews that arrive together share one', async () => {
-    const { api } = await fakeApi(cluster(() => {}));
-    const reader = new LiveReader({ api });
-    await Promise.all(Array.from({ length: 50 }, async () => await reader.read(soon())));
-    expect(reader.readCount).toBe(1);
-  });
-
-  test('a crowd that takes longer to arrive than a read takes is waited for', async () => {
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path !== NODES) return false;
-        setTimeout(() => {
-          send(response, list([]));
-        }, 20);
-        return true;
-      }),
-    );
-    const reader = new LiveReader({ api });
-    const reads: Promise<ClusterState>[] = [];
-    while (reads.length < 400) {
-      reads.push(...Array.from({ length: 4 }, () => reader.read(soon(10_000))));
-      await new Promise((resolve) => setTimeout(resolve, 4));
-    }
-    expect((await Promise.all(reads)).every(({ unreadable }) => unreadable.length === 0)).toBe(true);
-    // Without waiting, one every 30 ms.
-    expect(reader.readCount).toBeLessThanOrEqual(6);
-  });
-
-  test('a crowd that never ends is not waited for without end', async () => {
-    const { api } = await fakeApi(cluster(() => {}));
-    const reader = new LiveReader({ api });
-    const crowd = () => Array.from({ length: 20 }, async () => await reader.read(soon(10_000)));
-    const [first] = crowd();
-    const state = { isRead: false };
-    void first?.then(() => (state.isRead = true));
-    const others: Promise<ClusterState>[] = [];
-    while (!state.isRead) {
-      others.push(...crowd());
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    expect((await first)?.unreadable).toEqual([]);
-    expect((await Promise.all(others)).every(({ unreadable }) => unreadable.length === 0)).toBe(true);
-  });
-
-  test('a review never joins a read that has begun: what was written after that is seen', async () => {
-    let written = false;
-    let listed = 0;
-    const held: (() => void)[] = [];
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path !== NODES) return false;
-        // The state at the time of the request, sent late: what a slow list looks like.
-        const body = written ? ONE_NODE : list([]);
-        listed += 1;
-        if (listed === 1) held.push(() => void send(response, body));
-        else send(response, body);
-        return true;
-      }),
-    );
-    const reader = new LiveReader({ api });
-    const early = reader.read(soon());
-    await expect.poll(() => held.length).toBe(1);
-    written = true;
-    const late = Array.from({ length: 20 }, async () => await reader.read(soon()));
-    held[0]?.();
-    await early;
-    for (const references of await Promise.all(late)) expect(users(references)).toEqual(['Node w0 currentConfig']);
-    expect(reader.readCount).toBe(2);
-  });
-
-  test('a read that hangs does not keep later reviews from a fresh one, and ends with its last waiter', async () => {
-    let first = true;
-    let cut = false;
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path !== NODES || !first) return false;
-        first = false;
-        response.on('close', () => {
-          cut = true;
-        });
-        return true;
-      }),
-    );
-    const reader = new LiveReader({ api });
-    const stuck = reader.read(soon(3_000));
-    await expect.poll(() => first).toBe(false);
-    const begun = performance.now();
-    expect((await reader.read(soon(3_000))).unreadable).toEqual([]);
-    expect(performance.now() - begun).toBeLessThan(2_000);
-    expect(cut).toBe(false);
-    expect((await stuck).unreadable).toEqual([{ name: 'nodes', reason: 'no complete answer in time' }]);
-    await expect.poll(() => cut).toBe(true);
-  });
-
-  test('a read that is only slow stays alone: the next one waits for it', async () => {
-    const under = { way: 0, most: 0 };
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path !== NODES) return false;
-        under.way += 1;
-        under.most = Math.max(under.most, under.way);
-        const text = list(Array.from({ length: 6 }, (_, index) => node(`w${index}`, CONFIG)));
-        const pieces = text.match(/[^]{1,160}/g) ?? [];
-        const timer = setInterval(() => {
-          const piece = pieces.shift();
-          if (piece !== undefined) response.write(piece);
-          if (pieces.length > 0) return;
-          clearInterval(timer);
-          under.way -= 1;
-          response.end();
-        }, 300);
-        return true;
-      }),
-    );
-    const reader = new LiveReader({ api });
-    const early = reader.read(soon(20_000));
-    await expect.poll(() => under.way).toBe(1);
-    const late = reader.read(soon(20_000));
-    expect((await early).unreadable).toEqual([]);
-    expect((await late).unreadable).toEqual([]);
-    expect(under.most).toBe(1);
-    expect(reader.readCount).toBe(2);
-  });
-});
-
-describe('what cannot be read is never "none"', () => {
-  test.each([
-    [401, 'the API server answered 401 Because'],
-    [403, 'the API server answered 403 Because'],
-    [406, 'the API server answered 406 Because'],
-  ])('refused with %d: at once', async (code, reason) => {
-    const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (fail(response, code), true)));
-    const begun = performance.now();
-    expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([{ name: 'nodes', reason }]);
-    expect(performance.now() - begun).toBeLessThan(1_000);
-  });
-
-  test('nodes that are not served', async () => {
-    const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (notServed(response), true)));
-    expect((await new LiveReader({ api }).read(soon())).unreadable).toEqual([
-      { name: 'nodes', reason: 'the API server answered 404' },
-    ]);
-  });
-
-  test.each([
-    ['500', (response: ServerResponse) => fail(response, 500), 'the API server answered 500 Because'],
-    ['429', (response: ServerResponse) => fail(response, 429), 'the API server answered 429 Because'],
-    ['a reset', (response: ServerResponse) => response.destroy(), /cannot be reached: ECONNRESET$/],
-    [
-      'half a list',
-      (response: ServerResponse) => send(response, ONE_NODE.slice(0, -5)),
-      'the list is incomplete or not JSON',
-    ],
+  test.each<[string, Fault, string | RegExp]>([
+    ['500', { ...FORBIDDEN, status: 500 }, 'the API server answered 500 Because'],
+    ['429', { ...FORBIDDEN, status: 429 }, 'the API server answered 429 Because'],
+    ['a reset', 'reset', /cannot be reached: ECONNRESET$/],
+    ['half a list', { status: 200, body: NODE_LIST.slice(0, -5) }, 'the list is incomplete or not JSON'],
     [
       'a list that breaks off',
-      (response: ServerResponse) => {
-        response.writeHead(200, { 'content-length': ONE_NODE.length });
-        response.write(ONE_NODE.slice(0, 20), () => response.destroy());
+      (response) => {
+        response.writeHead(200, { 'content-length': NODE_LIST.length });
+        response.write(NODE_LIST.slice(0, 20), () => response.destroy());
       },
       /the answer broke off: ECONNRESET/,
     ],
     [
       'a page',
-      (response: ServerResponse) =>
-        send(response, '{"kind":"NodeList","metadata":{"resourceVersion":"1","continue":"x"},"items":[]}'),
+      { status: 200, body: NODE_LIST.replace('"1"', '"1","continue":"x"') },
       'the list is only a page of a longer one',
     ],
-    ['a login page', (response: ServerResponse) => send(response, '<html>'), 'the list is incomplete or not JSON'],
-    [
-      'a node without a name',
-      (response: ServerResponse) => send(response, list([{ metadata: {} }])),
-      'a Node has no name',
-    ],
-  ])('%s, again and again', async (_title, answer, reason) => {
-    const { api } = await fakeApi(cluster((asked, response) => asked.path === NODES && (void answer(response), true)));
-    const { unreadable } = await new LiveReader({ api }).read(soon(2_000));
-    expect(unreadable).toEqual([
+    ['a login page', { status: 200, body: '<html>' }, 'the list is incomplete or not JSON'],
+    ['a nameless node', { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') }, 'a Node has no name'],
+  ])('retries until the deadline if the list of nodes is answered with %s', async (_title, fault, reason) => {
+    const deadline = new AbortController();
+    let attempts = 0;
+    cluster.faults.intercept(({ path }) => {
+      if (path !== NODES) return 'pass';
+      attempts += 1;
+      if (attempts === 3) deadline.abort();
+      return fault;
+    });
+    expect((await reader.read(deadline.signal)).unreadable).toEqual([
       { name: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
     ]);
   });
 
-  test('a 404 for pools that the API server lists in its directory', async () => {
-    const { api } = await fakeApi(cluster((asked, response) => asked.path === POOLS && (notServed(response), true)));
-    expect((await new LiveReader({ api }).read(soon(3_000))).unreadable).toEqual([
-      { name: 'machineconfigpools', reason: 'machineconfigpools are served, and yet their list was answered 404' },
-    ]);
+  test('retries a 404 for pools that discovery lists', async () => {
+    const deadline = new AbortController();
+    let attempts = 0;
+    cluster.faults.intercept(({ path }) => {
+      if (path !== POOLS) return 'pass';
+      attempts += 1;
+      if (attempts === 3) deadline.abort();
+      return NOT_SERVED;
+    });
+    expect((await reader.read(deadline.signal)).unreadable).toContainEqual({
+      name: 'machineconfigpools',
+      reason: 'machineconfigpools are served, and yet their list was answered 404',
+    });
   });
 
-  test.each<[string, (response: ServerResponse) => void]>([
-    ['answers 404 to everything', notServed],
-    ['answers with a page', (response) => send(response, '{"kind":"Page"}')],
-    ['refuses', (response) => fail(response, 403)],
-  ])('a 404 from something that %s and has no directory', async (_title, answer) => {
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path === NODES) return false;
-        if (asked.path === POOLS || asked.path === BUILDS) notServed(response);
-        else answer(response);
-        return true;
-      }),
-    );
-    const { unreadable } = await new LiveReader({ api }).read(soon(3_000));
-    expect(unreadable.map(({ name }) => name).sort()).toEqual(['machineconfigpools', 'machineosbuilds']);
+  test.each<[string, Fault]>([
+    ['answers 404', NOT_SERVED],
+    ['answers with a page', { status: 200, body: { kind: 'Page' } }],
+    ['refuses', FORBIDDEN],
+  ])('does not take a 404 for an absent kind if discovery %s', async (_title, discovery) => {
+    const deadline = new AbortController();
+    let attempts = 0;
+    cluster.faults.intercept(({ path }) => {
+      if (path === NODES) return 'pass';
+      if (path === POOLS) attempts += 1;
+      if (attempts === 3) deadline.abort();
+      return [POOLS, BUILDS].includes(path) ? NOT_SERVED : discovery;
+    });
+    const { unreadable } = await reader.read(AbortSignal.any([deadline.signal, longDeadline()]));
+    const names = unreadable.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['machineconfigpools', 'machineosbuilds']));
   });
 
-  test('a kind that could not be read does not hide a use that was', async () => {
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path === NODES) send(response, ONE_NODE);
-        else if (asked.path === POOLS) fail(response, 403);
-        else return false;
-        return true;
-      }),
-    );
-    const references = await new LiveReader({ api }).read(soon());
-    expect(users(references)).toEqual(['Node w0 currentConfig']);
-    expect(references.unreadable).toHaveLength(1);
+  test('returns the references of one kind if another is unreadable', async () => {
+    setConfig(cluster, 'node', CONFIG);
+    intercept(POOLS, FORBIDDEN);
+    const state = await reader.read(longDeadline());
+    expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    expect(state.unreadable).toHaveLength(1);
   });
 
-  test.each([NODES, POOLS])('in one order, whichever was refused first: %s last', async (last) => {
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path === last) setTimeout(() => fail(response, 403), 100);
-        else if ([NODES, POOLS].includes(asked.path)) fail(response, 403);
-        else return false;
-        return true;
-      }),
-    );
-    const { unreadable } = await new LiveReader({ api }).read(soon());
+  test.each([NODES, POOLS])('names unreadable kinds in one order, even if %s fails last', async (last) => {
+    intercept(last, { delayMs: 50 });
+    for (const path of [NODES, POOLS]) intercept(path, FORBIDDEN);
+    const { unreadable } = await reader.read(longDeadline());
     expect(unreadable.map(({ name }) => name)).toEqual(['nodes', 'machineconfigpools']);
   });
 
-  test('nothing is reachable: the reason names the address', async () => {
-    const { api, reset } = await fakeApi(() => {});
-    const reading = new LiveReader({ api }).read(soon(300));
-    reset();
-    expect((await reading).unreadable.map(({ name }) => name)).toEqual([
-      'nodes',
-      'machineconfigpools',
-      'machineosbuilds',
-    ]);
+  test('names every kind as unreadable if the API server is unreachable', async () => {
+    await cluster.faults.goDown();
+    const { unreadable } = await reader.read(AbortSignal.timeout(300));
+    expect(unreadable.map(({ name }) => name)).toEqual(['nodes', 'machineconfigpools', 'machineosbuilds']);
+    await cluster.faults.comeUp();
   });
-});
 
-describe('what passes by itself', () => {
-  test('429 with Retry-After, as while a definition is being changed; then the list', async () => {
-    let refusals = 2;
+  test('waits for Retry-After', async () => {
     const times: number[] = [];
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.path !== POOLS) return false;
-        times.push(performance.now());
-        if (refusals === 0) return false;
-        refusals -= 1;
-        fail(response, 429, { 'retry-after': '1' });
-        return true;
-      }),
-    );
-    expect((await new LiveReader({ api }).read(soon(4_000))).unreadable).toEqual([]);
-    // Two refusals, then before and after the nodes.
-    expect(times).toHaveLength(4);
+    cluster.faults.intercept(({ path }) => {
+      if (path !== POOLS) return 'pass';
+      times.push(performance.now());
+      return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' }, body: { kind: 'Status' } } : 'pass';
+    });
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
   });
 
-  test('a kept connection that was closed meanwhile', async () => {
-    const { api, reset } = await fakeApi(cluster(() => {}));
-    const reader = new LiveReader({ api });
-    await reader.read(soon());
-    reset();
-    expect((await reader.read(soon())).unreadable).toEqual([]);
+  test('recovers if an idle connection was closed, and if its token was replaced', async () => {
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
+    cluster.faults.cutConnections();
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
+    cluster.faults.revokeTokens();
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
   });
 
-  test('a token that was replaced on disk', async () => {
-    let valid = 'old';
-    const { api } = await fakeApi(
-      cluster((asked, response) => {
-        if (asked.headers.authorization === `Bearer ${valid}`) return false;
-        fail(response, 401);
-        return true;
-      }),
-      () => valid,
-    );
-    const reader = new LiveReader({ api });
-    expect((await reader.read(soon())).unreadable).toEqual([]);
-    valid = 'new';
-    expect((await reader.read(soon())).unreadable).toEqual([]);
+  test('lists builds that are only served as v1alpha1', async () => {
+    cluster.serve('machineosbuilds', ['v1alpha1']);
+    cluster.create('machineosbuilds', { metadata: { name: 'b0' }, spec: { desiredConfig: { name: CONFIG } } });
+    expect(referencesIn(await reader.read(longDeadline()))).toEqual(['MachineOSBuild b0 desiredConfig']);
+  });
+});
+
+/** Answers late, with the state of the time of the request. Its delays pass with the fake timers. */
+class SlowApi extends InProcessApi {
+  /** Called after the answer was determined. */
+  onList: (path: string, count: number) => void = () => {};
+  delay: (path: string, count: number) => Promise<void> = async () => {};
+  readonly #counts = new Map<string, number>();
+
+  override async request(request: ApiRequest): Promise<ApiResponse> {
+    const { path } = request;
+    const count = (this.#counts.get(path) ?? 0) + 1;
+    this.#counts.set(path, count);
+    const answer = super.request(request);
+    this.onList(path, count);
+    await this.delay(path, count);
+    return await answer;
+  }
+
+  countLists(path: string): number {
+    return this.#counts.get(path) ?? 0;
+  }
+}
+
+async function wait(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Lets this many milliseconds of the fake timers pass, and everything happen that is due. */
+async function advance(ms: number): Promise<void> {
+  vi.advanceTimersByTime(ms);
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('with fake timers', () => {
+  let cluster: InMemoryCluster;
+  let api: SlowApi;
+  let reader: LiveReader;
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    cluster = new InMemoryCluster();
+    fill(cluster);
+    api = new SlowApi(cluster);
+    reader = new LiveReader({ api: api as unknown as KubeApi });
   });
 
-  test('builds that only the older version of the API knows', async () => {
-    const build = { metadata: { name: 'b0' }, spec: { desiredConfig: { name: CONFIG } } };
-    const { api } = await fakeApi(
-      cluster((asked, response) => asked.path === ALPHA_BUILDS && (send(response, list([build])), true)),
-    );
-    expect(users(await new LiveReader({ api }).read(soon()))).toEqual(['MachineOSBuild b0 desiredConfig']);
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  describe('while a config moves between its referrers', () => {
+    test.each([
+      ['a list of pools is fast', 0],
+      ['a list of pools takes longer than the list of nodes waits for it', 600],
+    ])('finds a config that its pool hands to a node after the nodes were listed, if %s', async (_title, poolMs) => {
+      setConfig(cluster, 'pool', CONFIG);
+      api.delay = async (path) => {
+        if (path === POOLS && poolMs > 0) await wait(poolMs);
+      };
+      api.onList = (path, count) => {
+        if (path !== NODES || count > 1) return;
+        setConfig(cluster, 'node', CONFIG);
+        setConfig(cluster, 'pool', OTHER);
+      };
+      const read = reader.read(noDeadline());
+      for (let step = 0; step < 40; step += 1) await advance(100);
+      const state = await read;
+      expect(state.unreadable).toEqual([]);
+      expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    });
+
+    test('finds a config that a node hands back to its pool after the pools were listed', async () => {
+      setConfig(cluster, 'node', CONFIG);
+      api.onList = (path, count) => {
+        if (path !== POOLS || count > 1) return;
+        setConfig(cluster, 'pool', CONFIG);
+        setConfig(cluster, 'node', OTHER);
+      };
+      expect(referencesIn(await reader.read(noDeadline()))).toEqual(['MachineConfigPool worker spec']);
+    });
+
+    test('lists again until pools stop changing', async () => {
+      api.onList = (path, count) => {
+        if (path === POOLS && count <= 5) setConfig(cluster, 'pool', `rendered-${count}`);
+      };
+      expect((await reader.read(noDeadline())).unreadable).toEqual([]);
+    });
+
+    test('names no kind, but the references, as unreadable if pools change until the deadline', async () => {
+      const deadline = new AbortController();
+      api.onList = (path, count) => {
+        if (path !== POOLS) return;
+        setConfig(cluster, 'pool', `rendered-${count}`);
+        if (count === 5) deadline.abort();
+      };
+      expect((await reader.read(deadline.signal)).unreadable).toEqual([
+        { name: 'references', reason: 'they kept changing while they were read' },
+      ]);
+    });
+  });
+
+  test('says that the read did not start if the deadline passes before', async () => {
+    expect((await reader.read(AbortSignal.abort())).unreadable).toEqual([
+      { name: 'references', reason: 'the live read did not start in time' },
+    ]);
+  });
+
+  test('shares one read between reviews that arrive together', async () => {
+    const reads = Array.from({ length: 50 }, async () => await reader.read(noDeadline()));
+    await advance(0);
+    await advance(50);
+    await Promise.all(reads);
+    expect(reader.readCount).toBe(1);
+  });
+
+  test('waits for a batch that arrives for longer than a read takes', async () => {
+    api.delay = async (path) => {
+      if (path === NODES) await wait(20);
+    };
+    const reads: Promise<ClusterState>[] = [];
+    while (reads.length < 400) {
+      reads.push(...Array.from({ length: 4 }, async () => await reader.read(noDeadline())));
+      await advance(4);
+    }
+    for (let step = 0; step < 100; step += 1) await advance(20);
+    for (const { unreadable } of await Promise.all(reads)) expect(unreadable).toEqual([]);
+    // Without a delay, a read would start every 20 ms.
+    expect(reader.readCount).toBeLessThanOrEqual(3);
+  });
+
+  test('waits at most 1.5 s for a batch that never ends', async () => {
+    for (let ms = 0; ms < 1_600; ms += 10) {
+      for (let review = 0; review < 20; review += 1) void reader.read(noDeadline());
+      await advance(10);
+      if (ms < 1_400) expect(reader.readCount).toBe(0);
+    }
+    expect(reader.readCount).toBe(1);
+  });
+
+  test('does not join a read that has started, so a later write is found', async () => {
+    const releases: (() => void)[] = [];
+    api.delay = async (path, count) => {
+      if (path === NODES && count === 1) await new Promise<void>((resolve) => releases.push(resolve));
+    };
+    const early = reader.read(noDeadline());
+    await advance(0);
+    setConfig(cluster, 'node', CONFIG);
+    const late = Array.from({ length: 20 }, async () => await reader.read(noDeadline()));
+    await advance(0);
+    releases[0]?.();
+    await early;
+    await advance(100);
+    for (const state of await Promise.all(late)) expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    expect(reader.readCount).toBe(2);
+  });
+
+  test('starts the next read beside one that is silent for a second, and aborts that one with its last review', async () => {
+    let hung: AbortSignal | undefined;
+    api.delay = async (path, count) => {
+      if (path !== NODES || count > 1) return;
+      hung = api.requests.findLast((request) => request.path === NODES)?.signal;
+      await new Promise(() => {});
+    };
+    const deadline = new AbortController();
+    const stuck = reader.read(deadline.signal);
+    await advance(0);
+    const next = reader.read(noDeadline());
+    await advance(999);
+    expect(api.countLists(NODES)).toBe(1);
+    await advance(1);
+    expect((await next).unreadable).toEqual([]);
+    expect(hung?.aborted).toBe(false);
+    deadline.abort();
+    expect((await stuck).unreadable).toEqual([{ name: 'nodes', reason: 'no complete answer in time' }]);
+    expect(hung?.aborted).toBe(true);
+  });
+
+  test('does not start the next read beside one that is slow but receives nodes', async () => {
+    const body = new PassThrough() as unknown as ApiResponse['body'] & PassThrough;
+    const nodes = Array.from({ length: 8 }, (_, index) => ({ name: `w${index}` }));
+    const list = encodeAnswer(encodeList({ resourceVersion: '1', items: nodes }));
+    const request = api.request.bind(api);
+    api.request = async (options) => {
+      const answer = await request(options);
+      const isSlow = options.path === NODES && api.countLists(NODES) === 1;
+      return isSlow ? { ...answer, headers: { 'content-type': 'application/vnd.kubernetes.protobuf' }, body } : answer;
+    };
+    const early = reader.read(noDeadline());
+    await advance(0);
+    const late = reader.read(noDeadline());
+    for (let at = 0; at < list.length; at += 25) {
+      body.write(list.subarray(at, at + 25));
+      await advance(300);
+    }
+    expect(api.countLists(NODES)).toBe(1);
+    body.end();
+    expect((await early).unreadable).toEqual([]);
+    expect((await late).unreadable).toEqual([]);
+    expect(reader.readCount).toBe(2);
   });
 });
