@@ -15,11 +15,11 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-function kubeconfig(file: string, name: string): string {
-  const whole = path.join(home, file);
-  mkdirSync(path.dirname(whole), { recursive: true });
+function writeKubeconfig(file: string, name: string): string {
+  const target = path.join(home, file);
+  mkdirSync(path.dirname(target), { recursive: true });
   writeFileSync(
-    whole,
+    target,
     JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
@@ -29,68 +29,71 @@ function kubeconfig(file: string, name: string): string {
       contexts: [{ name, context: { cluster: name, user: name } }],
     }),
   );
-  return whole;
+  return target;
 }
 
 const hostOf = (options: { kubeconfig?: string; context?: string }, env: Record<string, string> = {}): string =>
   loadConnection(options, { HOME: home, ...env }).server.hostname;
 
-describe('the order', () => {
-  test('--kubeconfig, else KUBECONFIG, else ~/.kube/config', () => {
-    const flag = kubeconfig('flag', 'flag');
-    const env = kubeconfig('env', 'env');
-    kubeconfig('.kube/config', 'home');
+describe('loads the kubeconfig', () => {
+  test('of --kubeconfig, else of KUBECONFIG, else ~/.kube/config', () => {
+    const flag = writeKubeconfig('flag', 'flag');
+    const env = writeKubeconfig('env', 'env');
+    writeKubeconfig('.kube/config', 'home');
     expect(hostOf({ kubeconfig: flag }, { KUBECONFIG: env })).toBe('flag.example');
     expect(hostOf({}, { KUBECONFIG: env })).toBe('env.example');
     expect(hostOf({})).toBe('home.example');
   });
 
-  test('KUBECONFIG may list several files, and --context chooses among all', () => {
-    const both = [kubeconfig('one', 'one'), kubeconfig('two', 'two')].join(path.delimiter);
+  test('from several files in KUBECONFIG, with the context of --context', () => {
+    const both = [writeKubeconfig('one', 'one'), writeKubeconfig('two', 'two')].join(path.delimiter);
     expect(hostOf({}, { KUBECONFIG: both })).toBe('one.example');
     expect(hostOf({ context: 'two' }, { KUBECONFIG: both })).toBe('two.example');
   });
 });
 
-const problem = (options: { kubeconfig?: string; context?: string }): string => {
+function errorOf(options: { kubeconfig?: string; context?: string }): string {
   try {
     hostOf(options);
   } catch (error) {
     if (error instanceof KubeconfigError) return error.message;
     throw error;
   }
-  throw new Error('it was found');
-};
+  throw new Error('there is no error');
+}
 
-describe('what is wrong is one sentence, without the file’s content', () => {
-  test('nothing anywhere', () => {
-    expect(problem({})).toBe(
+describe('throws one sentence without the content of the file', () => {
+  test('if there is no kubeconfig', () => {
+    expect(errorOf({})).toBe(
       `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist`,
     );
   });
 
-  test('a file that does not exist, a directory, and garbage', () => {
-    expect(problem({ kubeconfig: '/nowhere' })).toBe('the kubeconfig /nowhere (from --kubeconfig) does not exist');
-    expect(problem({ kubeconfig: home })).toContain('is a directory');
+  test('for an absent file, a directory and a malformed file', () => {
+    expect(errorOf({ kubeconfig: '/nowhere' })).toBe('the kubeconfig /nowhere (from --kubeconfig) does not exist');
+    expect(errorOf({ kubeconfig: home })).toContain('is a directory');
     const garbage = path.join(home, 'garbage');
     writeFileSync(garbage, 'token: the-secret-token: {[');
-    expect(problem({ kubeconfig: garbage })).toMatch(/cannot be read: \w+$/);
-    expect(problem({ kubeconfig: garbage })).not.toContain('secret');
+    expect(errorOf({ kubeconfig: garbage })).toMatch(/cannot be read: \w+$/);
+    expect(errorOf({ kubeconfig: garbage })).not.toContain('secret');
   });
 
-  test('an unknown context, and a file that names no cluster', () => {
-    expect(problem({ kubeconfig: kubeconfig('f', 'f'), context: 'g' })).toBe('the kubeconfig has no context "g"');
+  test('for an unknown context, and for a file without a cluster', () => {
+    expect(errorOf({ kubeconfig: writeKubeconfig('f', 'f'), context: 'g' })).toBe('the kubeconfig has no context "g"');
     const empty = path.join(home, 'empty');
     writeFileSync(empty, 'apiVersion: v1\nkind: Config\n');
-    expect(problem({ kubeconfig: empty })).toMatch(/^the kubeconfig/);
+    expect(errorOf({ kubeconfig: empty })).toMatch(/^the kubeconfig/);
   });
 });
 
 test.each<[string, Record<string, unknown>]>([
-  ['tokenFile, as kubectl knows it', { tokenFile: 'token' }],
-  ['tokenFile beside an old token', { tokenFile: 'token', token: 'old' }],
-  ['the client library’s own way', { 'auth-provider': { name: 'tokenFile', config: { tokenFile: '$HOME/token' } } }],
-])('%s: read from its file, and sent without the line break at its end', async (_title, user) => {
+  ['tokenFile, as in kubectl', { tokenFile: 'token' }],
+  ['tokenFile beside a token', { tokenFile: 'token', token: 'old' }],
+  [
+    'an auth provider of the client library',
+    { 'auth-provider': { name: 'tokenFile', config: { tokenFile: '$HOME/token' } } },
+  ],
+])('reads the token of %s from its file, without the line break at its end', async (_title, user) => {
   writeFileSync(path.join(home, 'token'), 'abc\n');
   const file = path.join(home, 'k');
   writeFileSync(

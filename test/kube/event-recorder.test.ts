@@ -11,9 +11,9 @@ const CONFIG = {
   uid: 'c-uid',
 };
 
-function recorder(answer: (request: ApiRequest) => unknown = () => ({})) {
+function createRecorder(answer: (request: ApiRequest) => unknown = () => ({})) {
   const requests: ApiRequest[] = [];
-  const memory = memoryLog();
+  const { log, lines } = memoryLog();
   const clock = { now: Date.UTC(2026, 10, 20, 12) };
   const api = {
     json: async (request: ApiRequest) => {
@@ -21,15 +21,15 @@ function recorder(answer: (request: ApiRequest) => unknown = () => ({})) {
       return await Promise.resolve(answer(request));
     },
   } as unknown as KubeApi;
-  const events = new EventRecorder({ api, log: memory.log, now: () => clock.now });
-  return { events, requests, clock, lines: memory.lines };
+  const events = new EventRecorder({ api, log, now: () => clock.now });
+  return { events, requests, clock, lines };
 }
 
-const denied = { regarding: CONFIG, reason: 'DeletionDenied', action: 'Delete', note: 'MCG_IN_USE: …' } as const;
+const DENIAL = { regarding: CONFIG, reason: 'DeletionDenied', action: 'Delete', note: 'MCG_IN_USE: …' } as const;
 
-test('the first denial is one Event about the config, in the namespace default', async () => {
-  const { events, requests } = recorder();
-  events.record(denied);
+test('writes the first denial as an Event about the config in the namespace default', async () => {
+  const { events, requests } = createRecorder();
+  events.record(DENIAL);
   await events.flush();
   expect(requests).toHaveLength(1);
   expect(requests[0]).toMatchObject({
@@ -47,10 +47,10 @@ test('the first denial is one Event about the config, in the namespace default',
   });
 });
 
-test('a retry storm is one Event with a count', async () => {
-  const { events, requests, clock } = recorder();
+test('writes repeated denials as one Event with a count', async () => {
+  const { events, requests, clock } = createRecorder();
   for (let retry = 0; retry < 500; retry += 1) {
-    events.record(denied);
+    events.record(DENIAL);
     clock.now += 10;
   }
   await events.flush();
@@ -63,11 +63,11 @@ test('a retry storm is one Event with a count', async () => {
   });
 });
 
-test('a storm is written at most every five seconds, however many denials there are', async () => {
+test('updates an Event at most every five seconds', async () => {
   vi.useFakeTimers();
   try {
-    const { events, requests } = recorder();
-    for (let retry = 0; retry < 50; retry += 1) events.record(denied);
+    const { events, requests } = createRecorder();
+    for (let retry = 0; retry < 50; retry += 1) events.record(DENIAL);
     await vi.advanceTimersByTimeAsync(6_000);
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
   } finally {
@@ -75,42 +75,42 @@ test('a storm is written at most every five seconds, however many denials there 
   }
 });
 
-test('another config, another reason and a pause of six minutes begin new Events', async () => {
-  const { events, requests, clock } = recorder();
-  events.record(denied);
-  events.record({ ...denied, regarding: { ...CONFIG, uid: 'made again' } });
-  events.record({ ...denied, reason: 'DeletionOverridden' });
+test('writes another Event for another config, another reason and after six minutes', async () => {
+  const { events, requests, clock } = createRecorder();
+  events.record(DENIAL);
+  events.record({ ...DENIAL, regarding: { ...CONFIG, uid: 'another-uid' } });
+  events.record({ ...DENIAL, reason: 'DeletionOverridden' });
   clock.now += 6 * 60_000 + 1;
-  events.record(denied);
+  events.record(DENIAL);
   await events.flush();
   expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST']);
 });
 
-test('an Event that cannot be written is lost, said once a write, and nothing is thrown', async () => {
-  const { events, lines } = recorder(() => {
+test('logs an Event that cannot be written, and drops it', async () => {
+  const { events, lines } = createRecorder(() => {
     throw new ApiUnreachable('x cannot be reached: ECONNREFUSED');
   });
-  events.record(denied);
+  events.record(DENIAL);
   await events.flush();
   expect(lines).toMatchObject([{ msg: 'an event could not be written', reason: 'x cannot be reached: ECONNREFUSED' }]);
 });
 
-test('an Event that was cleaned up meanwhile is written anew at the next denial', async () => {
-  const { events, requests } = recorder(({ method }) => {
+test('creates an Event again that was deleted in the cluster', async () => {
+  const { events, requests } = createRecorder(({ method }) => {
     if (method === 'PATCH') throw new ApiUnreachable('gone');
     return {};
   });
-  events.record(denied);
-  events.record(denied);
+  events.record(DENIAL);
+  events.record(DENIAL);
   await events.flush();
-  events.record(denied);
+  events.record(DENIAL);
   await events.flush();
   expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
 });
 
-test.each(['x', 'é', '한'])('a long note of %s is cut to the bytes that the API takes', async (character) => {
-  const { events, requests } = recorder();
-  events.record({ ...denied, note: character.repeat(5_000) });
+test.each(['x', 'é', '한'])('cuts a long note of %s to the bytes that the API allows', async (character) => {
+  const { events, requests } = createRecorder();
+  events.record({ ...DENIAL, note: character.repeat(5_000) });
   await events.flush();
   const note = (requests[0] as { body: { note: string } } | undefined)?.body.note ?? '';
   expect(Buffer.byteLength(note)).toBeLessThanOrEqual(1_024);
@@ -118,15 +118,15 @@ test.each(['x', 'é', '한'])('a long note of %s is cut to the bytes that the AP
   expect(note).toMatch(new RegExp(`^${character}+\\.\\.\\.$`));
 });
 
-test('events about thousands of objects: a few writes at a time, the newest are written, and that is said once', async () => {
-  const under = { way: 0, most: 0 };
+test('writes four of many Events at a time, drops the oldest, and logs that once', async () => {
+  let [concurrent, maxConcurrent] = [0, 0];
   const written: string[] = [];
-  const { events, lines } = recorder(async ({ body }) => {
-    under.way += 1;
-    under.most = Math.max(under.most, under.way);
+  const { events, lines } = createRecorder(async ({ body }) => {
+    concurrent += 1;
+    maxConcurrent = Math.max(maxConcurrent, concurrent);
     await new Promise((resolve) => setImmediate(resolve));
     written.push((body as { regarding: { name: string } }).regarding.name);
-    under.way -= 1;
+    concurrent -= 1;
     return {};
   });
   for (let index = 0; index < 5_000; index += 1) {
@@ -136,7 +136,7 @@ test('events about thousands of objects: a few writes at a time, the newest are 
   await vi.waitFor(() => {
     expect(written).toContain('worker-4999');
   });
-  expect(under.most).toBe(4);
+  expect(maxConcurrent).toBe(4);
   expect(written.length).toBeLessThan(1_000);
   expect(written.slice(-500)).toEqual(Array.from({ length: 500 }, (_, index) => `worker-${4_500 + index}`));
   expect(lines.map(({ msg }) => msg)).toEqual(['event queue full; dropping the oldest']);

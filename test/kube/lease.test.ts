@@ -1,48 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
-import { type ApiRequest } from '../../src/kube/api.ts';
-import { Lease, type LeaseOptions } from '../../src/kube/lease.ts';
+import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { ApiUnreachable } from '../../src/kube/errors.ts';
+import { Lease, type LeaseTiming } from '../../src/kube/lease.ts';
+import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
 
-const TIMING = { durationMs: 150, retryMs: 10 };
+/** A Lease that does not expire during a test. */
+const LONG: LeaseTiming = { durationMs: 60_000, retryMs: 10 };
+const SHORT: LeaseTiming = { durationMs: 150, retryMs: 10 };
 
-interface Stored {
-  metadata: { resourceVersion: string };
-  spec: { holderIdentity: string; leaseTransitions: number };
-}
-
-/** One Lease as an API server keeps it: versions, conflicts. */
-function store() {
-  let stored: Stored | undefined;
-  let version = 0;
-  let broken = false;
-  const json = async ({ method, body }: ApiRequest): Promise<unknown> => {
-    await Promise.resolve();
-    if (broken) throw new ApiUnreachable('gone');
-    const next = body as Stored;
-    if (method === undefined) {
-      if (stored === undefined) throw new ApiError(404, 'NotFound', 'there is none');
-      return stored;
-    }
-    if (method === 'POST' && stored !== undefined) throw new ApiError(409, 'AlreadyExists', 'there is one');
-    if (method === 'PATCH' && next.metadata.resourceVersion !== stored?.metadata.resourceVersion) {
-      throw new ApiError(409, 'Conflict', 'it has changed');
-    }
-    version += 1;
-    stored = { metadata: { resourceVersion: String(version) }, spec: { ...stored?.spec, ...next.spec } };
-    return stored;
-  };
-  return {
-    api: { json },
-    holder: () => stored?.spec.holderIdentity,
-    break: (is: boolean) => void (broken = is),
-    spec: () => stored?.spec,
-  };
-}
-
-function candidate(api: LeaseOptions['api'], identity: string) {
+function runReplica(api: InProcessApi, identity: string, timing: LeaseTiming) {
   const { log, lines } = memoryLog();
-  const lease = new Lease({ api, namespace: 'ns', name: 'guard', identity, log, timing: TIMING });
+  const lease = new Lease({ api, namespace: 'ns', name: 'guard', identity, log, timing });
   const stop = new AbortController();
   const running = lease.run(stop.signal);
   const end = async (): Promise<void> => {
@@ -50,55 +19,57 @@ function candidate(api: LeaseOptions['api'], identity: string) {
     await running;
   };
   onTestFinished(end);
-  return { lease, end, lines, stop };
+  return { lease, end, lines };
 }
 
-test('one of several gets it, and keeps it', async () => {
-  const { api, holder } = store();
-  const all = ['a', 'b', 'c'].map((identity) => candidate(api, identity));
-  await expect.poll(() => all.filter(({ lease }) => lease.isHeld).length).toBe(1);
-  const first = holder();
-  for (let look = 0; look < 20; look += 1) {
+function specOf(cluster: InMemoryCluster): unknown {
+  return cluster.get('leases', 'guard', 'ns')?.['spec'];
+}
+
+test('one of several replicas holds the Lease, and keeps it', async () => {
+  const cluster = new InMemoryCluster();
+  const api = new InProcessApi(cluster);
+  const leases = ['a', 'b', 'c'].map((identity) => runReplica(api, identity, LONG).lease);
+  const holders = (): Lease[] => leases.filter(({ isHeld }) => isHeld);
+  await expect.poll(holders).toHaveLength(1);
+  const [first] = holders();
+  for (let count = 0; count < 20; count += 1) {
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(all.filter(({ lease }) => lease.isHeld)).toHaveLength(1);
-    expect(holder()).toBe(first);
+    expect(holders()).toEqual([first]);
   }
+  expect(specOf(cluster)).toMatchObject({ leaseTransitions: 1 });
 });
 
-test('whoever ends gives it back, and another need not wait', async () => {
-  const { api, holder } = store();
-  const first = candidate(api, 'a');
+test('a replica that stops releases the Lease, and another acquires it before it expires', async () => {
+  const cluster = new InMemoryCluster();
+  const api = new InProcessApi(cluster);
+  const first = runReplica(api, 'a', LONG);
   await expect.poll(() => first.lease.isHeld).toBe(true);
-  const second = candidate(api, 'b');
   await first.end();
   expect(first.lease.isHeld).toBe(false);
-  expect(holder()).toBe('');
-  await expect.poll(() => second.lease.isHeld, { timeout: 100, interval: 5 }).toBe(true);
+  expect(specOf(cluster)).toMatchObject({ holderIdentity: '' });
+  const second = runReplica(api, 'b', LONG);
+  await expect.poll(() => second.lease.isHeld).toBe(true);
 });
 
-test('one that died without a word is taken over after the duration, and not before', async () => {
-  const { api, spec } = store();
-  // Written once, by somebody who will never write again.
-  await api.json({
-    method: 'POST',
-    path: '',
-    body: { spec: { holderIdentity: 'dead', leaseTransitions: 4 } },
-    signal: AbortSignal.timeout(1_000),
-  });
-  const begun = performance.now();
-  const second = candidate(api, 'b');
-  await expect.poll(() => second.lease.isHeld, { interval: 5 }).toBe(true);
-  expect(performance.now() - begun).toBeGreaterThan(TIMING.durationMs);
-  expect(spec()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 5 });
+test('a replica acquires the Lease of a dead holder after its duration, and not before', async () => {
+  const cluster = new InMemoryCluster();
+  const spec = { holderIdentity: 'dead', leaseTransitions: 4 };
+  cluster.create('leases', { metadata: { name: 'guard', namespace: 'ns' }, spec });
+  const startedAt = performance.now();
+  const { lease } = runReplica(new InProcessApi(cluster), 'b', SHORT);
+  await expect.poll(() => lease.isHeld, { interval: 5 }).toBe(true);
+  expect(performance.now() - startedAt).toBeGreaterThan(SHORT.durationMs);
+  expect(specOf(cluster)).toMatchObject({ holderIdentity: 'b', leaseTransitions: 5 });
 });
 
-test('one that cannot renew it holds it no longer than its duration, and says once why', async () => {
-  const it = store();
-  const only = candidate(it.api, 'a');
-  await expect.poll(() => only.lease.isHeld).toBe(true);
-  it.break(true);
-  await expect.poll(() => only.lease.isHeld).toBe(false);
-  expect(only.lines.filter(({ level }) => level === 40)).toHaveLength(1);
-  it.break(false);
-  await expect.poll(() => only.lease.isHeld).toBe(true);
+test('a replica that cannot renew the Lease loses it after its duration, logs the reason once, and recovers', async () => {
+  const api = new InProcessApi(new InMemoryCluster());
+  const { lease, lines } = runReplica(api, 'a', SHORT);
+  await expect.poll(() => lease.isHeld).toBe(true);
+  api.failure = new ApiUnreachable('unreachable');
+  await expect.poll(() => lease.isHeld).toBe(false);
+  expect(lines.filter(({ level }) => level === 40)).toHaveLength(1);
+  api.failure = undefined;
+  await expect.poll(() => lease.isHeld).toBe(true);
 });

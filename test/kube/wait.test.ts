@@ -1,28 +1,27 @@
 import { expect, test } from 'vitest';
 import { waitOrAbort } from '../../src/kube/wait.ts';
 
-/** Rejects a moment from now. */
-async function later(): Promise<never> {
+async function rejectLater(): Promise<never> {
   await new Promise((resolve) => setTimeout(resolve, 10));
-  throw new Error('too late to matter');
+  throw new Error('rejected');
 }
 
 test.each([
-  ['before', (over: AbortController) => over.abort()],
-  ['while it is waited for', (over: AbortController) => void setImmediate(() => over.abort())],
-])('what was given up %s may fail later: no rejection is left that nobody handles', async (_title, giveUp) => {
-  const over = new AbortController();
-  giveUp(over);
+  ['before', (controller: AbortController) => controller.abort()],
+  ['during', (controller: AbortController) => void setImmediate(() => controller.abort())],
+])('waitOrAbort swallows a rejection that follows an abort %s the wait', async (_title, abort) => {
+  const controller = new AbortController();
+  abort(controller);
   const unhandled: unknown[] = [];
-  const note = (reason: unknown): void => void unhandled.push(reason);
-  const others = process.listeners('unhandledRejection');
-  process.removeAllListeners('unhandledRejection').on('unhandledRejection', note);
+  const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
+  const listeners = process.listeners('unhandledRejection');
+  process.removeAllListeners('unhandledRejection').on('unhandledRejection', onUnhandled);
   try {
-    await expect(waitOrAbort(later(), over.signal)).rejects.toThrow('aborted');
+    await expect(waitOrAbort(rejectLater(), controller.signal)).rejects.toThrow('aborted');
     await new Promise((resolve) => setTimeout(resolve, 50));
   } finally {
-    process.off('unhandledRejection', note);
-    for (const other of others) process.on('unhandledRejection', other);
+    process.off('unhandledRejection', onUnhandled);
+    for (const listener of listeners) process.on('unhandledRejection', listener);
   }
   expect(unhandled).toEqual([]);
 });

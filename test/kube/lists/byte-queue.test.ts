@@ -2,27 +2,27 @@ import { array, assert, double, nat, oneof, property, record } from 'fast-check'
 import { expect, test } from 'vitest';
 import { ByteQueue } from '../../../src/kube/lists/byte-queue.ts';
 
-test('whatever is added and dropped in whatever pieces: what is left is what was not dropped, in its order', () => {
+test('holds the bytes that were pushed and not consumed, in their order, for any pieces', () => {
   const step = record({
     size: oneof(nat(200), nat(100_000)),
     drop: double({ min: 0, max: 1, noNaN: true }),
   });
   assert(
     property(array(step, { maxLength: 30 }), (steps) => {
-      const unread = new ByteQueue();
+      const queue = new ByteQueue();
       let model = Buffer.alloc(0);
       let next = 0;
       for (const { size, drop } of steps) {
         const piece = Buffer.from(Array.from({ length: size }, () => (next += 1) % 251));
-        unread.push(piece);
+        queue.push(piece);
         model = Buffer.concat([model, piece]);
-        // What is read must not depend on the piece, which its owner may use again.
+        // The owner of a piece may reuse its memory.
         piece.fill(255);
         const count = Math.floor(drop * model.length);
-        unread.consume(count);
+        queue.consume(count);
         model = model.subarray(count);
-        expect(unread.length).toBe(model.length);
-        expect(unread.bytes.equals(model)).toBe(true);
+        expect(queue.length).toBe(model.length);
+        expect(queue.bytes.equals(model)).toBe(true);
       }
     }),
     { numRuns: 60 },

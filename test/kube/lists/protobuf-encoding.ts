@@ -1,4 +1,4 @@
-/** Writes protobuf as the API server does, from scratch: what the guard reads is tested against what somebody else wrote. */
+// An encoder of its own: it shares no code with the parser that it tests.
 
 export interface EncodedObject {
   readonly name: string;
@@ -7,7 +7,7 @@ export interface EncodedObject {
   readonly deletionSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Bytes of managed fields, which nobody reads. */
+  /** Bytes of managed fields, which the guard ignores. */
   readonly managed?: Uint8Array;
 }
 
@@ -53,7 +53,7 @@ function encodeObject(object: EncodedObject): Buffer {
     bytesField(5, object.uid ?? ''),
     bytesField(6, '4711'),
     numberField(7, 3),
-    // A time that is not set is written as an empty message.
+    // An absent time is an empty message.
     object.creationSeconds === undefined ? bytesField(8, '') : timeField(8, object.creationSeconds),
     ...(object.deletionSeconds === undefined ? [] : [timeField(9, object.deletionSeconds), numberField(10, 30)]),
     ...entries(11, object.labels),
@@ -63,13 +63,13 @@ function encodeObject(object: EncodedObject): Buffer {
   return bytesField(1, Buffer.concat(metadata));
 }
 
-/** The bytes inside the envelope. */
+/** Encodes a list without its envelope. */
 export function encodeList({ resourceVersion, continue: more = '', items }: EncodedList): Buffer {
   const metadata = Buffer.concat([bytesField(1, ''), bytesField(2, resourceVersion), bytesField(3, more)]);
   return Buffer.concat([bytesField(1, metadata), ...items.map((item) => bytesField(2, encodeObject(item)))]);
 }
 
-/** A whole answer. `raw` is what the envelope is about. */
+/** Encodes the envelope of a response around `raw`. */
 export function encodeAnswer(
   raw: Uint8Array,
   { apiVersion = 'meta.k8s.io/v1', kind = 'PartialObjectMetadataList' } = {},
