@@ -8,16 +8,16 @@ import { decide } from '../../src/decision/decide.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool, rendered } from '../support/arbitrary.ts';
 
-interface World {
+interface Objects {
   readonly nodes: readonly ApiObject[];
   readonly pools: readonly ApiObject[];
   readonly builds: readonly ApiObject[];
 }
 
-type Loose = { readonly [key: string]: Loose | undefined } & { readonly name?: string };
+type Json = { readonly [key: string]: Json | undefined } & { readonly name?: string };
 
-/** The rule of the design, written again without any of our code: is there a reason to keep this config? */
-function naivelyInUse(config: string, { nodes, pools, builds }: World): boolean {
+/** The rule of the design without any code of src. */
+function isInUseInModel(config: string, { nodes, pools, builds }: Objects): boolean {
   const group = 'machineconfiguration.openshift.io';
   return (
     nodes.some((object) => {
@@ -25,47 +25,47 @@ function naivelyInUse(config: string, { nodes, pools, builds }: World): boolean 
       return annotations[`${group}/currentConfig`] === config || annotations[`${group}/desiredConfig`] === config;
     }) ||
     pools.some((object) => {
-      const { spec, status, metadata } = object as unknown as Loose;
+      const { spec, status, metadata } = object as unknown as Json;
       if (metadata?.['deletionTimestamp'] !== undefined) return false;
       return spec?.['configuration']?.name === config || status?.['configuration']?.name === config;
     }) ||
     builds.some((object) => {
-      const { spec, status } = object as unknown as Loose;
+      const { spec, status } = object as unknown as Json;
       const conditions = (status?.['conditions'] ?? []) as unknown as { type: string; status: string }[];
-      const ended = conditions.some(
+      const hasEnded = conditions.some(
         ({ type, status: value }) => value === 'True' && ['Succeeded', 'Failed', 'Interrupted'].includes(type),
       );
-      return !ended && (spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config);
+      return !hasEnded && (spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config);
     })
   );
 }
 
-function naivelyHeld(
+function isHeldInModel(
   config: string,
-  all: readonly { name: string; createdAt: Date }[],
+  configs: readonly { name: string; createdAt: Date }[],
   holdMs: number,
   now: Date,
 ): boolean {
-  const own = all.find(({ name }) => name === config);
+  const own = configs.find(({ name }) => name === config);
   if (own === undefined) return false;
   const samePool = (name: string): boolean => name.slice(0, -33) === config.slice(0, -33);
-  const younger = all.filter(({ name, createdAt }) => samePool(name) && createdAt > own.createdAt);
+  const younger = configs.filter(({ name, createdAt }) => samePool(name) && createdAt > own.createdAt);
   if (younger.length === 0) return false;
   const supersededAt = Math.min(...younger.map(({ createdAt }) => createdAt.getTime()));
   return supersededAt + holdMs > now.getTime();
 }
 
-const world = fc.record({
+const objects = fc.record({
   nodes: fc.array(node, { maxLength: 6 }),
   pools: fc.array(pool, { maxLength: 3 }),
   builds: fc.array(build, { maxLength: 3 }),
 });
 const reason = fc.option(fc.constantFrom('', ' ', 'broken on purpose', '\n\t', 'ticket 7'), { nil: undefined });
 
-test('decide() gives the outcome of the rule recomputed from scratch, for every cluster, mode, hold and fault', () => {
+test('decides as a naive model does, for any cluster, mode, hold and unreadable kind', () => {
   fc.assert(
     fc.property(
-      world,
+      objects,
       fc.constantFrom(...NAMES),
       reason,
       fc.constantFrom('Enforce', 'Warn', 'Audit', 'Disabled'),
@@ -73,9 +73,9 @@ test('decide() gives the outcome of the rule recomputed from scratch, for every 
       fc.uniqueArray(rendered, { selector: ({ name }) => name, maxLength: 4 }),
       fc.boolean(),
       fc.integer({ min: 0, max: 200 }),
-      (cluster, name, override, mode, holdSupersededMs, all, broken, minutes) => {
+      (cluster, name, override, mode, holdSupersededMs, configs, isUnreadable, minutes) => {
         const now = new Date(Date.UTC(2026, 0, 1, 0, minutes));
-        const policy: Settings = { mode, holdSupersededMs };
+        const settings: Settings = { mode, holdSupersededMs };
         const review: Review = {
           uid: 'u',
           dryRun: false,
@@ -94,12 +94,12 @@ test('decide() gives the outcome of the rule recomputed from scratch, for every 
               ...cluster.pools.map(parsePoolReferrer),
               ...cluster.builds.map(parseBuildReferrer),
             ],
-            unreadable: broken ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
+            unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
             ...(holdSupersededMs > 0
-              ? { renderedConfigs: all.map((one) => ({ ...one, name: toConfigName(one.name) })) }
+              ? { renderedConfigs: configs.map((config) => ({ ...config, name: toConfigName(config.name) })) }
               : {}),
           },
-          policy,
+          settings,
           now,
         );
 
@@ -108,20 +108,20 @@ test('decide() gives the outcome of the rule recomputed from scratch, for every 
         else if ((override ?? '').trim() !== '') expected = 'overridden MCG_OVERRIDDEN';
         else if (mode === 'Disabled') expected = 'allowed MCG_DISABLED';
         else {
-          const refusal = naivelyInUse(name, cluster)
+          const denialCode = isInUseInModel(name, cluster)
             ? 'MCG_IN_USE'
-            : broken
+            : isUnreadable
               ? 'MCG_UNVERIFIED'
-              : holdSupersededMs > 0 && naivelyHeld(name, all, holdSupersededMs, now)
+              : holdSupersededMs > 0 && isHeldInModel(name, configs, holdSupersededMs, now)
                 ? 'MCG_HELD'
                 : undefined;
-          if (refusal === undefined) expected = 'allowed MCG_NOT_IN_USE';
-          else if (mode === 'Enforce') expected = `denied ${refusal}`;
-          else expected = `would-deny MCG_WOULD_DENY ${refusal}`;
+          if (denialCode === undefined) expected = 'allowed MCG_NOT_IN_USE';
+          else if (mode === 'Enforce') expected = `denied ${denialCode}`;
+          else expected = `would-deny MCG_WOULD_DENY ${denialCode}`;
         }
-        const got = [verdict.outcome, verdict.code, verdict.cause].filter((part) => part !== undefined).join(' ');
-        expect(got).toBe(expected);
-        // Whatever the outcome: refused exactly if denied, one line, and warnings that the API server passes on whole.
+        const outcome = [verdict.outcome, verdict.code, verdict.cause].filter((part) => part !== undefined).join(' ');
+        expect(outcome).toBe(expected);
+        // Kubernetes recommends at most 120 characters (docs: dynamic admission control, response).
         expect(verdict.denialStatus !== undefined).toBe(verdict.outcome === 'denied');
         expect(verdict.message).not.toMatch(/[\r\n]/);
         for (const warning of verdict.warnings) expect(Array.from(warning).length).toBeLessThanOrEqual(120);

@@ -8,10 +8,10 @@ test.each([
   ['500ms', 500],
   ['1.5s', 1_500],
   ['0s', 0],
-])('%s is %d ms', (text, ms) => {
+])('parses %s as %d ms', (text, ms) => {
   expect(parseDuration(text)).toBeCloseTo(ms);
 });
 
-test.each(['', '5', 's', '-5s', '5 s', '5s!', '5x', `${'1'.repeat(40)}s`, '1e3s'])('%j is no duration', (text) => {
+test.each(['', '5', 's', '-5s', '5 s', '5s!', '5x', `${'1'.repeat(40)}s`, '1e3s'])('does not parse %j', (text) => {
   expect(parseDuration(text)).toBeUndefined();
 });

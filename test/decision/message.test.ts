@@ -14,23 +14,28 @@ function review(annotations: Record<string, string> = {}): Review {
   return { uid: 'u', dryRun: false, user: 'kube:admin', config };
 }
 
-function uses(kind: ReferrerKind, name: string, fields: readonly string[], strength: Strength = 'strong'): Referrer {
+function createReferrer(
+  kind: ReferrerKind,
+  name: string,
+  fields: readonly string[],
+  strength: Strength = 'strong',
+): Referrer {
   return { kind, name, references: fields.map((field) => ({ field, config: NAME, strength })) };
 }
 
-function judged(
+function decideReferrers(
   referrers: readonly Referrer[],
-  more: Partial<ClusterState> = {},
-  policy: Settings = DEFAULT_SETTINGS,
+  state: Partial<ClusterState> = {},
+  settings: Settings = DEFAULT_SETTINGS,
 ): Verdict {
-  return decide(review(), { referrers, unreadable: [], ...more }, policy, NOW);
+  return decide(review(), { referrers, unreadable: [], ...state }, settings, NOW);
 }
 
-test('in use: at most three names a kind, then a count', () => {
+test('names at most three referrers of a kind, and counts the others', () => {
   const nodes = ['worker-0', 'worker-1', 'worker-2', 'worker-3', 'worker-4'].map((name) =>
-    uses('Node', name, ['currentConfig']),
+    createReferrer('Node', name, ['currentConfig']),
   );
-  const { message } = judged([...nodes, uses('MachineConfigPool', 'worker', ['spec'])]);
+  const { message } = decideReferrers([...nodes, createReferrer('MachineConfigPool', 'worker', ['spec'])]);
   expect(message).toBe(
     `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, worker-2 currentConfig and 2 more) and pool worker (spec). ` +
       'Deleting it would leave them Degraded. Delete it once they have moved on to another config. ' +
@@ -38,29 +43,29 @@ test('in use: at most three names a kind, then a count', () => {
   );
 });
 
-test('in use by one node through both annotations: one node, both fields', () => {
-  expect(judged([uses('Node', 'worker-0', ['currentConfig', 'desiredConfig'])]).message).toContain(
+test('names both fields of one node', () => {
+  expect(decideReferrers([createReferrer('Node', 'worker-0', ['currentConfig', 'desiredConfig'])]).message).toContain(
     'is in use by node worker-0 (currentConfig, desiredConfig). Deleting it would leave the node Degraded. Delete it once the node has moved on to another config.',
   );
 });
 
-test('in use by a build only: nothing would be Degraded', () => {
-  const { message } = judged([uses('MachineOSBuild', 'worker-1234', ['machineConfig'])]);
+test('says that the build would fail if only a build uses the config', () => {
+  const { message } = decideReferrers([createReferrer('MachineOSBuild', 'worker-1234', ['machineConfig'])]);
   expect(message).toContain('is in use by build worker-1234 (machineConfig). Deleting it would make the build fail.');
   expect(message).not.toContain('Degraded');
 });
 
-test('in use while its pool is being deleted: says how nodes leave the pool', () => {
+test('says how to remove a node from its pool if the pool is terminating', () => {
   const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true };
-  expect(judged([pool, uses('Node', 'worker-0', ['currentConfig'])]).message).toContain(
+  expect(decideReferrers([pool, createReferrer('Node', 'worker-0', ['currentConfig'])]).message).toContain(
     "Its pool is being deleted: remove the pool's label from the node, and delete the config once it has moved to another one.",
   );
 });
 
-test('an override without a reason is pointed out', () => {
+test('denies despite an override without a reason, and mentions it', () => {
   const verdict = decide(
     review({ [ALLOW_DELETION_ANNOTATION]: ' ' }),
-    { referrers: [uses('Node', 'worker-0', ['currentConfig'])], unreadable: [] },
+    { referrers: [createReferrer('Node', 'worker-0', ['currentConfig'])], unreadable: [] },
     DEFAULT_SETTINGS,
     NOW,
   );
@@ -68,7 +73,7 @@ test('an override without a reason is pointed out', () => {
   expect(verdict.message).toContain('Its allow-deletion annotation has no reason and does not count.');
 });
 
-test('an override: the reason in warning and audit, cut and in one line', () => {
+test('warns with the reason of an override, shortened to one line', () => {
   const reason = `first\nsecond\u202e${'x'.repeat(500)}`;
   const verdict = decide(
     review({ [ALLOW_DELETION_ANNOTATION]: reason }),
@@ -80,12 +85,12 @@ test('an override: the reason in warning and audit, cut and in one line', () => 
   expect(verdict.warnings[0]).toMatch(/^MCG_OVERRIDDEN: deletion allowed by annotation: first second x+\.\.\.$/);
 });
 
-test('could not verify: says what could not be read and why, and never "in use by"', () => {
+test('names unreadable kinds and the reasons, and does not claim that the config is in use', () => {
   const unreadable = [
     { name: 'nodes', reason: 'the API server answered 500' },
     { name: 'machineconfigpools', reason: 'no complete answer in time' },
   ];
-  const verdict = judged([], { unreadable });
+  const verdict = decideReferrers([], { unreadable });
   expect(verdict.denialStatus).toEqual({ code: 503, reason: 'ServiceUnavailable' });
   expect(verdict.message).toContain(
     `MCG_UNVERIFIED: could not verify whether ${NAME} is in use (nodes: the API server answered 500 and machineconfigpools: no complete answer in time). Nothing was deleted.`,
@@ -93,7 +98,7 @@ test('could not verify: says what could not be read and why, and never "in use b
   expect(verdict.message).not.toContain('in use by');
 });
 
-test('held: says since when and until when', () => {
+test('says since when and until when a config is held', () => {
   const renderedConfigs = [
     { name: NAME, createdAt: new Date('2026-11-20T10:00:00Z') },
     {
@@ -101,20 +106,20 @@ test('held: says since when and until when', () => {
       createdAt: new Date('2026-11-20T11:45:00Z'),
     },
   ];
-  const verdict = judged([], { renderedConfigs }, { mode: 'Enforce', holdSupersededMs: 30 * 60_000 });
+  const verdict = decideReferrers([], { renderedConfigs }, { mode: 'Enforce', holdSupersededMs: 30 * 60_000 });
   expect(verdict).toMatchObject({ code: 'MCG_HELD', denialStatus: { code: 403, reason: 'Forbidden' } });
   expect(verdict.message).toContain(
     'superseded at 2026-11-20T11:45:00.000Z and is held until 2026-11-20T12:15:00.000Z',
   );
 });
 
-test('a hold without the list of configs is "could not verify", not "free"', () => {
-  expect(judged([], {}, { mode: 'Enforce', holdSupersededMs: 1 })).toMatchObject({ code: 'MCG_UNVERIFIED' });
+test('denies as unverified if a hold is set and the configs are missing', () => {
+  expect(decideReferrers([], {}, { mode: 'Enforce', holdSupersededMs: 1 })).toMatchObject({ code: 'MCG_UNVERIFIED' });
 });
 
-test('allowed with notes: the warnings name who still mentions it and how many nodes are silent', () => {
-  const verdict = judged([
-    uses('MachineOSBuild', 'worker-1', ['machineConfig'], 'weak'),
+test('warns about weak references and unreported nodes if it allows', () => {
+  const verdict = decideReferrers([
+    createReferrer('MachineOSBuild', 'worker-1', ['machineConfig'], 'weak'),
     { kind: 'Node', name: 'fresh', references: [], isUnreported: true },
   ]);
   expect(verdict).toMatchObject({ outcome: 'allowed', code: 'MCG_NOT_IN_USE' });
@@ -124,10 +129,10 @@ test('allowed with notes: the warnings name who still mentions it and how many n
   ]);
 });
 
-test('mode Warn warns the client, mode Audit does not; both keep the refusal as the cause', () => {
-  const referrers = [uses('Node', 'worker-0', ['currentConfig'])];
-  const warn = judged(referrers, {}, { mode: 'Warn', holdSupersededMs: 0 });
-  const audit = judged(referrers, {}, { mode: 'Audit', holdSupersededMs: 0 });
+test('warns the client in mode Warn and not in mode Audit, with the denial as the cause', () => {
+  const referrers = [createReferrer('Node', 'worker-0', ['currentConfig'])];
+  const warn = decideReferrers(referrers, {}, { mode: 'Warn', holdSupersededMs: 0 });
+  const audit = decideReferrers(referrers, {}, { mode: 'Audit', holdSupersededMs: 0 });
   expect(warn).toMatchObject({ outcome: 'would-deny', code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' });
   expect(warn.warnings).toEqual([`MCG_WOULD_DENY (MCG_IN_USE): mode Enforce would refuse to delete ${NAME}`]);
   expect(audit).toMatchObject({ outcome: 'would-deny', cause: 'MCG_IN_USE', warnings: [] });

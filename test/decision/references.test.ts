@@ -18,27 +18,27 @@ const referrers = fc
     ...builds.map(parseBuildReferrer),
   ]);
 
-test('of however many objects they are told: all are counted, and those of the first objects of each kind are told', () => {
+test('counts all references, and returns those of the first referrers of each kind', () => {
   fc.assert(
-    fc.property(referrers, fc.constantFrom(...NAMES), fc.integer({ min: 0, max: 4 }), (all, name, toldOf) => {
+    fc.property(referrers, fc.constantFrom(...NAMES), fc.integer({ min: 0, max: 4 }), (all, name, maxReferrers) => {
       const whole = summarizeReferences(toConfigName(name), all);
-      const few = summarizeReferences(toConfigName(name), all, toldOf);
+      const few = summarizeReferences(toConfigName(name), all, maxReferrers);
       for (const strength of ['strong', 'weak'] as const) {
         expect(whole[strength].total).toBe(whole[strength].references.length);
         expect(few[strength]).toMatchObject({
           total: whole[strength].total,
-          referrersByKind: objectsOf(whole[strength]),
+          referrersByKind: countReferrers(whole[strength]),
         });
-        expect(few[strength].references).toEqual(firstOf(whole[strength], toldOf));
+        expect(few[strength].references).toEqual(takeFirst(whole[strength], maxReferrers));
       }
     }),
     { numRuns: 1_000 },
   );
 });
 
-function objectsOf({ references }: ReferenceGroup): ReferenceGroup['referrersByKind'] {
-  const count = (wanted: string): number =>
-    new Set(references.filter(({ kind }) => kind === wanted).map(({ name }) => name)).size;
+function countReferrers({ references }: ReferenceGroup): ReferenceGroup['referrersByKind'] {
+  const count = (kind: string): number =>
+    new Set(references.filter((reference) => reference.kind === kind).map(({ name }) => name)).size;
   return {
     Node: count('Node'),
     MachineConfigPool: count('MachineConfigPool'),
@@ -46,11 +46,11 @@ function objectsOf({ references }: ReferenceGroup): ReferenceGroup['referrersByK
   };
 }
 
-function firstOf({ references }: ReferenceGroup, toldOf: number): ReferenceGroup['references'] {
+function takeFirst({ references }: ReferenceGroup, maxReferrers: number): ReferenceGroup['references'] {
   const seen: Record<string, Set<string>> = {};
   return references.filter(({ kind, name }) => {
     const names = (seen[kind] ??= new Set());
     names.add(name);
-    return names.size <= toldOf;
+    return names.size <= maxReferrers;
   });
 }

@@ -12,18 +12,18 @@ const INFRA = 'rendered-infra-d4983d88dabdc54ecf977ee120fd3796';
 
 const WORKER = inspectedPool('worker', { spec: NEW, status: NEW });
 
-/** The judgement in short: what is wrong, and whether it can heal. */
-function wrong({ problems }: ConsistencyResult): [string, string | undefined, string | undefined, boolean][] {
+/** Code, name, field and recoverability of each problem. */
+function summarize({ problems }: ConsistencyResult): [string, string | undefined, string | undefined, boolean][] {
   return problems.map(({ code, name, field, isRecoverable }) => [code, name, field, isRecoverable]);
 }
 
-function judge(...[nodes, pools, configs]: Parameters<typeof snapshot>): ConsistencyResult {
+function checkAll(...[nodes, pools, configs]: Parameters<typeof snapshot>): ConsistencyResult {
   return checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
 }
 
-describe('fine', () => {
+describe('is consistent with', () => {
   test.each([
-    ['all on one config', [inspectedNode('w0', { current: NEW, desired: NEW })], [WORKER]],
+    ['all nodes on one config', [inspectedNode('w0', { current: NEW, desired: NEW })], [WORKER]],
     ['a node between two configs', [inspectedNode('w0', { current: OLD, desired: NEW })], [WORKER]],
     [
       'a roll-out',
@@ -33,31 +33,31 @@ describe('fine', () => {
     ['a paused pool', [inspectedNode('w0', { current: OLD, desired: OLD })], [{ ...WORKER, paused: true }]],
     ['a degraded node', [inspectedNode('w0', { current: OLD, desired: NEW, state: 'Degraded' })], [WORKER]],
     [
-      "a machine that booted with another pool's config",
+      'a node that started with the config of another pool',
       [inspectedNode('w0', { current: INFRA, desired: INFRA })],
       [WORKER, inspectedPool('infra', { spec: INFRA, status: INFRA })],
     ],
     [
-      'a pool that is being deleted, whatever it names',
+      'a terminating pool that names a missing config',
       [inspectedNode('w0', { current: NEW, desired: NEW })],
       [WORKER, inspectedPool('infra', { spec: GONE, terminating: true })],
     ],
   ])('%s', (_what, nodes, pools) => {
-    expect(judge(nodes, pools, [OLD, NEW, INFRA])).toMatchObject({ ok: true, isRecoverable: false, problems: [] });
+    expect(checkAll(nodes, pools, [OLD, NEW, INFRA])).toMatchObject({ ok: true, isRecoverable: false, problems: [] });
   });
 });
 
-describe('not fine, and waiting may heal it', () => {
+describe('is inconsistent and recoverable with', () => {
   test.each([
-    ['a node that has reported nothing', [inspectedNode('w0', {})], [WORKER], [['NotReported', 'w0', undefined, true]]],
+    ['an unreported node', [inspectedNode('w0', {})], [WORKER], [['NotReported', 'w0', undefined, true]]],
     [
-      'a node that has reported one of two',
+      'a node that has one of two annotations',
       [inspectedNode('w0', { current: NEW })],
       [WORKER],
       [['NotReported', 'w0', 'desiredConfig', true]],
     ],
     [
-      "a config that a pool's spec names: the operator renders it again",
+      "a missing config that a pool's spec names, because the operator renders it again",
       [inspectedNode('w0', { current: OLD, desired: GONE })],
       [inspectedPool('worker', { spec: GONE, status: OLD })],
       [
@@ -66,7 +66,7 @@ describe('not fine, and waiting may heal it', () => {
       ],
     ],
     [
-      "the bootstrap's config, before the cluster has rendered for that pool",
+      'the bootstrap config before the first config of its pool',
       [inspectedNode('w0', { current: GONE, desired: GONE })],
       [inspectedPool('worker', {})],
       [
@@ -77,7 +77,7 @@ describe('not fine, and waiting may heal it', () => {
       ],
     ],
     [
-      "the bootstrap's config, before there are pools",
+      'the bootstrap config before there are pools',
       [inspectedNode('w0', { current: GONE, desired: GONE })],
       [],
       [
@@ -86,33 +86,33 @@ describe('not fine, and waiting may heal it', () => {
       ],
     ],
     [
-      'a pool whose machines are still on their way',
+      'a pool without a status whose nodes are updating',
       [inspectedNode('w0', { current: OLD, desired: NEW })],
       [inspectedPool('worker', { spec: NEW })],
       [['StatusEmpty', 'worker', 'status', true]],
     ],
   ])('%s', (_what, nodes, pools, problems) => {
-    const judged = judge(nodes, pools, [OLD, NEW]);
-    expect(judged).toMatchObject({ ok: false, isRecoverable: true });
-    expect(wrong(judged)).toEqual(problems);
+    const result = checkAll(nodes, pools, [OLD, NEW]);
+    expect(result).toMatchObject({ ok: false, isRecoverable: true });
+    expect(summarize(result)).toEqual(problems);
   });
 });
 
-describe('not fine, and no waiting heals it', () => {
-  test('a config that is gone and that no pool is going to render', () => {
-    const judged = judge([inspectedNode('w0', { current: GONE, desired: NEW })], [WORKER], [NEW]);
-    expect(judged).toMatchObject({ ok: false, isRecoverable: false });
-    expect(wrong(judged)).toEqual([['ConfigMissing', 'w0', 'currentConfig', false]]);
+describe('is inconsistent and not recoverable with', () => {
+  test('a missing config that no pool renders', () => {
+    const result = checkAll([inspectedNode('w0', { current: GONE, desired: NEW })], [WORKER], [NEW]);
+    expect(result).toMatchObject({ ok: false, isRecoverable: false });
+    expect(summarize(result)).toEqual([['ConfigMissing', 'w0', 'currentConfig', false]]);
   });
 
-  test('a misspelt name, with the nearest that exists, even while a pool has not been rendered', () => {
+  test('a misspelled name, even if a pool has no config yet, and suggests the nearest name', () => {
     const typo = NEW.replace('rendered', 'render');
-    const judged = judge(
+    const result = checkAll(
       [inspectedNode('w0', { current: NEW, desired: typo })],
       [WORKER, inspectedPool('infra', { status: NEW })],
       [NEW],
     );
-    expect(judged.problems).toMatchObject([
+    expect(result.problems).toMatchObject([
       {
         code: 'ConfigMissing',
         name: 'w0',
@@ -123,16 +123,16 @@ describe('not fine, and no waiting heals it', () => {
       },
       { code: 'SpecEmpty', isRecoverable: true },
     ]);
-    expect(judged.isRecoverable).toBe(false);
+    expect(result.isRecoverable).toBe(false);
   });
 
-  test('a pool with an empty status whose own node is stuck; another pool is not concerned', () => {
-    const judged = judge(
+  test('an empty status of a pool whose node is stuck, unlike that of another pool', () => {
+    const result = checkAll(
       [inspectedNode('m0', { current: GONE, desired: GONE, role: 'master' })],
       [inspectedPool('master', { spec: NEW }), inspectedPool('worker', { spec: NEW })],
       [NEW],
     );
-    expect(wrong(judged)).toEqual([
+    expect(summarize(result)).toEqual([
       ['ConfigMissing', 'm0', 'currentConfig', false],
       ['ConfigMissing', 'm0', 'desiredConfig', false],
       ['StatusEmpty', 'master', 'status', false],
@@ -140,40 +140,40 @@ describe('not fine, and no waiting heals it', () => {
     ]);
   });
 
-  test('only a pool that lives counts: one that is being deleted renders nothing any more', () => {
+  test('a missing config that only a terminating pool names', () => {
     const dying = inspectedPool('infra', { spec: GONE, terminating: true });
-    expect(judge([inspectedNode('w0', { current: GONE, desired: GONE })], [WORKER, dying], [NEW]).isRecoverable).toBe(
-      false,
-    );
+    expect(
+      checkAll([inspectedNode('w0', { current: GONE, desired: GONE })], [WORKER, dying], [NEW]).isRecoverable,
+    ).toBe(false);
   });
 
-  test("a pool's status that names what is gone", () => {
-    const judged = judge(
+  test("a missing config in a pool's status", () => {
+    const result = checkAll(
       [inspectedNode('w0', { current: NEW, desired: NEW })],
       [inspectedPool('worker', { spec: NEW, status: GONE })],
       [NEW],
     );
-    expect(wrong(judged)).toEqual([['ConfigMissing', 'worker', 'status', false]]);
+    expect(summarize(result)).toEqual([['ConfigMissing', 'worker', 'status', false]]);
   });
 });
 
-describe('which nodes and pools', () => {
+describe('scope', () => {
   test.each([
     [0, 1, false, 'no node is in the cluster'],
     [0, 1, true, 'no node matches the selection'],
     [1, 2, true, 'only 1 node matches the selection, 2 are needed'],
     [2, 3, false, 'only 2 nodes are in the cluster, 3 are needed'],
-  ])('%i nodes where %i are needed (selected: %s): %s', (count, minNodes, isPartial, what) => {
+  ])('reports too few nodes: %i of %i (partial: %s): %s', (count, minNodes, isPartial, what) => {
     const nodes = ['w0', 'w1'].slice(0, count).map((name) => inspectedNode(name, { current: NEW, desired: NEW }));
-    const judged = checkConsistency(snapshot(nodes, [WORKER], [NEW]), { isPartial, minNodes });
-    expect(judged).toMatchObject({
+    const result = checkConsistency(snapshot(nodes, [WORKER], [NEW]), { isPartial, minNodes });
+    expect(result).toMatchObject({
       ok: false,
       isRecoverable: true,
       problems: [{ code: 'TooFewNodes', description: what }],
     });
   });
 
-  test('of some nodes, only the pools that choose one of them', () => {
+  test('checks only the pools of selected nodes', () => {
     const nodes = [inspectedNode('w0', { current: NEW, desired: NEW })];
     const pools = [WORKER, inspectedPool('master', { spec: GONE })];
     expect(checkConsistency(snapshot(nodes, pools, [NEW]), { isPartial: true, minNodes: 1 })).toMatchObject({
@@ -182,7 +182,7 @@ describe('which nodes and pools', () => {
     expect(checkConsistency(snapshot(nodes, pools, [NEW]), EVERYTHING)).toMatchObject({ ok: false });
   });
 
-  test('a node belongs to master before a custom pool, to that before worker, without labels to the one of its config', () => {
+  test('assigns a node to master, else a custom pool, else worker, else the pool of its config', () => {
     const pools = ['worker', 'infra', 'master'].map((name) => inspectedPool(name, { spec: NEW, status: NEW }));
     const node = inspectedNode('n', { current: OLD, desired: INFRA });
     const labelled = (...roles: string[]) => ({
@@ -195,7 +195,7 @@ describe('which nodes and pools', () => {
       labelled('worker'),
       labelled(),
     ];
-    expect(judge(poolsOf, pools, [OLD, NEW, INFRA]).nodes.map(({ pool }) => pool)).toEqual([
+    expect(checkAll(poolsOf, pools, [OLD, NEW, INFRA]).nodes.map(({ pool }) => pool)).toEqual([
       'master',
       'infra',
       'worker',
@@ -209,12 +209,12 @@ const role = fc.constantFrom('worker', 'master', 'infra-a.b');
 const anyNode = fc.record({ current: config, desired: config, role });
 const anyPool = fc.record({ spec: config, status: config, terminating: fc.boolean() });
 
-/** fast-check gives undefined, the options leave it away. */
-function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+/** The options without undefined values. */
+function removeUndefined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
 }
 
-test('agrees with a naive model of the rule on any cluster', () => {
+test('agrees with a naive model for any cluster', () => {
   fc.assert(
     fc.property(
       fc.array(anyNode, { minLength: 1, maxLength: 5 }),
@@ -227,22 +227,22 @@ test('agrees with a naive model of the rule on any cluster', () => {
           ...live.flatMap(([, { spec, status }]) => [spec, status]),
         ];
         const isMissing = (name: string | undefined) => name !== undefined && !existing.includes(name as never);
-        const comes = (name: string) =>
+        const isRendered = (name: string) =>
           live.some(([, { spec }]) => spec === name) ||
           (poolOfConfig(name as never) !== undefined &&
             (live.length === 0 ||
               live.some(([pool, { spec }]) => pool === poolOfConfig(name as never) && spec === undefined)));
 
-        const judged = judge(
-          nodeOptions.map((options, index) => inspectedNode(`n${index}`, given(options))),
-          Object.entries(poolOptions).map(([name, options]) => inspectedPool(name, given(options))),
+        const result = checkAll(
+          nodeOptions.map((options, index) => inspectedNode(`n${index}`, removeUndefined(options))),
+          Object.entries(poolOptions).map(([name, options]) => inspectedPool(name, removeUndefined(options))),
           existing,
         );
 
-        expect(judged.ok).toBe(named.every((name) => name !== undefined && !isMissing(name)));
-        const hopeless = named.some((name) => name !== undefined && isMissing(name) && !comes(name));
-        expect(judged.isRecoverable).toBe(!judged.ok && !hopeless);
-        for (const { suggestion } of judged.problems)
+        expect(result.ok).toBe(named.every((name) => name !== undefined && !isMissing(name)));
+        const isUnrecoverable = named.some((name) => name !== undefined && isMissing(name) && !isRendered(name));
+        expect(result.isRecoverable).toBe(!result.ok && !isUnrecoverable);
+        for (const { suggestion } of result.problems)
           if (suggestion !== undefined) expect(existing).toContain(suggestion);
       },
     ),

@@ -15,11 +15,11 @@ function commands(
   configs: readonly string[],
   requests: readonly string[] = [],
 ): string[] {
-  const judged = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
-  return planRepairs(judged, names(configs), requests).map(({ command }) => command.flat().join(' '));
+  const result = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
+  return planRepairs(result, names(configs), requests).map(({ command }) => command.flat().join(' '));
 }
 
-test("the pool's status, the nodes' annotations, the certificate requests", () => {
+test('repairs the status of a pool, the annotations of its nodes, and certificate requests', () => {
   expect(
     commands(
       [inspectedNode('control1', STUCK), inspectedNode('control2', STUCK)],
@@ -34,7 +34,7 @@ test("the pool's status, the nodes' annotations, the certificate requests", () =
   ]);
 });
 
-test('only the annotation that is wrong; a misspelt one becomes what was meant', () => {
+test('repairs only the misspelled annotation, with the nearest name', () => {
   const typo = WORKER.replace('rendered', 'render');
   const newer = 'rendered-worker-ffffbe6c1264c64551ae911d23717173';
   expect(
@@ -46,7 +46,7 @@ test('only the annotation that is wrong; a misspelt one becomes what was meant',
   ).toEqual([`oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`]);
 });
 
-test('a pool that is on its way is left alone, whatever is wrong with another', () => {
+test('does not repair a pool that can recover', () => {
   const nodes = [inspectedNode('control1', STUCK), inspectedNode('worker0', { current: WORKER, desired: WORKER })];
   const pools = [inspectedPool('master', { spec: MASTER, status: MASTER }), inspectedPool('worker', { spec: WORKER })];
   expect(commands(nodes, pools, [MASTER, WORKER])).toEqual([
@@ -54,12 +54,12 @@ test('a pool that is on its way is left alone, whatever is wrong with another', 
   ]);
 });
 
-describe('none', () => {
+describe('repairs nothing', () => {
   test.each([
-    ['where all is fine', [inspectedNode('n', { current: WORKER, desired: WORKER })], WORKER],
-    ['where waiting may heal it', [inspectedNode('n', {})], WORKER],
+    ['if everything is consistent', [inspectedNode('n', { current: WORKER, desired: WORKER })], WORKER],
+    ['if the problem is recoverable', [inspectedNode('n', {})], WORKER],
     [
-      'where there is no config to go to',
+      'if no config is left for the node',
       [inspectedNode('n', { current: MISSING, desired: MISSING })],
       'rendered-worker-gone',
     ],
@@ -67,7 +67,7 @@ describe('none', () => {
     expect(commands(nodes, [inspectedPool('worker', { spec, status: WORKER })], [WORKER])).toEqual([]);
   });
 
-  test('certificate requests alone are no reason to approve any', () => {
+  test('if only certificate requests are pending', () => {
     const nodes = [inspectedNode('n', {})];
     expect(commands(nodes, [inspectedPool('worker', { spec: WORKER, status: WORKER })], [WORKER], ['csr-a'])).toEqual(
       [],
@@ -75,8 +75,8 @@ describe('none', () => {
   });
 });
 
-test('what a shell would read is quoted', () => {
-  const judged = checkConsistency(
+test('quotes names for the shell', () => {
+  const result = checkConsistency(
     snapshot(
       [inspectedNode("n'$(reboot)", STUCK)],
       [inspectedPool('master', { spec: MASTER, status: MASTER })],
@@ -84,6 +84,6 @@ test('what a shell would read is quoted', () => {
     ),
     EVERYTHING,
   );
-  const [repair] = planRepairs(judged, names([MASTER]), []);
+  const [repair] = planRepairs(result, names([MASTER]), []);
   expect(repair?.command[0]).toEqual(['oc', 'annotate', 'node', `'n'\\''$(reboot)'`, '--overwrite']);
 });

@@ -48,7 +48,7 @@ export function inspectedPool(
   };
 }
 
-/** What was read, where these configs exist. */
+/** A snapshot of a cluster with these configs. */
 export function snapshot(nodes: InspectedNode[], pools: InspectedPool[], configs: readonly string[]): ClusterSnapshot {
   return { nodes, pools, configs: names(configs) };
 }

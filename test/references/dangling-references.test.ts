@@ -8,9 +8,9 @@ import {
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
-const HERE = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
-const GONE = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
-const CONFIGS: ReadonlySet<ConfigName> = new Set([HERE, toConfigName('99-worker')]);
+const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
+const MISSING = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
+const CONFIGS: ReadonlySet<ConfigName> = new Set([CONFIG, toConfigName('99-worker')]);
 
 function node(annotations: Record<string, string>) {
   const all = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]));
@@ -29,44 +29,46 @@ function pool(spec?: string, status?: string, deletionTimestamp?: string) {
   });
 }
 
-test('a node that names what does not exist, in one annotation or in both', () => {
-  expect(findDanglingReferences([node({ currentConfig: HERE, desiredConfig: GONE })], CONFIGS)).toEqual([
-    { kind: 'Node', name: 'worker-0', field: 'desiredConfig', config: GONE },
+test('finds missing configs in one or both annotations of a node', () => {
+  expect(findDanglingReferences([node({ currentConfig: CONFIG, desiredConfig: MISSING })], CONFIGS)).toEqual([
+    { kind: 'Node', name: 'worker-0', field: 'desiredConfig', config: MISSING },
   ]);
-  expect(findDanglingReferences([node({ currentConfig: GONE, desiredConfig: GONE })], CONFIGS)).toHaveLength(2);
+  expect(findDanglingReferences([node({ currentConfig: MISSING, desiredConfig: MISSING })], CONFIGS)).toHaveLength(2);
 });
 
-test('what exists does not dangle, a source config neither; a node that has said nothing names nothing', () => {
-  const nodes = [node({ currentConfig: HERE, desiredConfig: '99-worker' }), node({}), pool(HERE, HERE)];
+test('finds nothing for existing configs, source configs and unreported nodes', () => {
+  const nodes = [node({ currentConfig: CONFIG, desiredConfig: '99-worker' }), node({}), pool(CONFIG, CONFIG)];
   expect(findDanglingReferences(nodes, CONFIGS)).toEqual([]);
 });
 
-test('a name that is only a note may lead nowhere', () => {
-  expect(findDanglingReferences([node({ currentConfig: HERE, desiredDrain: `drain-${GONE}` })], CONFIGS)).toEqual([]);
+test('ignores weak references', () => {
+  expect(findDanglingReferences([node({ currentConfig: CONFIG, desiredDrain: `drain-${MISSING}` })], CONFIGS)).toEqual(
+    [],
+  );
 });
 
-test('a pool whose status names nothing although its spec does', () => {
-  expect(findDanglingReferences([pool(HERE)], CONFIGS)).toEqual([
+test('finds an empty status of a pool whose spec names a config', () => {
+  expect(findDanglingReferences([pool(CONFIG)], CONFIGS)).toEqual([
     { kind: 'MachineConfigPool', name: 'worker', field: 'status', config: undefined },
   ]);
   expect(findDanglingReferences([pool(), pool(undefined, undefined)], CONFIGS)).toEqual([]);
 });
 
-test('a pool that is being deleted does not count', () => {
-  expect(findDanglingReferences([pool(GONE, GONE, '2026-01-01T00:00:00Z')], CONFIGS)).toEqual([]);
+test('ignores a terminating pool', () => {
+  expect(findDanglingReferences([pool(MISSING, MISSING, '2026-01-01T00:00:00Z')], CONFIGS)).toEqual([]);
 });
 
-test('protected are rendered configs that exist and are in use, each once', () => {
+test('counts each existing rendered config that is in use once', () => {
   const referrers = [
-    node({ currentConfig: HERE, desiredConfig: HERE }),
-    node({ currentConfig: GONE }),
-    pool(HERE, '99-worker'),
+    node({ currentConfig: CONFIG, desiredConfig: CONFIG }),
+    node({ currentConfig: MISSING }),
+    pool(CONFIG, '99-worker'),
   ];
   expect(countProtectedConfigs(referrers, CONFIGS)).toBe(1);
 });
 
-test('never seen is something else than deleted', () => {
-  expect(explainMissingConfig(GONE, undefined)).toMatch(/^never seen in this cluster/);
-  expect(explainMissingConfig(GONE, new Date('2026-11-21T12:00:00Z'))).toBe('deleted at 2026-11-21T12:00:00.000Z');
+test('explains whether a missing config was deleted, was never seen, or is not named', () => {
+  expect(explainMissingConfig(MISSING, undefined)).toMatch(/^never seen in this cluster/);
+  expect(explainMissingConfig(MISSING, new Date('2026-11-21T12:00:00Z'))).toBe('deleted at 2026-11-21T12:00:00.000Z');
   expect(explainMissingConfig(undefined, undefined)).toMatch(/names no config in its status/);
 });

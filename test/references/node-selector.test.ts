@@ -23,12 +23,12 @@ test.each([
     },
     false,
   ],
-])('%j: %s', (selector, matches) => {
+])('whether %j matches a worker: %s', (selector, matches) => {
   expect(matchesNodeSelector(selector, WORKER)).toBe(matches);
 });
 
 test.each([[undefined], [null], [{}], [{ matchLabels: {} }], [{ matchExpressions: [{ operator: 'Exists' }] }], [7]])(
-  'what says nothing, or nothing that can be understood, chooses nothing: %j',
+  'the empty or malformed selector %j matches no node',
   (selector) => {
     expect(matchesNodeSelector(selector, WORKER)).toBe(false);
   },

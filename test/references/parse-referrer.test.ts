@@ -7,7 +7,7 @@ const B = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
 const MCO = 'machineconfiguration.openshift.io';
 
 describe('node', () => {
-  test('currentConfig and desiredConfig are hard references', () => {
+  test('currentConfig and desiredConfig are strong references', () => {
     const annotations = { [`${MCO}/currentConfig`]: A, [`${MCO}/desiredConfig`]: B };
     expect(parseNodeReferrer({ metadata: { name: 'w0', annotations } })).toEqual({
       kind: 'Node',
@@ -19,7 +19,7 @@ describe('node', () => {
     });
   });
 
-  test('drain annotations and firstPivotConfig are notes, without their prefix, and only where they tell something new', () => {
+  test('other annotations are weak references, without prefixes and duplicates', () => {
     const annotations = {
       [`${MCO}/currentConfig`]: A,
       [`${MCO}/desiredDrain`]: `uncordon-${A}`,
@@ -34,7 +34,7 @@ describe('node', () => {
   });
 
   test.each([[{}], [{ annotations: null }], [{ annotations: { [`${MCO}/currentConfig`]: '' } }]])(
-    'without either annotation it is isUnreported: %j',
+    'is unreported with the metadata %j',
     (metadata) => {
       expect(parseNodeReferrer({ metadata: { name: 'w0', ...metadata } })).toMatchObject({
         references: [],
@@ -44,7 +44,7 @@ describe('node', () => {
   );
 
   test.each([[null], [{}], [{ name: '' }], [{ name: 'n', annotations: { [`${MCO}/currentConfig`]: 7 } }]])(
-    'one that does not look like a node is an error, never "names nothing": %j',
+    'throws for the malformed metadata %j',
     (metadata) => {
       expect(() => parseNodeReferrer({ metadata })).toThrow(MalformedObject);
     },
@@ -52,7 +52,7 @@ describe('node', () => {
 });
 
 describe('pool', () => {
-  test('the config of spec and of status are hard references, the source configs are none', () => {
+  test('spec and status are strong references, and source configs are no references', () => {
     const configuration = { name: A, source: [{ name: 'rendered-looking-source' }] };
     expect(
       parsePoolReferrer({
@@ -66,7 +66,7 @@ describe('pool', () => {
     ]);
   });
 
-  test('one that is being deleted names nothing', () => {
+  test('a terminating pool has no references', () => {
     const metadata = { name: 'worker', deletionTimestamp: '2026-11-20T10:00:00Z' };
     expect(parsePoolReferrer({ metadata, spec: { configuration: { name: A } } })).toEqual({
       kind: 'MachineConfigPool',
@@ -77,7 +77,7 @@ describe('pool', () => {
   });
 
   test.each([[{ spec: 'x' }], [{ spec: { configuration: [] } }], [{ status: { configuration: { name: {} } } }]])(
-    'one that does not look like a pool is an error: %j',
+    'throws for the malformed pool %j',
     (parts) => {
       expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
     },
@@ -89,17 +89,17 @@ describe('build', () => {
 
   test.each([
     ['no status yet', undefined, 'strong'],
-    ['building', [{ type: 'Building', status: 'True' }], 'strong'],
+    ['started', [{ type: 'Building', status: 'True' }], 'strong'],
     ['not succeeded', [{ type: 'Succeeded', status: 'False' }], 'strong'],
     ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
     ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],
     ['interrupted', [{ type: 'Interrupted', status: 'True' }], 'weak'],
-  ] as const)('%s: %j is %s', (_title, conditions, strength) => {
+  ] as const)('a build that has %s, %j, has a %s reference', (_title, conditions, strength) => {
     const build = parseBuildReferrer({ metadata, spec: { machineConfig: { name: A } }, status: { conditions } });
     expect(build.references).toEqual([{ field: 'machineConfig', config: A, strength }]);
   });
 
-  test('v1alpha1 calls the field desiredConfig', () => {
+  test('reads desiredConfig, the field of v1alpha1', () => {
     expect(parseBuildReferrer({ metadata, spec: { desiredConfig: { name: A } } }).references).toEqual([
       { field: 'desiredConfig', config: A, strength: 'strong' },
     ]);

@@ -6,7 +6,6 @@ import { toConfigName } from '../../src/decision/config-name.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
-/** One a kind, as in the index. */
 const change = <T>(referrer: fc.Arbitrary<T>) =>
   fc.array(fc.record({ referrer, gone: fc.boolean() }), { maxLength: 40 });
 
@@ -15,7 +14,7 @@ test.each([
   ['pools', change(pool.map(parsePoolReferrer))],
   ['builds', change(build.map(parseBuildReferrer))],
 ])(
-  'after any changes of %s: for each config what names it, and what is being deleted, as a walk over all would find them',
+  'after any changes of %s, finds the same as a search through all: referrers of a config and terminating objects',
   (_kind, changes) => {
     fc.assert(
       fc.property(changes, (several) => {
@@ -41,7 +40,7 @@ test.each([
   },
 );
 
-test('one that changes keeps its place', () => {
+test('keeps the position of a referrer that changes', () => {
   const config = toConfigName(NAMES[0]);
   const worker = (name: string, field: string): Referrer => ({
     kind: 'Node',
