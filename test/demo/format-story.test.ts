@@ -4,7 +4,6 @@ import { formatConclusion, formatEvent } from '../../src/demo/format-story.ts';
 import type { DemoRun } from '../../src/demo/run-demo.ts';
 
 const PLAIN = { width: 80, hasColors: false };
-const COLORED = { width: 80, hasColors: true };
 
 test('indents the second line of a long message', () => {
   const message = `${'word '.repeat(14)}end`;
@@ -38,7 +37,7 @@ test('says that the end was not expected', () => {
 
 test('has the same text with and without colors', () => {
   const event = { t: 480, actor: 'daemon', message: 'control2 is Degraded' } as const;
-  const colored = formatEvent(COLORED, event);
+  const colored = formatEvent({ ...PLAIN, hasColors: true }, event);
   expect(colored).toContain('\u001B[31mcontrol2 is Degraded\u001B[39m');
   expect(stripVTControlCharacters(colored)).toBe(formatEvent(PLAIN, event));
 });

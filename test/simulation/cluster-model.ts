@@ -18,13 +18,6 @@ interface Pool {
   readonly status: string;
 }
 
-/** When a config was in use, in steps. */
-interface UsePeriod {
-  /** Undefined while it is unused. */
-  inUseSince: number | undefined;
-  lastInUse: number;
-}
-
 /**
  * A cluster and the controllers that change it: a pool renders a config and hands it to nodes and builds, and nodes
  * update. It is so small that the same few configs meet every race.
@@ -34,7 +27,10 @@ export class ClusterModel {
   /** The configs that exist. */
   readonly configs = new Set<string>();
   readonly #nodes = new Map<string, Node>();
-  readonly #usePeriods = new Map<string, UsePeriod>();
+  /** For each config in use, the step since which it is. */
+  readonly #inUseSince = new Map<string, number>();
+  /** For each config that went out of use, the last step in which it was in use. */
+  readonly #lastInUse = new Map<string, number>();
   readonly #random: Random;
   #pool: Pool;
   #build: { readonly name: string; readonly isRunning: boolean } | undefined;
@@ -63,19 +59,17 @@ export class ClusterModel {
 
   /** Whether the config was in use the whole time since that step. */
   wasInUseThroughout(config: string, step: number): boolean {
-    const since = this.#usePeriods.get(config)?.inUseSince;
-    return since !== undefined && since <= step;
+    return (this.#inUseSince.get(config) ?? Number.POSITIVE_INFINITY) <= step;
   }
 
   /** Whether the config was in use at some time since that step. */
   wasInUseAtSomeTime(config: string, step: number): boolean {
-    const period = this.#usePeriods.get(config);
-    return period !== undefined && (period.inUseSince !== undefined || period.lastInUse >= step);
+    return this.#inUseSince.has(config) || (this.#lastInUse.get(config) ?? -1) >= step;
   }
 
   /** The existing configs that are unused. */
   unusedConfigs(): readonly string[] {
-    return [...this.configs].filter((config) => this.#usePeriods.get(config)?.inUseSince === undefined);
+    return [...this.configs].filter((config) => !this.#inUseSince.has(config));
   }
 
   referrers(): readonly Referrer[] {
@@ -84,18 +78,14 @@ export class ClusterModel {
 
   #recordUse(step: number): void {
     const references = this.referrers().flatMap((referrer) => referrer.references);
-    const inUse = new Set<string>(
-      references.filter(({ strength }) => strength === 'strong').map(({ config }) => config),
-    );
-    for (const [config, period] of this.#usePeriods) {
-      if (inUse.has(config) || period.inUseSince === undefined) continue;
-      period.lastInUse = step;
-      period.inUseSince = undefined;
+    const strong = references.filter(({ strength }) => strength === 'strong');
+    const inUse = new Set<string>(strong.map(({ config }) => config));
+    for (const config of this.#inUseSince.keys()) {
+      if (inUse.has(config)) continue;
+      this.#inUseSince.delete(config);
+      this.#lastInUse.set(config, step);
     }
-    for (const config of inUse) {
-      const since = this.#usePeriods.get(config)?.inUseSince ?? step;
-      this.#usePeriods.set(config, { inUseSince: since, lastInUse: step });
-    }
+    for (const config of inUse) if (!this.#inUseSince.has(config)) this.#inUseSince.set(config, step);
   }
 
   #writeAnything(): string {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
+import { waitOrAbort } from '../../src/kube/wait.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import type { Random } from './random.ts';
 
@@ -18,7 +19,7 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   failureRate = 0;
   readonly #cluster: InMemoryCluster;
   readonly #random: Random;
-  readonly #calls: Call[] = [];
+  #calls: Call[] = [];
 
   constructor(cluster: InMemoryCluster, random: Random) {
     this.#cluster = cluster;
@@ -26,24 +27,10 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   }
 
   async json(request: ApiRequest): Promise<unknown> {
-    const { signal } = request;
-    signal.throwIfAborted();
-    return await new Promise((resolve) => {
-      const call: Call = {
-        request,
-        settle: (answer) => {
-          signal.removeEventListener('abort', onAbort);
-          resolve(answer);
-        },
-        answer: undefined,
-      };
-      const onAbort = (): void => {
-        this.#calls.splice(this.#calls.indexOf(call), 1);
-        call.settle(Promise.reject(signal.reason as Error));
-      };
-      this.#calls.push(call);
-      signal.addEventListener('abort', onAbort);
+    const answered = new Promise<unknown>((resolve) => {
+      this.#calls.push({ request, settle: resolve, answer: undefined });
     });
+    return await waitOrAbort(answered, request.signal);
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
@@ -56,8 +43,8 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
 
   /** Takes one step of one call and describes it. Undefined if there is no call. */
   step(): string | undefined {
-    const index = this.#random.below(this.#calls.length);
-    const call = this.#calls[index];
+    this.#calls = this.#calls.filter(({ request }) => !request.signal.aborted);
+    const call = this.#random.pick(this.#calls);
     if (call === undefined) return undefined;
     const { path } = call.request;
     if (call.answer === undefined) {
@@ -65,11 +52,11 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
       call.answer = isFailing
         ? Promise.reject(this.#createFailure())
         : new InProcessApi(this.#cluster).json(call.request);
-      // An aborted call ignores its answer.
+      // Nothing else handles a rejection while the answer is on its way.
       call.answer.catch(() => {});
       return `${isFailing ? 'fail' : 'serve'} ${path}`;
     }
-    this.#calls.splice(index, 1);
+    this.#calls.splice(this.#calls.indexOf(call), 1);
     call.settle(call.answer);
     return `answer ${path}`;
   }

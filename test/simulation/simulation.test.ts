@@ -11,14 +11,13 @@ vi.mock('node:timers/promises', () => ({
   setTimeout: async (ms: number, value: unknown, { signal }: { signal?: AbortSignal } = {}) =>
     await new Promise((resolve, reject) => {
       const onAbort = (): void => {
-        clearTimeout(timer);
         reject(signal?.reason as Error);
       };
-      const timer = setTimeout(() => {
+      signal?.addEventListener('abort', onAbort);
+      setTimeout(() => {
         signal?.removeEventListener('abort', onAbort);
         resolve(value);
       }, ms);
-      signal?.addEventListener('abort', onAbort, { once: true });
     }),
 }));
 

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { acceptHeaderForList, acceptHeaderForObject } from '../../../src/kube/resource.ts';
@@ -9,14 +9,16 @@ const NODES = '/api/v1/nodes';
 const POOLS = '/apis/machineconfiguration.openshift.io/v1/machineconfigpools';
 const SIGNAL = new AbortController().signal;
 
+let cluster: TestCluster;
+
+beforeEach(async () => {
+  cluster = await startTestCluster();
+});
+
 /** The events of a watch as `TYPE name`, as they arrive. */
-async function watch(cluster: TestCluster, query: string): Promise<string[]> {
-  const stop = new AbortController();
-  onTestFinished(() => {
-    stop.abort();
-  });
+async function watch(query: string): Promise<string[]> {
   const path = `${NODES}?watch=1&${query}`;
-  const { body } = await cluster.connect().request({ path, signal: stop.signal });
+  const { body } = await cluster.connect().request({ path, signal: SIGNAL });
   const events: string[] = [];
   body.on('data', (chunk: Buffer) => {
     for (const line of chunk.toString().trim().split('\n')) {
@@ -29,7 +31,6 @@ async function watch(cluster: TestCluster, query: string): Promise<string[]> {
 }
 
 test('lists all or selected objects, whole or as metadata', async () => {
-  const cluster = await startTestCluster();
   const api = cluster.connect();
   cluster.create('nodes', { metadata: { name: 'b', labels: { role: 'worker' } }, status: { x: 1 } });
   cluster.create('nodes', { metadata: { name: 'a', labels: { role: 'master' } } });
@@ -57,11 +58,10 @@ test('lists all or selected objects, whole or as metadata', async () => {
 });
 
 test('watches the changes of one kind after a version', async () => {
-  const cluster = await startTestCluster();
   cluster.create('nodes', { metadata: { name: 'a' } });
   cluster.create('nodes', { metadata: { name: 'b' } });
-  const events = await watch(cluster, 'resourceVersion=1001');
-  const selected = await watch(cluster, 'resourceVersion=1001&fieldSelector=metadata.name%3Da');
+  const events = await watch('resourceVersion=1001');
+  const selected = await watch('resourceVersion=1001&fieldSelector=metadata.name%3Da');
   cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
   cluster.patch('nodes', 'a', { metadata: { annotations: { x: '1' } } });
   cluster.erase('nodes', 'a');
@@ -70,14 +70,12 @@ test('watches the changes of one kind after a version', async () => {
 });
 
 test('answers 410 to a watch from a forgotten version', async () => {
-  const cluster = await startTestCluster();
   cluster.create('nodes', { metadata: { name: 'a' } });
   for (let change = 0; change < 20_000; change += 1) cluster.patch('nodes', 'a', {});
-  await expect(watch(cluster, 'resourceVersion=1000')).rejects.toMatchObject({ status: 410, reason: 'Expired' });
+  await expect(watch('resourceVersion=1000')).rejects.toMatchObject({ status: 410, reason: 'Expired' });
 });
 
 test('applies a merge patch, to the status only under /status, and rejects an old version', async () => {
-  const cluster = await startTestCluster();
   const { metadata } = cluster.create('machineconfigpools', {
     metadata: { name: 'worker', annotations: { x: '1', y: '2' } },
     spec: { a: 1 },
@@ -94,7 +92,6 @@ test('applies a merge patch, to the status only under /status, and rejects an ol
 });
 
 test('creates an object once, and not in a dry run', async () => {
-  const cluster = await startTestCluster();
   const create = async (query: string) =>
     await cluster.request('POST', `${NODES}${query}`, { metadata: { name: 'a' } });
   expect((await create('?dryRun=All')).status).toBe(201);
@@ -104,7 +101,6 @@ test('creates an object once, and not in a dry run', async () => {
 });
 
 test('sends the warnings of a webhook as headers', async () => {
-  const cluster = await startTestCluster();
   const { at } = await stubWebhook(() => ({ response: { allowed: true, warnings: ['say "hi"', 'a \\ b'] } }));
   register(cluster, at);
   cluster.create('machineconfigs', { metadata: { name: 'rendered-a' } });
@@ -115,7 +111,6 @@ test('sends the warnings of a webhook as headers', async () => {
 });
 
 test('rejects an unknown token, and answers 404 for an unknown path and object', async () => {
-  const cluster = await startTestCluster();
   const kubeconfig = cluster.kubeconfig.replace(/"token":"[^"]+"/, '"token":"unknown"');
   const stranger = new KubeApi(connectionFromKubeconfig(kubeconfig));
   await expect(stranger.json({ path: NODES, signal: SIGNAL })).rejects.toMatchObject({ status: 401 });
@@ -125,7 +120,6 @@ test('rejects an unknown token, and answers 404 for an unknown path and object',
 });
 
 test('refuses connections while it is stopped, and serves the same objects at the same address afterwards', async () => {
-  const cluster = await startTestCluster();
   const { url } = cluster;
   cluster.create('nodes', { metadata: { name: 'a' } });
   const api = cluster.connect();
