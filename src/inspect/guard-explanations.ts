@@ -11,10 +11,8 @@ const READ_TIMEOUT_MS = 5_000;
  */
 export async function readGuardExplanations(api: KubeApi, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   try {
-    const guard = await withTimeout(
-      READ_TIMEOUT_MS,
-      signal,
-      async (limited) => await api.json({ path: GUARD_PATH, signal: limited }),
+    const guard = await withTimeout(READ_TIMEOUT_MS, signal, (limited) =>
+      api.json({ path: GUARD_PATH, signal: limited }),
     );
     const { status } = (guard ?? {}) as { status?: { danglingReferences?: unknown } | null };
     const references: unknown = status?.danglingReferences;

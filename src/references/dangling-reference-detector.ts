@@ -44,8 +44,9 @@ const INTERVAL_MS = 1_000;
 const GET_TIMEOUT_MS = 5_000;
 
 /**
- * Finds dangling references: names that never existed in this cluster, typing errors, configs that were deleted while the
- * guard was off. The two indexes can each be late, so a GET confirms that a config is missing before it is reported.
+ * Finds dangling references: names that never existed in this cluster, typing errors, configs that were deleted while
+ * the guard was off. The two indexes can each be late, so a GET confirms that a config is missing before it is
+ * reported.
  */
 export class DanglingReferenceDetector {
   readonly #options: DanglingReferenceDetectorOptions;
@@ -135,11 +136,7 @@ export class DanglingReferenceDetector {
     const accept = acceptHeaderForObject(true);
     let isMissing = false;
     try {
-      await withTimeout(
-        GET_TIMEOUT_MS,
-        signal,
-        async (limited) => await this.#options.api.json({ path, accept, signal: limited }),
-      );
+      await withTimeout(GET_TIMEOUT_MS, signal, (limited) => this.#options.api.json({ path, accept, signal: limited }));
     } catch (error) {
       // Without the reason the 404 can be that of a misconfigured proxy.
       isMissing = error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
