@@ -11,8 +11,8 @@ export function formatIntro(format: TextFormat, seconds: number): string {
   const paragraphs = [
     'An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. ' +
       `About ${seconds} seconds.`,
-    'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such as ' +
-      'rendered-master-aaa111. Every node names two of them: the one it runs (current) and the one it is to run ' +
+    'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such ' +
+      'as rendered-master-aaa111. Every node names two of them: the one it runs (current) and the one it is to run ' +
       '(desired). If one that a node names is deleted, the node turns Degraded, and the operator does not update a ' +
       'Degraded node.',
     'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 has moved on to ' +
@@ -54,8 +54,8 @@ export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<
   const tables = runs.map((run) => formatEnd(format, run)).join('\n');
   const verdict = asExpected
     ? 'The refused deletion is the whole difference: the config stayed until no node needed it, and was deleted then.'
-    : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please report ' +
-      'it with the output of --output json.';
+    : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please ' +
+      'report it with the output of --output json.';
   const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
   const next = [
     'Next, in README.md:',

@@ -37,7 +37,8 @@ test('names at most three referrers of a kind, and counts the others', () => {
   );
   const { message } = decideReferrers([...nodes, createReferrer('MachineConfigPool', 'worker', ['spec'])]);
   expect(message).toBe(
-    `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, worker-2 currentConfig and 2 more) and pool worker (spec). ` +
+    `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, ` +
+      'worker-2 currentConfig and 2 more) and pool worker (spec). ' +
       'Deleting it would leave them Degraded. Delete it once they have moved on to another config. ' +
       'See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_in_use',
   );
@@ -45,7 +46,8 @@ test('names at most three referrers of a kind, and counts the others', () => {
 
 test('names both fields of one node', () => {
   expect(decideReferrers([createReferrer('Node', 'worker-0', ['currentConfig', 'desiredConfig'])]).message).toContain(
-    'is in use by node worker-0 (currentConfig, desiredConfig). Deleting it would leave the node Degraded. Delete it once the node has moved on to another config.',
+    'is in use by node worker-0 (currentConfig, desiredConfig). Deleting it would leave the node Degraded. ' +
+      'Delete it once the node has moved on to another config.',
   );
 });
 
@@ -58,7 +60,8 @@ test('says that the build would fail if only a build uses the config', () => {
 test('says how to remove a node from its pool if the pool is terminating', () => {
   const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true };
   expect(decideReferrers([pool, createReferrer('Node', 'worker-0', ['currentConfig'])]).message).toContain(
-    "Its pool is being deleted: remove the pool's label from the node, and delete the config once it has moved to another one.",
+    "Its pool is being deleted: remove the pool's label from the node, " +
+      'and delete the config once it has moved to another one.',
   );
 });
 
@@ -93,7 +96,8 @@ test('names unreadable kinds and the reasons, and does not claim that the config
   const verdict = decideReferrers([], { unreadable });
   expect(verdict.denialStatus).toEqual({ code: 503, reason: 'ServiceUnavailable' });
   expect(verdict.message).toContain(
-    `MCG_UNVERIFIED: could not verify whether ${NAME} is in use (nodes: the API server answered 500 and machineconfigpools: no complete answer in time). Nothing was deleted.`,
+    `MCG_UNVERIFIED: could not verify whether ${NAME} is in use (nodes: the API server answered 500 and ` +
+      'machineconfigpools: no complete answer in time). Nothing was deleted.',
   );
   expect(verdict.message).not.toContain('in use by');
 });

@@ -18,7 +18,7 @@ async function runDemo(...args: readonly string[]) {
   }
 }
 
-test('prints JSON: a deadlock without the guard, a complete install with it, and the decisions of the guard', async () => {
+test('prints JSON with a deadlock without the guard, a complete install with it, and its decisions', async () => {
   const { exitCode, stdout, stderr } = await runDemo('--output', 'json', '--speed', '2000');
   expect([exitCode, stderr]).toEqual([0, '']);
   const { runs, ...rest } = JSON.parse(stdout) as DemoReport;

@@ -28,8 +28,10 @@ test('repairs the status of a pool, the annotations of its nodes, and certificat
       ['csr-a', 'csr-b'],
     ),
   ).toEqual([
-    `oc patch machineconfigpool master --subresource=status --type=merge -p '{"status":{"configuration":{"name":"${MASTER}"}}}'`,
-    `oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ${MCO}/desiredConfig=${MASTER} ${MCO}/state=Done`,
+    'oc patch machineconfigpool master --subresource=status --type=merge ' +
+      `-p '{"status":{"configuration":{"name":"${MASTER}"}}}'`,
+    `oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ` +
+      `${MCO}/desiredConfig=${MASTER} ${MCO}/state=Done`,
     'oc adm certificate approve csr-a csr-b',
   ]);
 });

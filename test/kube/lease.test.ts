@@ -63,7 +63,7 @@ test('a replica acquires the Lease of a dead holder after its duration, and not 
   expect(specOf(cluster)).toMatchObject({ holderIdentity: 'b', leaseTransitions: 5 });
 });
 
-test('a replica that cannot renew the Lease loses it after its duration, logs the reason once, and recovers', async () => {
+test('a replica that cannot renew the Lease loses it, logs the reason once, and recovers', async () => {
   const api = new InProcessApi(new InMemoryCluster());
   const { lease, lines } = runReplica(api, 'a', SHORT);
   await expect.poll(() => lease.isHeld).toBe(true);

@@ -33,7 +33,7 @@ function toReferrer(config: string, index: number): Referrer {
   return parseNodeReferrer({ metadata: { name: `worker-${index}`, annotations } });
 }
 
-/** A detector in a cluster with one config and a node that uses it. The API server confirms that a config is missing. */
+/** A detector in a cluster with one config and a node that uses it. The API server has no other config. */
 class DetectorTest {
   readonly configs = new Set([CONFIG]);
   readonly deletedAt = new Map<string, Date>();
@@ -139,7 +139,7 @@ function toMissingConfig(index: number): string {
   return `rendered-worker-${String(index).padStart(32, '0')}`;
 }
 
-test('searches the nearest name once for each missing config, however many references and checks there are', async () => {
+test('searches the nearest name once for each missing config, for any number of references and checks', async () => {
   const it = new DetectorTest();
   it.configOfNode = Array.from({ length: 1_000 }, (_, index) => toMissingConfig(index % 10));
   expect(await it.check()).toHaveLength(1_000);

@@ -59,7 +59,7 @@ describe('over HTTPS', () => {
     cluster.faults.intercept((request) => (request.path === path ? fault : 'pass'));
   }
 
-  test('sends unpaged, uncompressed lists without a version, and lists pools and builds before and after nodes', async () => {
+  test('sends unpaged, uncompressed lists without a version, of pools and builds before and after nodes', async () => {
     await reader.read(longDeadline());
     const lists = cluster.faults.requests.map(({ path, query }) => `${path}?${query.toString()}`);
     expect(new Set(lists)).toEqual(new Set([NODES, POOLS, BUILDS].map((path) => `${path}?`)));
@@ -365,7 +365,7 @@ describe('with fake timers', () => {
     expect(reader.readCount).toBe(2);
   });
 
-  test('starts the next read beside one that is silent for a second, and aborts that one with its last review', async () => {
+  test('starts the next read beside one that is silent for a second, and aborts the silent one at its deadline', async () => {
     let hung: AbortSignal | undefined;
     api.delay = async (path, count) => {
       if (path !== NODES || count > 1) return;

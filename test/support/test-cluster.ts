@@ -28,8 +28,8 @@ export interface RequestOptions {
 }
 
 /**
- * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write without a
- * review. `request` and `delete` are requests of a client, but do not pass the HTTPS server and its faults.
+ * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write without
+ * a review. `request` and `delete` are requests of a client, but do not pass the HTTPS server and its faults.
  */
 export class TestCluster extends InMemoryCluster {
   readonly faults: Faults;

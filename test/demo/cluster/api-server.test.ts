@@ -119,7 +119,7 @@ test('rejects an unknown token, and answers 404 for an unknown path and object',
   expect((await cluster.request('GET', `${NODES}/a`)).body).toMatchObject({ message: 'nodes "a" not found' });
 });
 
-test('refuses connections while it is stopped, and serves the same objects at the same address afterwards', async () => {
+test('refuses connections while it is stopped, and then serves the same objects at the same address', async () => {
   const { url } = cluster;
   cluster.create('nodes', { metadata: { name: 'a' } });
   const api = cluster.connect();
