@@ -280,6 +280,19 @@ describe('with fake timers', () => {
       expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
     });
 
+    test('finds a config on a node although the list of pools hangs', async () => {
+      setConfig(cluster, 'node', CONFIG);
+      api.delay = async (path) => {
+        if (path === POOLS) await new Promise(() => {});
+      };
+      const deadline = new AbortController();
+      const read = reader.read(deadline.signal);
+      await advance(0);
+      await advance(250);
+      deadline.abort();
+      expect(referencesIn(await read)).toEqual(['Node w0 currentConfig']);
+    });
+
     test('finds a config that a node hands back to its pool after the pools were listed', async () => {
       setConfig(cluster, 'node', CONFIG);
       api.onList = (path, count) => {
