@@ -212,9 +212,9 @@ test('opens another watch if one is silent for too long', async () => {
 });
 
 test('keeps a watch that receives bookmarks', async () => {
-  const followed = await follow({ timing: { silenceMs: 1_000 } });
+  const followed = await follow({ timing: { silenceMs: 2_000 } });
   await waitForWatch(followed);
-  for (let count = 0; count < 15; count += 1) {
+  for (let count = 0; count < 25; count += 1) {
     followed.cluster.faults.sendToWatches(toBookmark('1'));
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
