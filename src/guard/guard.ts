@@ -1,6 +1,6 @@
 import type { SecureVersion } from 'node:tls';
 import type { Logger } from 'pino';
-import { ExpiryLogger } from '../certificates/expiry-logger.ts';
+import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { Review } from '../decision/review.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
@@ -140,7 +140,7 @@ export class Guard {
     const { signal } = this.#stopping;
     this.#background = Promise.all([
       this.#index.run(signal),
-      new ExpiryLogger({ certificate, log }).run(signal),
+      logExpiriesDaily(certificate, log, signal),
       this.#reporter?.run(signal),
     ]);
   }
