@@ -95,7 +95,7 @@ async function startRealGuard(
 /** Registers the webhook as in a real cluster, when the guard has read the cluster. */
 async function registerGuard(cluster: InMemoryCluster, guard: Guard, authority: Authority): Promise<void> {
   await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
-  const url = `https://${HOST}:${guard.securePort}/validate`;
+  const url = `https://${HOST}:${guard.ports.securePort}/validate`;
   const caBundle = Buffer.from(authority.certificatePem).toString('base64');
   cluster.create(
     'validatingwebhookconfigurations',

@@ -13,32 +13,21 @@ export interface Kind {
 
 /** The kinds that the guard, its commands and the actors of the demo read and write. */
 export const KINDS: readonly Kind[] = [
-  { group: '', versions: ['v1'], resource: 'nodes', kind: 'Node' },
-  { group: '', versions: ['v1'], resource: 'secrets', kind: 'Secret' },
-  { group: MCO_GROUP, versions: ['v1'], resource: 'machineconfigs', kind: 'MachineConfig' },
-  { group: MCO_GROUP, versions: ['v1'], resource: 'machineconfigpools', kind: 'MachineConfigPool' },
-  { group: MCO_GROUP, versions: ['v1', 'v1alpha1'], resource: 'machineosbuilds', kind: 'MachineOSBuild' },
-  {
-    group: 'admissionregistration.k8s.io',
-    versions: ['v1'],
-    resource: 'validatingwebhookconfigurations',
-    kind: 'ValidatingWebhookConfiguration',
-  },
-  { group: 'events.k8s.io', versions: ['v1'], resource: 'events', kind: 'Event' },
-  {
-    group: 'certificates.k8s.io',
-    versions: ['v1'],
-    resource: 'certificatesigningrequests',
-    kind: 'CertificateSigningRequest',
-  },
-  { group: 'coordination.k8s.io', versions: ['v1'], resource: 'leases', kind: 'Lease' },
-  {
-    group: 'machineconfig-guard.io',
-    versions: ['v1alpha1'],
-    resource: 'machineconfigguards',
-    kind: 'MachineConfigGuard',
-  },
+  defineKind('', 'nodes', 'Node'),
+  defineKind('', 'secrets', 'Secret'),
+  defineKind(MCO_GROUP, 'machineconfigs', 'MachineConfig'),
+  defineKind(MCO_GROUP, 'machineconfigpools', 'MachineConfigPool'),
+  defineKind(MCO_GROUP, 'machineosbuilds', 'MachineOSBuild', ['v1', 'v1alpha1']),
+  defineKind('admissionregistration.k8s.io', 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
+  defineKind('events.k8s.io', 'events', 'Event'),
+  defineKind('certificates.k8s.io', 'certificatesigningrequests', 'CertificateSigningRequest'),
+  defineKind('coordination.k8s.io', 'leases', 'Lease'),
+  defineKind('machineconfig-guard.io', 'machineconfigguards', 'MachineConfigGuard', ['v1alpha1']),
 ];
+
+function defineKind(group: string, resource: string, kind: string, versions: Kind['versions'] = ['v1']): Kind {
+  return { group, versions, resource, kind };
+}
 
 /**
  * Finds a kind by its plural name.

@@ -86,7 +86,7 @@ beforeAll(async () => {
     shutdownDelayMs: 0,
   });
   await guard.whenReady(AbortSignal.timeout(20_000));
-  proxy = await TcpProxy.start(guard.securePort, ownAddress());
+  proxy = await TcpProxy.start(guard.ports.securePort, ownAddress());
   await publish(proxy.port);
   await apiServer.admin.create(PATHS.webhookConfigurations, registration(0));
   await until('the API server to ask the guard', async () => proxy.accepted > 0 || (await probe()), {
