@@ -133,9 +133,7 @@ test('writes four of many Events at a time, drops those beyond 500, and logs tha
     const regarding = { apiVersion: 'v1', kind: 'Node', name: `worker-${index}`, uid: `worker-${index}` };
     events.record({ regarding, reason: 'DanglingReference', action: 'Check', note: '…' });
   }
-  await vi.waitFor(() => {
-    expect(written).toHaveLength(504);
-  });
+  await expect.poll(() => written.length).toBe(504);
   expect(maxConcurrent).toBe(4);
   expect(written).toEqual(Array.from({ length: 504 }, (_, index) => `worker-${index}`));
   expect(lines.map(({ msg }) => msg)).toEqual(['event queue full; dropping new events']);

@@ -285,10 +285,12 @@ test('retains less than 1 kB for each of 5,000 nodes of 10 kB', async () => {
   const kind = 'PartialObjectMetadataList';
   const body = Buffer.from(JSON.stringify({ kind, metadata: { resourceVersion: '1' }, items }));
   const before = retainedBytes();
-  const { known } = await follow({
+  const { known, reflector } = await follow({
+    timing: { requestMs: 60_000 },
     onRequest: ({ isWatch }) => (isWatch ? 'pass' : (response: ServerResponse) => response.end(body)),
   });
-  await expect.poll(() => known().length, { timeout: 20_000 }).toBe(5_000);
+  await expect.poll(() => reflector.isSynced, { timeout: 50_000 }).toBe(true);
+  expect(known()).toHaveLength(5_000);
   expect(retainedBytes() - before).toBeLessThan(5_000_000);
 });
 
