@@ -3,6 +3,14 @@ import { MAX_DAYS } from '../certificates/validity.ts';
 import { parseDuration } from '../decision/duration.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
+/** Creates a parser that rejects values that do not match the pattern and converts the others. */
+export function createParser<T>(pattern: RegExp, problem: string, convert: (value: string) => T): (value: string) => T {
+  return (value) => {
+    if (!pattern.test(value)) throw new InvalidArgumentError(problem);
+    return convert(value);
+  };
+}
+
 /** Parses a TCP port; 0 lets the system choose a free one. */
 export function parsePort(value: string): number {
   const port = Number(value);
@@ -10,11 +18,14 @@ export function parsePort(value: string): number {
   return port;
 }
 
-/** Parses a duration such as `5s`, `500ms` or `1m30s` into milliseconds. */
-export function parseDurationOption(value: string): number {
-  const ms = parseDuration(value);
-  if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
-  return ms;
+/** Gives an option a duration as its value, such as `5s`, `500ms` or `1m30s`. Commands get milliseconds. */
+export function toDurationOption(option: Option, defaultValue: string): Option {
+  const parse = (value: string): number => {
+    const ms = parseDuration(value);
+    if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
+    return ms;
+  };
+  return option.default(parse(defaultValue), defaultValue).argParser(parse);
 }
 
 /** Parses the number of days for which a certificate is valid. */

@@ -43,12 +43,6 @@ export function measureTable(columns: readonly Column[], rows: readonly (readonl
   return totalWidth(naturalWidths(columns, rows));
 }
 
-/** Cuts a text to `width` characters. A cut text ends with an ellipsis. */
-export function truncate(text: string, width: number): string {
-  const characters = Array.from(text);
-  return characters.length <= width ? text : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
-}
-
 /** Similar names differ at the beginning (`worker-0.example.com`) or at the end (`worker-us-east-1a-4kd8z`). */
 function cutMiddle(text: string, width: number): string {
   const characters = Array.from(text);

@@ -7,7 +7,7 @@ import type { ServingCertificate } from '../../certificates/serving-certificate.
 import type { KubeApi } from '../../kube/api.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createEnvOption, parseDurationOption, parsePort } from '../option-parsers.ts';
+import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
@@ -37,6 +37,7 @@ const EXAMPLE_FILES = '--tls-cert-file certs/tls.crt --tls-private-key-file cert
 
 /** RFC 1123 label. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const parseNamespace = createParser(NAMESPACE, 'It must be a namespace, such as machineconfig-guard.', String);
 /** RFC 1123 label and subdomain. */
 const SECRET_NAME =
   /^(?<namespace>[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\/(?<name>[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?)$/;
@@ -75,9 +76,10 @@ export function createServeCommand(): Command {
       ),
     )
     .addOption(
-      createEnvOption('--shutdown-delay-duration <duration>', 'how long to go on serving, unready, after SIGTERM')
-        .default(5_000, '5s')
-        .argParser(parseDurationOption),
+      toDurationOption(
+        createEnvOption('--shutdown-delay-duration <duration>', 'how long to go on serving, unready, after SIGTERM'),
+        '5s',
+      ),
     )
     .addOption(
       createEnvOption(
@@ -214,9 +216,4 @@ function parseSecretName(value: string): SecretName {
     throw new InvalidArgumentError('It must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.');
   }
   return { namespace, name };
-}
-
-function parseNamespace(value: string): string {
-  if (!NAMESPACE.test(value)) throw new InvalidArgumentError('It must be a namespace, such as machineconfig-guard.');
-  return value;
 }
