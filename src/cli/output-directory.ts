@@ -1,4 +1,5 @@
-import { lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { lstatSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { OutputFile } from '../install/output-file.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
@@ -36,7 +37,7 @@ export async function prepareOutputDirectory(
     for (const name of names) {
       const file = path.join(directory, name);
       // lstat, because a dangling link counts: rename() replaces the link and never writes through it.
-      const stats = await lstat(file).catch(ignoreMissing);
+      const stats = lstatSync(file, { throwIfNoEntry: false });
       if (stats?.isDirectory() === true) {
         throw new CliError(`${file} is a directory where a file is to be written; remove it.`, EXIT_CODE.usage);
       }
@@ -77,17 +78,9 @@ async function explainErrors(directory: string, work: () => Promise<void>): Prom
   try {
     await work();
   } catch (error) {
-    const code = codeOf(error);
+    const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
     const message = `${directory} cannot be written to: ${REASONS[code] ?? code}.`;
     throw new CliError(message, EXIT_CODE.usage, { cause: error });
   }
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

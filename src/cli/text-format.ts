@@ -38,18 +38,12 @@ export function createTableFormat({ isTTY = false, columns = MAX_TABLE_WIDTH }: 
 /** Breaks a text at spaces. A word that is longer than a line stays whole, so that links keep working. */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = [];
-  let line = '';
   for (const word of text.split(' ')) {
-    if (line === '') {
-      line = word;
-    } else if (line.length + 1 + word.length <= width) {
-      line += ` ${word}`;
-    } else {
-      lines.push(line);
-      line = word;
-    }
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
   }
-  return [...lines, line];
+  return lines;
 }
 
 /** Styles a text if the format has colors. */

@@ -86,32 +86,28 @@ async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
 
 async function readRenderedSet(directory: string): Promise<RotationInput> {
   const [{ parse }, { OWN_FILE_NAME }] = await Promise.all([import('yaml'), import('../../install/installation.ts')]);
-  const readManifest = async (kind: string): Promise<unknown> => {
-    try {
-      const names = (await readdir(directory)).filter((name) => OWN_FILE_NAME.test(name));
-      const manifest = names.find((name) => name.endsWith(`-${kind}.yaml`));
-      return manifest === undefined ? {} : parse(await readFile(path.join(directory, manifest), 'utf8'));
-    } catch (error) {
-      const reason = (error as NodeJS.ErrnoException).code ?? 'it is no YAML';
-      const message = `${directory} cannot be read as a rendered set: ${reason}.`;
-      throw new CliError(message, EXIT_CODE.usage, { cause: error });
-    }
+  const read = async (kind: string): Promise<unknown> => {
+    const names = (await readdir(directory)).filter((name) => OWN_FILE_NAME.test(name));
+    const manifest = names.find((name) => name.endsWith(`-${kind}.yaml`));
+    return manifest === undefined ? {} : parse(await readFile(path.join(directory, manifest), 'utf8'));
   };
-  return {
-    webhookConfiguration: await readManifest('validatingwebhookconfiguration'),
-    secret: await readManifest('secret'),
-  };
+  try {
+    return { webhookConfiguration: await read('validatingwebhookconfiguration'), secret: await read('secret') };
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? 'it is no YAML';
+    const message = `${directory} cannot be read as a rendered set: ${reason}.`;
+    throw new CliError(message, EXIT_CODE.usage, { cause: error });
+  }
 }
 
 function formatReport({ files, old, new: newAuthority, leftOver }: RotateReport): string {
   const [first = '', second = '', third = ''] = files;
+  const leftOverNote = `  An earlier rotation was not finished: ${leftOver} more in the bundle, dropped by the first step.`;
   return [
     `Wrote ${first}, ${second} (private key, mode 0600) and ${third}`,
     `  old authority  expires at ${old.notAfter}, SHA-256 ${old.fingerprint256}`,
     `  new authority  expires at ${newAuthority.notAfter}, SHA-256 ${newAuthority.fingerprint256}`,
-    ...(leftOver === 0
-      ? []
-      : [`  An earlier rotation was not finished: ${leftOver} more in the bundle, dropped by the first step.`]),
+    ...(leftOver === 0 ? [] : [leftOverNote]),
     '',
     'Next, in this order:',
     `  oc apply -f ${first}`,

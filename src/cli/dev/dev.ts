@@ -136,19 +136,15 @@ async function unregisterWebhook(api: KubeApi, name: string): Promise<boolean> {
 async function endRegistration(api: KubeApi, name: string): Promise<void> {
   try {
     await unregisterWebhook(api, name);
-    printLine(`removed ${name}; the cluster is as it was`);
   } catch (error) {
     const command = `oc delete validatingwebhookconfiguration ${name}`;
-    throw new CliError(
-      `could not remove the webhook (${describeError(error)}); remove it with: ${command}`,
-      EXIT_CODE.cluster,
-    );
+    const message = `could not remove the webhook (${describeError(error)}); remove it with: ${command}`;
+    throw new CliError(message, EXIT_CODE.cluster);
   }
+  printLine(`removed ${name}; the cluster is as it was`);
 }
 
-async function createTemporaryCertificate(
-  host: string,
-): Promise<{ readonly certificate: ServingCertificate; readonly caBundle: string }> {
+async function createTemporaryCertificate(host: string) {
   const [{ createAuthority }, { issueLeaf }, { createFixedCertificate }] = await Promise.all([
     import('../../certificates/authority.ts'),
     import('../../certificates/leaf.ts'),
@@ -176,9 +172,8 @@ function toWebhookUrl(url: URL, guard: Guard): string {
 }
 
 function formatDecision({ verdict, user, dryRun, ms }: Decision): string {
-  const outcome = verdict.outcome.padEnd(10);
-  const hasColors = process.stdout.isTTY && process.stdout.hasColors();
-  const label = hasColors ? styleText(OUTCOME_COLORS[verdict.outcome], outcome) : outcome;
+  // Colors appear only on a terminal that has them.
+  const label = styleText(OUTCOME_COLORS[verdict.outcome], verdict.outcome.padEnd(10));
   return `${label} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
 }
 
