@@ -18,14 +18,13 @@ export function parsePort(value: string): number {
   return port;
 }
 
-/** Gives an option a duration as its value, such as `5s`, `500ms` or `1m30s`. Commands get milliseconds. */
+/** Makes the value of an option a duration such as `5s`, `500ms` or `1m30s`. Commands get milliseconds. */
 export function toDurationOption(option: Option, defaultValue: string): Option {
-  const parse = (value: string): number => {
+  return option.default(parseDuration(defaultValue), defaultValue).argParser((value) => {
     const ms = parseDuration(value);
     if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
     return ms;
-  };
-  return option.default(parse(defaultValue), defaultValue).argParser(parse);
+  });
 }
 
 /** Parses the number of days for which a certificate is valid. */

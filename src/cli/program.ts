@@ -12,12 +12,14 @@ import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
 const PROGRAM_NAME = 'machineconfig-guard';
+/** An indented command in a text. */
+const COMMAND_LINE = /^( +)machineconfig-guard(?= )/gm;
 /** kubectl and oc run a program with such a name on the PATH as their own command. */
-const PLUGIN_NAME = /^(?<client>kubectl|oc)-mcguard$/;
+const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;
 
 /** The command that a person typed: `machineconfig-guard`, or `kubectl mcguard` if the program file has that name. */
 export function programNameOf(file: string): string {
-  const client = PLUGIN_NAME.exec(path.basename(file))?.groups?.['client'];
+  const [, client] = PLUGIN_NAME.exec(path.basename(file)) ?? [];
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
 }
 
@@ -70,8 +72,8 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
 }
 
 function createProgram(terminal: Terminal, name: string): Command {
-  let isHelp = false;
-  const replaceName = (text: string): string => (isHelp ? replaceProgramName(text, name) : text);
+  // A help and the end of a report contain commands to type.
+  const replaceName = (text: string): string => text.replaceAll(COMMAND_LINE, `$1${name}`);
   const program = new Command(name)
     .description('Refuses to let a rendered MachineConfig be deleted while something still uses it.')
     .version(packageJson.version)
@@ -102,20 +104,9 @@ Exit codes:
 
 Example:
   machineconfig-guard certs --out certs/`,
-    )
-    .on('beforeAllHelp', () => {
-      isHelp = true;
-    })
-    .on('afterAllHelp', () => {
-      isHelp = false;
-    });
+    );
   for (const createCommand of COMMANDS) program.addCommand(inheritSettings(program, createCommand()));
   return program;
-}
-
-/** Replaces the program's name in the examples of a help text. */
-function replaceProgramName(help: string, name: string): string {
-  return help.replaceAll(new RegExp(`^(\\s+)${PROGRAM_NAME}(?= )`, 'gm'), `$1${name}`);
 }
 
 /** Unlike command(), addCommand() does not hand down settings: a subcommand's bad flag would end the process with 1. */
