@@ -4,13 +4,11 @@ import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { createEnvOption } from './option-parsers.ts';
 
-/** The flags of every command that uses a cluster. */
 export interface ClusterFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
 }
 
-/** Adds `--kubeconfig` and `--context`. */
 export function addClusterFlags(command: Command): Command {
   const description = 'kubeconfig to use (default: KUBECONFIG, the pod, ~/.kube/config)';
   return command

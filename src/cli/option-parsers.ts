@@ -27,7 +27,6 @@ export function toDurationOption(option: Option, defaultValue: string): Option {
   });
 }
 
-/** Parses the number of days for which a certificate is valid. */
 export function parseDays(value: string): number {
   const days = Number(value);
   if (!/^\d+$/.test(value) || days < 1 || days > MAX_DAYS) {

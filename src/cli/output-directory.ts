@@ -8,7 +8,6 @@ const PUBLIC_MODE = 0o644;
 const SECRET_MODE = 0o600;
 const MAX_LISTED_FILES = 4;
 
-/** Explanations of Node's error codes. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',

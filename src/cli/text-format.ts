@@ -7,10 +7,8 @@ export interface TextFormat {
   readonly hasColors: boolean;
 }
 
-/** A style name of `styleText`, or several. */
 export type Style = Parameters<typeof styleText>[0];
 
-/** The part of a stream that determines the format of its text. */
 export interface OutputStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -46,7 +44,6 @@ export function wrapText(text: string, width: number): string[] {
   return lines;
 }
 
-/** Styles a text if the format has colors. */
 export function applyStyle({ hasColors }: TextFormat, style: Style | undefined, text: string): string {
   if (!hasColors || style === undefined || text === '') return text;
   // Without this option styleText decides by stdout, whatever the stream of this text is.

@@ -13,7 +13,7 @@ export interface PendingCertificateRequest {
   readonly createdAt: Date | undefined;
 }
 
-/** The pending requests, or why they could not be read. That is not an error, because they decide nothing. */
+/** Unreadable requests are no error, because they decide nothing. */
 export type PendingCertificateRequests =
   | { readonly readable: true; readonly requests: readonly PendingCertificateRequest[] }
   | { readonly readable: false; readonly reason: string };

@@ -21,11 +21,7 @@ export class ClusterAccessError extends Error {
   }
 }
 
-/**
- * Sends a request about this path.
- *
- * @throws ClusterAccessError, or the signal's reason
- */
+/** Sends a request about this path. Throws ClusterAccessError, or the signal's reason. */
 export async function accessCluster<T>(
   verb: Verb,
   path: string,
@@ -39,11 +35,7 @@ export async function accessCluster<T>(
   }
 }
 
-/**
- * Gets an object or, with the verb `list`, a collection. Undefined if it does not exist.
- *
- * @throws ClusterAccessError or a TimeoutError
- */
+/** Reads an object or collection. Undefined if it does not exist. Throws ClusterAccessError or a TimeoutError. */
 export async function readObject(api: KubeApi, path: string, verb: Verb = 'get'): Promise<unknown> {
   const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
@@ -69,7 +61,6 @@ export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
 }
 
-/** Whether the API server could not parse the label selector. */
 export function isInvalidSelector(error: unknown): boolean {
   return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === 400;
 }

@@ -24,29 +24,21 @@ export interface InspectedPool {
   readonly updatedMachineCount: number;
 }
 
-/** The part of a cluster that is checked. The configs were listed last, so a config that is missing did not exist. */
+/** The configs were listed last, so a missing config did not exist. */
 export interface ClusterSnapshot {
   /** The selected nodes. */
   readonly nodes: readonly InspectedNode[];
-  /** All pools. */
   readonly pools: readonly InspectedPool[];
-  /** The names of all configs. */
   readonly configs: ReadonlySet<ConfigName>;
 }
 
 export interface CheckScope {
-  /** Whether only some nodes are selected. If so, only the pools that select one of them are checked. */
+  /** Whether to check only the pools that select one of the nodes. */
   readonly isPartial: boolean;
   /** The minimum number of selected nodes, at least 1: an empty selection proves nothing. */
   readonly minNodes: number;
 }
 
-/**
- * - `ConfigMissing`: a node or pool refers to a config that does not exist.
- * - `NotReported`: a node lacks the annotation.
- * - `SpecEmpty`, `StatusEmpty`: a pool names no config in this field.
- * - `TooFewNodes`: fewer nodes than `minNodes` are selected.
- */
 export type ProblemCode = 'ConfigMissing' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
 
 export interface Problem {
@@ -68,7 +60,6 @@ export interface Problem {
 
 export interface NodeResult {
   readonly node: InspectedNode;
-  /** The name of the node's pool. */
   readonly pool: string | undefined;
   readonly problems: readonly Problem[];
 }

@@ -1,4 +1,5 @@
-import { sleep, withTimeout } from '../kube/wait.ts';
+import { setTimeout } from 'node:timers/promises';
+import { withTimeout } from '../kube/wait.ts';
 import { isRetryableRead } from './cluster-access.ts';
 
 /** Times are milliseconds. */
@@ -15,7 +16,6 @@ export interface PollOptions<Answer> {
   readonly intervalMs?: number;
 }
 
-/** The last answer and the time until it arrived. */
 export interface PollResult<Answer> {
   readonly answer: Answer;
   readonly elapsedMs: number;
@@ -35,11 +35,7 @@ const MAX_PAUSE_MS = 10_000;
 export const RETRY_TIMEOUT_MS = 5_000;
 export const RETRY_INTERVAL_MS = 500;
 
-/**
- * Reads until the answer is settled or the time is over.
- *
- * @throws the last error, if it is not retried any more
- */
+/** Reads until the answer is settled or the time is over. Throws an error that is not retried any more. */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>): Promise<PollResult<Answer>> {
   const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
   const startedAt = performance.now();
@@ -66,7 +62,7 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>): Pr
       return { answer: result.answer, elapsedMs: elapsedMs() };
     }
     const pauseMs = Math.min(PAUSE_PER_READ * (elapsedMs() - readAtMs), MAX_PAUSE_MS);
-    await sleep(Math.min(leftMs, Math.max(intervalMs, pauseMs)), new AbortController().signal);
+    await setTimeout(Math.min(leftMs, Math.max(intervalMs, pauseMs)));
   }
 }
 

@@ -79,7 +79,7 @@ const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string 
   { pattern: /^/, reason: 'the API server cannot reach the guard', advice: `${LIST_PODS_COMMAND},endpointslices` },
 ];
 
-/** Concludes from the API server's answer whether a config in use is protected, by whom, and if not, why. */
+/** Concludes from the answer whether a config in use is protected. */
 export function assessProtection(
   { status, message }: TrialResponse,
   installed: InstalledProtection,
@@ -110,22 +110,15 @@ export function isAdmissionError({ message }: TrialResponse): boolean {
 
 function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProtection): Protection {
   if (code !== 'MCG_IN_USE') {
-    return unprotected(
-      `the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`,
-      code === 'MCG_UNVERIFIED'
-        ? "nothing is deleted meanwhile; look at the guard's log, its rights and its way to the API server"
-        : 'see the answer',
-    );
+    const causes = "look at the guard's log, its rights and its way to the API server";
+    const advice = code === 'MCG_UNVERIFIED' ? `nothing is deleted meanwhile; ${causes}` : 'see the answer';
+    return unprotected(`the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`, advice);
   }
-  const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
   const explanation = 'the guard refuses the deletion of a config in use';
-  const limitation = ', but only until a session of "machineconfig-guard dev" ends';
-  return {
-    isProtected: true,
-    by: 'guard',
-    explanation: isDevOnly ? `${explanation}${limitation}` : explanation,
-    advice: isDevOnly ? INSTALL_COMMAND : '',
-  };
+  const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
+  if (!isDevOnly) return { isProtected: true, by: 'guard', explanation, advice: '' };
+  const limitation = 'but only until a session of "machineconfig-guard dev" ends';
+  return { isProtected: true, by: 'guard', explanation: `${explanation}, ${limitation}`, advice: INSTALL_COMMAND };
 }
 
 /** A policy that fails denies too, with a reason of the API server. */
@@ -134,13 +127,10 @@ function assessPolicyDenial(policy: string, reason: string): Protection {
     const explanation = `the policy ${policy} refuses the deletion of a config in use`;
     return { isProtected: true, by: 'floor', explanation, advice: '' };
   }
-  return unprotected(
-    `deletions are refused, but not by a decision: the policy ${policy} cannot decide`,
-    reason.startsWith('failed to configure')
-      ? 'see the answer; ' +
-          'after a restart of the API server or a change of definitions it passes by itself within a minute'
-      : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`,
-  );
+  const advice = reason.startsWith('failed to configure')
+    ? 'see the answer; after a restart of the API server or a change of definitions it passes by itself within a minute'
+    : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`;
+  return unprotected(`deletions are refused, but not by a decision: the policy ${policy} cannot decide`, advice);
 }
 
 /** The API server could not call the guard. Nothing is deleted, but nothing is decided either. */
@@ -153,10 +143,8 @@ function assessFailedCall(message: string): Protection {
 function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer: ReferrerKind): Protection {
   const floorGap = floor.length === 0 ? undefined : findFloorGap(floor, referrer);
   if (webhooks.length === 0) {
-    const { reason, advice } = floorGap ?? {
-      reason: 'neither the webhook nor the policies are installed',
-      advice: INSTALL_COMMAND,
-    };
+    const nothing = { reason: 'neither the webhook nor the policies are installed', advice: INSTALL_COMMAND };
+    const { reason, advice } = floorGap ?? nothing;
     return unprotected(`it would be deleted: ${reason}`, advice);
   }
   const { reason, advice } = findGuardGap(webhooks, mode);
@@ -175,11 +163,9 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
     return { reason: `the mode is ${mode}`, advice };
   }
   if (webhooks.some(({ failurePolicy }) => failurePolicy !== 'Ignore')) {
-    return {
-      reason: 'the API server did not ask the guard, although it is registered and enforces',
-      advice:
-        'a registration takes a moment to work; try again, then look at the log of the guard and of the API server',
-    };
+    const advice =
+      'a registration takes a moment to work; try again, then look at the log of the guard and of the API server';
+    return { reason: 'the API server did not ask the guard, although it is registered and enforces', advice };
   }
   if (webhooks.some(({ caBundle }) => caBundle)) {
     const reason = 'the API server could not ask the guard, and its failurePolicy is Ignore';

@@ -7,7 +7,6 @@ import {
   type ConfigMetadata,
   type NamedReference,
   type Referrer,
-  type ReferrerKind,
   summarizeReferences,
 } from '../decision/references.ts';
 
@@ -25,19 +24,13 @@ export interface UnusedConfig extends ConfigMetadata {
   readonly weakReferences: readonly NamedReference[];
 }
 
-/** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract. */
 export type ReferencesReport = Readonly<ReturnType<typeof buildReferencesReport>>;
 export type ReferencesReportConfig = ReferencesReport['configs'][number];
-/** The JSON of `who-uses --unused --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `who-uses --unused --output json`. Its keys are a contract. */
 export type UnusedReport = Readonly<ReturnType<typeof buildUnusedReport>>;
 
-export interface ReferencesReportEntry {
-  readonly kind: ReferrerKind;
-  readonly name: string;
-  readonly field: string;
-  /** `hard` for a strong reference, `note` for a weak one. */
-  readonly strength: 'hard' | 'note';
-}
+export type ReferencesReportEntry = ReferencesReportConfig['usedBy'][number];
 
 /** The API server sends whole configs, although only their bytes are counted. */
 const MAX_CONCURRENT_SIZE_READS = 4;
@@ -86,11 +79,7 @@ export async function readUnusedReport(
   return buildUnusedReport(references, unused, sizes);
 }
 
-/** Reports the references to each config. A config that does not exist has the nearest name as `suggestion`. */
-export function buildReferencesReport(
-  { server, at, configs, referrers }: ClusterReferences,
-  names: readonly ConfigName[],
-) {
+function buildReferencesReport({ server, at, configs, referrers }: ClusterReferences, names: readonly ConfigName[]) {
   const existing = new Set(configs.map(({ name }) => name));
   const reported = names.map((name) => {
     const { strong, weak } = summarizeReferences(name, referrers);
@@ -125,7 +114,7 @@ export function findUnusedConfigs({ configs, referrers }: ClusterReferences): Un
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }
 
-/** Reports the unused configs. A config without a size was deleted meanwhile and is left out. */
+/** Leaves out configs without a size: they were deleted meanwhile. */
 export function buildUnusedReport(
   { server, at, referrers }: ClusterReferences,
   unused: readonly UnusedConfig[],
@@ -151,8 +140,8 @@ export function buildUnusedReport(
   };
 }
 
-function toReportEntry({ kind, name, field, strength }: NamedReference): ReferencesReportEntry {
-  return { kind, name, field, strength: strength === 'strong' ? 'hard' : 'note' };
+function toReportEntry({ kind, name, field, strength }: NamedReference) {
+  return { kind, name, field, strength: strength === 'strong' ? 'hard' : 'note' } as const;
 }
 
 function countUnreported(referrers: readonly Referrer[]): number {

@@ -16,14 +16,13 @@ interface Candidate {
   readonly uid: string;
 }
 
-/** The configs to try to delete. Configs with the allow-deletion annotation prove nothing and are no candidates. */
+/** A config with the allow-deletion annotation proves nothing and is no candidate. */
 export interface TrialCandidates {
   /** A config in use, preferably by a node. */
   readonly used: (Candidate & { readonly reference: NamedReference }) | undefined;
   readonly unused: Candidate | undefined;
   /** The number of rendered configs. */
   readonly configs: number;
-  /** The number of rendered configs with the allow-deletion annotation. */
   readonly overridden: number;
 }
 
@@ -103,26 +102,19 @@ async function stillExists(api: KubeApi, { config, uid }: Candidate): Promise<bo
   return currentUid === uid && deletionTimestamp === undefined;
 }
 
-/** Lists references and configs to find the candidates. Throws ClusterAccessError or a TimeoutError. */
+/** Throws ClusterAccessError or a TimeoutError. */
 export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates> {
   const signal = AbortSignal.timeout(LIST_TIMEOUT_MS);
   const referrers = await readReferrers(api, signal);
   const configs = await listAll(api, MACHINE_CONFIGS, parseConfig, signal);
   const rendered = configs.filter(({ config }) => isRenderedConfig(config));
-  const candidates = rendered
-    .filter(({ isOverridden }) => !isOverridden)
-    .map(({ config, uid }) => ({
-      config,
-      uid,
-      references: summarizeReferences(config, referrers, 1).strong.references,
-    }));
-  const [used] = PREFERRED_REFERRERS.flatMap((kind) =>
-    candidates.flatMap(({ config, uid, references }) => {
-      const reference = references.find((one) => one.kind === kind);
-      return reference === undefined ? [] : [{ config, uid, reference }];
-    }),
-  );
-  const unused = candidates.find(({ references }) => references.length === 0);
+  const candidates = rendered.filter(({ isOverridden }) => !isOverridden);
+  const references = candidates.flatMap((candidate) => {
+    const { strong } = summarizeReferences(candidate.config, referrers, 1);
+    return strong.references.map((reference) => ({ ...candidate, reference }));
+  });
+  const [used] = PREFERRED_REFERRERS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
+  const unused = candidates.find(({ config }) => !references.some((candidate) => candidate.config === config));
   return { used, unused, configs: rendered.length, overridden: rendered.length - candidates.length };
 }
 

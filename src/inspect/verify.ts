@@ -8,7 +8,7 @@ import {
   tryDryRunDeletion,
 } from './trial-deletion.ts';
 
-/** The JSON of `verify --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `verify --output json`. Its keys are a contract. */
 export interface VerifyReport extends Pick<InstalledProtection, 'webhooks' | 'floor'> {
   /** The address of the API server. */
   readonly server: string;
@@ -79,18 +79,15 @@ function toReportFields({ isProtected, by, explanation, advice }: Protection) {
 }
 
 function explainMissingTrial(candidates: TrialCandidates | undefined): Protection {
-  const common = { isProtected: false, by: undefined };
+  let reason = 'no rendered MachineConfig is in use by a node or a pool';
+  let advice = 'come back once the Machine Config Operator has rolled one out';
   if (candidates?.used !== undefined) {
-    const explanation = 'there is nothing to try it with: the configs that it was tried with went away meanwhile';
-    return { ...common, explanation, advice: 'run it once more' };
+    reason = 'the configs that it was tried with went away meanwhile';
+    advice = 'run it once more';
+  } else if (candidates === undefined || candidates.configs === 0) {
+    reason = 'there are no rendered MachineConfigs';
+  } else if (candidates.overridden > 0) {
+    reason = 'every rendered MachineConfig in use has the annotation that allows its deletion, or none is in use';
   }
-  const advice = 'come back once the Machine Config Operator has rolled one out';
-  return { ...common, explanation: `there is nothing to try it with: ${whyNoCandidate(candidates)}`, advice };
-}
-
-function whyNoCandidate(candidates: TrialCandidates | undefined): string {
-  if (candidates === undefined || candidates.configs === 0) return 'there are no rendered MachineConfigs';
-  return candidates.overridden > 0
-    ? 'every rendered MachineConfig in use has the annotation that allows its deletion, or none is in use'
-    : 'no rendered MachineConfig is in use by a node or a pool';
+  return { isProtected: false, by: undefined, explanation: `there is nothing to try it with: ${reason}`, advice };
 }

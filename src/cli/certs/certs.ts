@@ -30,7 +30,7 @@ interface CertsFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `certs --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `certs --output json`. Its keys are a contract. */
 type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 type CertificateSummary = ReturnType<typeof summarizeValidity>;
 

@@ -20,7 +20,7 @@ interface RotateFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `certs rotate --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `certs rotate --output json`. Its keys are a contract. */
 type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';

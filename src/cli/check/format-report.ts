@@ -32,10 +32,7 @@ const POOL_COLUMNS: readonly Column[] = [
   { head: 'CHECK' },
 ];
 
-/**
- * Formats a report: the tables, the problems, the reasons that nodes give, the certificate requests, the repairs and
- * the conclusion. `hasWaited` is true after `--wait`.
- */
+/** Formats a report. `hasWaited` is true after `--wait`. */
 export function formatCheckReport(
   format: TextFormat,
   report: CheckReport,

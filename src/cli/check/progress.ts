@@ -37,7 +37,6 @@ export class Progress {
     this.#printLines(lines, elapsedMs);
   }
 
-  /** Prints why the cluster could not be read. */
   printFailure(reason: string, elapsedMs: number): void {
     if (reason === this.#failure) return;
     this.#failure = reason;

@@ -31,7 +31,7 @@ interface RenderFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `render --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `render --output json`. Its keys are a contract. */
 type RenderReport = Awaited<ReturnType<typeof render>>;
 
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard';
@@ -156,7 +156,6 @@ async function build(flags: RenderFlags, authority: Authority | undefined): Prom
   }
 }
 
-/** Reads the authority that the flags name, or creates one. */
 async function provideAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
   const { days = MAX_DAYS, caCertFile, caKeyFile } = flags;
   const { checkAuthority, createAuthority } = await import('../../certificates/authority.ts');

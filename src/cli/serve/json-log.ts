@@ -1,7 +1,6 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { pino, type Logger } from 'pino';
 
-/** The values of `--log-level`. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** Lines that cannot be written yet are kept up to this size. Otherwise a full disk would fill the memory, too. */

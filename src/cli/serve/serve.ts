@@ -30,7 +30,6 @@ interface SecretName {
   readonly name: string;
 }
 
-/** Kubernetes' names of the TLS versions, and Node's. */
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
 const EXAMPLE_FILES = '--tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key';
@@ -157,7 +156,6 @@ async function serve(flags: ServeFlags): Promise<void> {
   log.info('stopped');
 }
 
-/** Throws a CliError unless the flags name exactly one source of the certificate. */
 function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: ServeFlags): void {
   const hasFile = tlsCertFile !== undefined || tlsPrivateKeyFile !== undefined;
   const hasBothFiles = tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined;

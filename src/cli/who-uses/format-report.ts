@@ -16,7 +16,6 @@ export const POINT_IN_TIME_NOTICE =
   'This is true at this moment only. ' +
   'What keeps a config that is in use from being deleted is the guard, not this list.';
 
-/** Formats the report of `who-uses CONFIG...`. */
 export function formatReferencesReport(format: TextFormat, { configs, unreportedNodes }: ReferencesReport): string {
   const parts = configs.map((config) => formatConfig(format, config));
   if (unreportedNodes > 0) parts.push(wrap(format, formatUnreported(unreportedNodes, 'and may use any config.')));
@@ -29,7 +28,6 @@ export function formatReferrerNames({ configs }: ReferencesReport): string {
   return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
 }
 
-/** Formats the report of `who-uses --unused`. */
 export function formatUnusedReport(format: TextFormat, report: UnusedReport): string {
   const { unused, totalBytes, unreportedNodes, readAt } = report;
   if (unused.length === 0) return 'Every rendered config is in use.\n';
@@ -58,7 +56,6 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport): st
   return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;
 }
 
-/** Formats one name per line. */
 export function formatUnusedNames({ unused }: UnusedReport): string {
   return toLines(unused.map(({ name }) => name));
 }
