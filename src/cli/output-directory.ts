@@ -21,15 +21,8 @@ const REASONS: Readonly<Record<string, string>> = {
   ELOOP: 'the path is a loop of symbolic links',
 };
 
-/**
- * Creates the directory, and checks before any other work that it can take these files. Throws a CliError if it cannot,
- * or if a file exists and `overwrite` is false.
- */
-export async function prepareOutputDirectory(
-  directory: string,
-  names: readonly string[],
-  overwrite: boolean,
-): Promise<void> {
+/** Throws a CliError if the directory cannot take these files, or if one exists and `overwrite` is false. */
+export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
   const existing: string[] = [];
   await explainErrors(directory, async () => {
     await mkdir(directory, { recursive: true });

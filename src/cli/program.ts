@@ -17,7 +17,7 @@ const COMMAND_LINE = /^( +)machineconfig-guard(?= )/gm;
 /** kubectl and oc run a program with such a name on the PATH as their own command. */
 const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;
 
-/** The command that a person typed: `machineconfig-guard`, or `kubectl mcguard` if the program file has that name. */
+/** The command that a person typed: `machineconfig-guard` or `kubectl mcguard`. */
 export function programNameOf(file: string): string {
   const [, client] = PLUGIN_NAME.exec(path.basename(file)) ?? [];
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
@@ -38,14 +38,13 @@ const COMMANDS: readonly (() => Command)[] = [
   createCertsCommand,
 ];
 
-/** The output streams and the environment of the program. */
 export interface Terminal {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs a command line (without the paths of node and the program) and returns its exit code. Never rejects. */
+/** Runs a command line and returns its exit code. Never rejects. */
 export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
   try {
     await createProgram(terminal, name).parseAsync(args, { from: 'user' });
@@ -109,14 +108,14 @@ Example:
   return program;
 }
 
-/** Unlike command(), addCommand() does not hand down settings: a subcommand's bad flag would end the process with 1. */
+/** addCommand() does not hand down settings. A subcommand's bad flag would end the process with 1. */
 function inheritSettings(parent: Command, command: Command): Command {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(command, child);
   return command;
 }
 
-/** Removes line ends and terminal escapes: error messages quote values that can come from elsewhere. */
+/** Removes line ends and terminal escapes: error messages quote untrusted values. */
 function toOneLine(text: string): string {
   return text
     .trim()

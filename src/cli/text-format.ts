@@ -14,16 +14,14 @@ export interface OutputStream {
   readonly columns?: number;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Narrower tables cut too much. */
 const MIN_WIDTH = 80;
 /** Longer lines of prose are hard to read. */
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
 
-/** The format of a stream: 80 to `maxWidth` characters, with colors if the stream or the environment asks for them. */
-export function createTextFormat(stream: OutputStream, env: Environment, maxWidth = MAX_PROSE_WIDTH): TextFormat {
+/** 80 to `maxWidth` characters, with colors if the stream or the environment asks for them. */
+export function createTextFormat(stream: OutputStream, env: NodeJS.ProcessEnv, maxWidth = MAX_PROSE_WIDTH): TextFormat {
   const width = Math.min(maxWidth, Math.max(MIN_WIDTH, stream.columns ?? MIN_WIDTH));
   return { width, hasColors: wantsColors(stream.isTTY, env) };
 }
@@ -50,10 +48,9 @@ export function applyStyle({ hasColors }: TextFormat, style: Style | undefined, 
   return styleText(style, text, { validateStream: false });
 }
 
-/** As in https://no-color.org and Node: FORCE_COLOR overrides NO_COLOR, which overrides the kind of the stream. */
-function wantsColors(isTerminal: boolean | undefined, env: Environment): boolean {
-  const forceColor = env['FORCE_COLOR'];
+/** See https://no-color.org. FORCE_COLOR overrides NO_COLOR, which overrides the stream. */
+function wantsColors(isTerminal: boolean | undefined, env: NodeJS.ProcessEnv): boolean {
+  const { FORCE_COLOR: forceColor, NO_COLOR: noColor = '', TERM: term } = env;
   if (forceColor !== undefined) return forceColor !== '0' && forceColor !== 'false';
-  if ((env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb') return false;
-  return isTerminal === true;
+  return isTerminal === true && noColor === '' && term !== 'dumb';
 }

@@ -34,7 +34,7 @@ interface CertsFlags {
 type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 type CertificateSummary = ReturnType<typeof summarizeValidity>;
 
-/** `certs`: an authority and a serving certificate, for a guard that runs outside a cluster. Uses no cluster. */
+/** `certs`: certificates for a guard that runs outside a cluster. */
 export function createCertsCommand(): Command {
   const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; made if it is not there`;
   const dnsDescription = `name the API server calls; repeat for more (default: ${DEFAULT_DNS_NAMES.join(', ')})`;

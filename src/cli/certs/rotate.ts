@@ -25,10 +25,10 @@ type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
 const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
-/** A new Secret takes effect after 2 s, and a healthy API server follows a change immediately. */
+/** A new Secret takes effect after 2 s. */
 const WAIT_SECONDS = 30;
 
-/** `certs rotate`: the manifests that replace the authority in three steps. Reads the cluster and changes nothing. */
+/** `certs rotate`: replaces the authority. Changes nothing in the cluster. */
 export function createRotateCommand(): Command {
   const command = new Command('rotate')
     .description('Render the three steps that exchange the authority of an installation without a refused call.')

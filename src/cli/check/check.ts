@@ -25,7 +25,7 @@ const parseRole = createParser(LABEL_NAME, 'A role is one word, such as master o
 const parseSelector = createParser(/\S/, 'It must not be empty; without it, all nodes are checked.', String);
 const parseCount = createParser(/^[1-9]\d{0,5}$/, 'It must be a whole number from 1 on.', Number);
 
-/** `check`: whether all referenced configs exist. Installers run it before they reboot a machine. */
+/** `check`: whether all referenced configs exist. */
 export function createCheckCommand(): Command {
   const command = new Command('check')
     .description('Check that every config named by nodes and pools exists; with --wait, until it does.')

@@ -5,10 +5,7 @@ const RENDERED_NAME = /^(?<prefix>rendered-)(?<pool>.+-)(?<hash>[0-9a-f]{32})$/;
 const HASH_LENGTHS = [8, 12, 16, 32];
 const MAX_NAME_LENGTH = 253;
 
-/**
- * Returns a function that formats these configs with a short hash, and without `rendered-` if `isShort`. Different
- * configs have different labels.
- */
+/** Shortens the hashes, and drops `rendered-` if `isShort`. Different configs have different labels. */
 export function createConfigLabels(configs: Iterable<string>, isShort: boolean): (config: string) => string {
   const names = [...new Set(configs)];
   for (const hashLength of HASH_LENGTHS) {

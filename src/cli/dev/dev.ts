@@ -35,7 +35,7 @@ const OUTCOME_COLORS: Readonly<Record<Outcome, 'green' | 'red' | 'yellow'>> = {
   overridden: 'yellow',
 };
 
-/** `dev`: the guard on this machine, called by the cluster of the current kubeconfig. */
+/** `dev`: the guard on this machine, called by a cluster. */
 export function createDevCommand(): Command {
   const command = new Command('dev')
     .description('Try the guard from this machine against the current cluster; nothing stays behind.')
@@ -158,7 +158,7 @@ async function createTemporaryCertificate(host: string) {
   return { certificate: createFixedCertificate(leaf), caBundle };
 }
 
-/** The name depends on the user and the machine: two people can use `dev`, and each removes only the own webhook. */
+/** Two people can use `dev` on one cluster. Each removes only the own webhook. */
 function createRegistrationName(): string {
   const owner = `${userInfo().username}@${hostname()}`;
   return `machineconfig-guard-dev-${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
@@ -181,7 +181,7 @@ function printLine(text: string): void {
   process.stdout.write(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
 }
 
-/** Prints warnings as plain lines. Decisions are printed by `onDecision`. */
+/** Prints only warnings. `onDecision` prints decisions. */
 function createWarningLog(): Logger {
   return pino(
     { level: 'warn', base: null },

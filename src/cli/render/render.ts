@@ -34,6 +34,7 @@ interface RenderFlags {
 /** The JSON of `render --output json`. Its keys are a contract. */
 type RenderReport = Awaited<ReturnType<typeof render>>;
 
+const DIGEST_REASON = 'what it names may change, and mirrors for disconnected clusters go by digest';
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard';
 
 /** `render`: the manifests for an installer's directory. Uses no cluster. */
@@ -127,7 +128,7 @@ async function render(flags: RenderFlags, now: Date) {
     tls,
     authority: authority === undefined ? null : summarizeCertificate(authority.certificatePem),
     leftOut,
-    warnings: checkImage(image).pinned ? [] : [formatImageWarning(image)],
+    warnings: checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}.`],
   };
 }
 
@@ -175,16 +176,11 @@ async function readPem(file: string): Promise<string> {
   }
 }
 
-/** Finds the files of an earlier rendering. prepareOutputDirectory reports a directory that cannot be read. */
+/** prepareOutputDirectory reports a directory that cannot be read. */
 async function findOwnFiles(directory: string): Promise<string[]> {
   const { OWN_FILE_NAME } = await import('../../install/installation.ts');
   const names = await readdir(directory).catch(() => []);
   return names.filter((name) => OWN_FILE_NAME.test(name)).sort();
-}
-
-function formatImageWarning(image: string): string {
-  const reason = 'what it names may change, and mirrors for disconnected clusters go by digest';
-  return `--image ${image} has no digest: ${reason}.`;
 }
 
 function formatReport({ directory, files, removed, bytes, gzipBytes, authority, leftOut }: RenderReport): string {

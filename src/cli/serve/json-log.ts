@@ -3,7 +3,7 @@ import { pino, type Logger } from 'pino';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** Lines that cannot be written yet are kept up to this size. Otherwise a full disk would fill the memory, too. */
+/** Without a limit, a full disk would fill the memory, too. */
 const MAX_PENDING_BYTES = 1024 * 1024;
 
 /**

@@ -43,53 +43,44 @@ const SECRET_NAME =
 
 /** `serve`: the guard as it runs in a cluster. */
 export function createServeCommand(): Command {
-  const command = new Command('serve')
-    .description('Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.')
-    .addOption(createEnvOption('--tls-cert-file <file>', 'serving certificate, PEM; read again when it changes'))
-    .addOption(createEnvOption('--tls-private-key-file <file>', 'its private key, PEM'))
-    .addOption(
-      createEnvOption(
-        '--tls-secret <namespace/name>',
-        'Secret with ca.crt and ca.key to issue a serving certificate from, instead of the two files',
-        parseSecretName,
-      ),
-    )
-    .addOption(
-      createEnvOption('--tls-min-version <version>', 'oldest TLS version that is spoken')
-        .choices(Object.keys(TLS_VERSIONS))
-        .default('VersionTLS12'),
-    )
-    .addOption(
-      createEnvOption('--bind-address <ip>', 'address to listen on (default: all, IPv4 and IPv6)', parseIpAddress),
-    )
-    .addOption(
-      createEnvOption('--secure-port <port>', 'port of the webhook, HTTPS; 0 picks a free one', parsePort, 9443),
-    )
-    .addOption(createEnvOption('--health-port <port>', 'port of /healthz and /readyz, HTTP', parsePort, 8081))
-    .addOption(
-      createEnvOption(
-        '--metrics-port <port>',
-        'port of /metrics, HTTPS, for callers who may get it; 0 picks a free one',
-        parsePort,
-        8443,
-      ),
-    )
-    .addOption(
-      toDurationOption(
-        createEnvOption('--shutdown-delay-duration <duration>', 'how long to go on serving, unready, after SIGTERM'),
-        '5s',
-      ),
-    )
-    .addOption(
-      createEnvOption(
-        '--namespace <name>',
-        'namespace of the Lease by which replicas agree on who writes the status (default: that of the pod)',
-        parseNamespace,
-      ),
-    )
-    .addOption(
-      createEnvOption('--log-level <level>', 'least important lines to log').choices(LOG_LEVELS).default('info'),
-    )
+  const command = new Command('serve').description(
+    'Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.',
+  );
+  const addFlag = (...option: Parameters<typeof createEnvOption>) => command.addOption(createEnvOption(...option));
+  addFlag('--tls-cert-file <file>', 'serving certificate, PEM; read again when it changes');
+  addFlag('--tls-private-key-file <file>', 'its private key, PEM');
+  addFlag(
+    '--tls-secret <namespace/name>',
+    'Secret with ca.crt and ca.key to issue a serving certificate from, instead of the two files',
+    parseSecretName,
+  );
+  command.addOption(
+    createEnvOption('--tls-min-version <version>', 'oldest TLS version that is spoken')
+      .choices(Object.keys(TLS_VERSIONS))
+      .default('VersionTLS12'),
+  );
+  addFlag('--bind-address <ip>', 'address to listen on (default: all, IPv4 and IPv6)', parseIpAddress);
+  addFlag('--secure-port <port>', 'port of the webhook, HTTPS; 0 picks a free one', parsePort, 9443);
+  addFlag('--health-port <port>', 'port of /healthz and /readyz, HTTP', parsePort, 8081);
+  addFlag(
+    '--metrics-port <port>',
+    'port of /metrics, HTTPS, for callers who may get it; 0 picks a free one',
+    parsePort,
+    8443,
+  );
+  const delay = createEnvOption(
+    '--shutdown-delay-duration <duration>',
+    'how long to go on serving, unready, after SIGTERM',
+  );
+  command.addOption(toDurationOption(delay, '5s'));
+  addFlag(
+    '--namespace <name>',
+    'namespace of the Lease by which replicas agree on who writes the status (default: that of the pod)',
+    parseNamespace,
+  );
+  const logLevel = createEnvOption('--log-level <level>', 'least important lines to log');
+  command.addOption(logLevel.choices(LOG_LEVELS).default('info'));
+  command
     .addHelpText(
       'after',
       `
