@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { OutputFile } from '../install/output-file.ts';
+import type { OutputFile } from '../install/manifest.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
 const PUBLIC_MODE = 0o644;

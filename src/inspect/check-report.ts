@@ -34,7 +34,7 @@ const FIRST_CONTACT_MS = 30_000;
 export async function checkCluster(
   api: KubeApi,
   { selector, minNodes, waitMs, onReport, onFailure }: CheckOptions,
-): Promise<{ readonly report: CheckReport; readonly repairs: readonly Repair[] }> {
+): Promise<{ report: CheckReport; repairs: readonly Repair[] }> {
   const scope = { isPartial: selector !== undefined, minNodes };
   const { answer, elapsedMs } = await pollUntilSettled({
     read: (timeoutMs) =>

@@ -10,7 +10,7 @@ const MAX_NAME_LENGTH = 253;
 export interface InspectedNode {
   readonly referrer: Referrer;
   readonly labels: Labels;
-  /** The state that the machine-config-daemon reports, such as `Done` or `Degraded`. Empty before its first report. */
+  /** The state of the machine-config-daemon, such as `Done`. Empty before its first report. */
   readonly state: string;
   /** The daemon's explanation of the state. */
   readonly reason: string;
@@ -35,7 +35,7 @@ export interface ClusterSnapshot {
 export interface CheckScope {
   /** Whether to check only the pools that select one of the nodes. */
   readonly isPartial: boolean;
-  /** The minimum number of selected nodes, at least 1: an empty selection proves nothing. */
+  /** At least 1: an empty selection proves nothing. */
   readonly minNodes: number;
 }
 
@@ -46,7 +46,7 @@ export interface Problem {
   /** Absent for `TooFewNodes`. */
   readonly kind?: 'Node' | 'MachineConfigPool';
   readonly name?: string;
-  /** `currentConfig`, `desiredConfig`, `spec` or `status`. Absent if the problem concerns the whole object. */
+  /** Absent if the problem concerns the whole object. */
   readonly field?: string;
   /** The missing config. */
   readonly config?: ConfigName;
@@ -75,7 +75,6 @@ export interface ConsistencyResult {
   readonly isRecoverable: boolean;
   readonly nodes: readonly NodeResult[];
   readonly pools: readonly PoolResult[];
-  /** All problems: of the selection, then of nodes, then of pools. */
   readonly problems: readonly Problem[];
 }
 
@@ -88,11 +87,8 @@ const NOT_REPORTED: Problem = {
 };
 
 /**
- * Checks that each selected node has both annotations, each pool has a config in spec and status, and all these configs
- * exist. Nothing else counts: neither a node's state nor a paused pool nor a rollout.
- *
- * A missing config is recoverable only if the operator renders it: if the spec of a live pool names it, or if its pool
- * has no rendered config yet.
+ * Checks that each node has both annotations, each pool has a config in spec and status, and all these configs exist.
+ * Nothing else counts: neither a node's state nor a paused pool nor a rollout.
  */
 export function checkConsistency(
   { nodes, pools, configs }: ClusterSnapshot,
@@ -124,10 +120,8 @@ export function checkConsistency(
     const hasStuckNode = nodeResults.some((node) => node.pool === name && !areRecoverable(node.problems));
     return { pool, problems: findProblems(pool.referrer, POOL_FIELDS, hasStuckNode) };
   });
-  const problems = [
-    ...(nodes.length < minNodes ? [describeTooFewNodes(nodes.length, minNodes, isPartial)] : []),
-    ...[...nodeResults, ...poolResults].flatMap((result) => result.problems),
-  ];
+  const problems = [...nodeResults, ...poolResults].flatMap((result) => result.problems);
+  if (nodes.length < minNodes) problems.unshift(describeTooFewNodes(nodes.length, minNodes, isPartial));
   return {
     ok: problems.length === 0,
     isRecoverable: problems.length > 0 && areRecoverable(problems),
@@ -153,13 +147,10 @@ function describeEmpty(field: string, hasStuckNode: boolean): Problem {
   return { code, field, isRecoverable, description: `${field}.configuration.name is empty` };
 }
 
-function createMissingDescriber(
-  configs: ReadonlySet<ConfigName>,
-  livePools: readonly InspectedPool[],
-): (config: ConfigName, field: string) => Problem {
+function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: readonly InspectedPool[]) {
   // Thousands of nodes can name the same missing config.
   const suggestions = new Map<ConfigName, ConfigName | undefined>();
-  return (config, field) => {
+  return (config: ConfigName, field: string): Problem => {
     if (!suggestions.has(config)) suggestions.set(config, findNearestName(config, configs));
     const suggestion = suggestions.get(config);
     return {
@@ -173,6 +164,7 @@ function createMissingDescriber(
   };
 }
 
+/** The operator renders the spec of a live pool, and the first config of a pool. */
 function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]): boolean {
   if (livePools.some(({ referrer }) => findReferencedConfig(referrer, 'spec') === config)) return true;
   const poolName = poolOfConfig(config);
@@ -193,10 +185,7 @@ function describeTooFewNodes(count: number, minNodes: number, isPartial: boolean
  * The pool whose config the node should run: `master`, else a custom pool, else `worker` (machine-config-operator,
  * pkg/helpers/helpers.go). If no pool selects the node, it is the pool that the node's config was rendered for.
  */
-function findPoolOfNode(
-  { referrer, labels }: InspectedNode,
-  pools: readonly InspectedPool[],
-): InspectedPool | undefined {
+function findPoolOfNode({ referrer, labels }: InspectedNode, pools: readonly InspectedPool[]) {
   const selecting = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
   const config = findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
   const poolName = config === undefined ? undefined : poolOfConfig(config);

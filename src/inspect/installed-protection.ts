@@ -19,7 +19,7 @@ export async function readInstalledProtection(api: KubeApi): Promise<InstalledPr
   };
 }
 
-/** Finds the webhooks by their own name: the name of a configuration is free, and `dev` uses another one. */
+/** The name of a configuration is free, and `dev` uses another one. */
 async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;

@@ -6,7 +6,7 @@ import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configurati
 /** The API server's answer to the dry-run deletion of a config. */
 export interface TrialResponse {
   readonly status: number;
-  /** The message of its Status object; empty if it would have deleted the config. */
+  /** Empty if it would have deleted the config. */
   readonly message: string;
 }
 
@@ -36,10 +36,11 @@ export interface InstalledProtection {
   readonly mode: Mode | undefined;
 }
 
+/** Part of the JSON of `verify`. */
 export interface Protection {
-  readonly isProtected: boolean;
+  readonly protected: boolean;
   /** The source of the denial. */
-  readonly by: 'guard' | 'floor' | undefined;
+  readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
   /** Empty if there is nothing to do. */
   readonly advice: string;
@@ -57,7 +58,7 @@ const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
 const INSTALL_COMMAND = 'oc apply -k manifests/overlays/service-ca';
 const LIST_PODS_COMMAND = 'oc -n machineconfig-guard get pods';
 
-/** The first pattern that matches the message of a failed call explains it. */
+/** The first pattern that matches explains a failed call. */
 const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string }[] = [
   {
     pattern: /x509:/,
@@ -103,7 +104,7 @@ export function assessProtection(
   );
 }
 
-/** Whether an admission webhook or policy caused the answer, rather than the API server itself. */
+/** Whether an admission webhook or policy caused the answer. */
 export function isAdmissionError({ message }: TrialResponse): boolean {
   return [/admission webhook "/, DENIED_BY_POLICY, WEBHOOK_FAILED].some((pattern) => pattern.test(message));
 }
@@ -116,16 +117,16 @@ function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProt
   }
   const explanation = 'the guard refuses the deletion of a config in use';
   const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
-  if (!isDevOnly) return { isProtected: true, by: 'guard', explanation, advice: '' };
+  if (!isDevOnly) return { protected: true, by: 'guard', explanation, advice: '' };
   const limitation = 'but only until a session of "machineconfig-guard dev" ends';
-  return { isProtected: true, by: 'guard', explanation: `${explanation}, ${limitation}`, advice: INSTALL_COMMAND };
+  return { protected: true, by: 'guard', explanation: `${explanation}, ${limitation}`, advice: INSTALL_COMMAND };
 }
 
 /** A policy that fails denies too, with a reason of the API server. */
 function assessPolicyDenial(policy: string, reason: string): Protection {
   if (reason.startsWith('MCG_IN_USE')) {
     const explanation = `the policy ${policy} refuses the deletion of a config in use`;
-    return { isProtected: true, by: 'floor', explanation, advice: '' };
+    return { protected: true, by: 'floor', explanation, advice: '' };
   }
   const advice = reason.startsWith('failed to configure')
     ? 'see the answer; after a restart of the API server or a change of definitions it passes by itself within a minute'
@@ -133,13 +134,13 @@ function assessPolicyDenial(policy: string, reason: string): Protection {
   return unprotected(`deletions are refused, but not by a decision: the policy ${policy} cannot decide`, advice);
 }
 
-/** The API server could not call the guard. Nothing is deleted, but nothing is decided either. */
+/** Nothing is deleted, but nothing is decided either. */
 function assessFailedCall(message: string): Protection {
   const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
   return unprotected(`deletions are refused, but not by the guard's decision: ${reason}`, advice);
 }
 
-/** The config would have been deleted. Of all possible reasons, the first to solve comes first. */
+/** Of all possible reasons, the first to solve comes first. */
 function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer: ReferrerKind): Protection {
   const floorGap = floor.length === 0 ? undefined : findFloorGap(floor, referrer);
   if (webhooks.length === 0) {
@@ -202,5 +203,5 @@ function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind): 
 }
 
 function unprotected(explanation: string, advice: string): Protection {
-  return { isProtected: false, by: undefined, explanation, advice };
+  return { protected: false, by: null, explanation, advice };
 }

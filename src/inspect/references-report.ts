@@ -10,7 +10,6 @@ import {
   summarizeReferences,
 } from '../decision/references.ts';
 
-/** The configs of a cluster and everything that can refer to them. */
 export interface ClusterReferences {
   /** The address of the API server. */
   readonly server: string;
@@ -36,8 +35,7 @@ export type ReferencesReportEntry = ReferencesReportConfig['usedBy'][number];
 const MAX_CONCURRENT_SIZE_READS = 4;
 
 /**
- * Reports the references to these configs. The configs are listed last, so a config counts as missing only if it did
- * not exist after a reference to it was read.
+ * Lists the configs last: a config is missing only if it did not exist after a reference to it was read.
  *
  * @throws ClusterAccessError or a TimeoutError
  */
@@ -51,8 +49,7 @@ export async function readReferencesReport(api: KubeApi, names: readonly ConfigN
 }
 
 /**
- * Reports the unused rendered configs with their sizes. The configs are listed first, so every existing reference to a
- * config of the list is seen.
+ * Lists the configs first, so every existing reference to a config of the list is seen.
  *
  * @throws ClusterAccessError or a TimeoutError
  */

@@ -111,7 +111,7 @@ export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates
   const candidates = rendered.filter(({ isOverridden }) => !isOverridden);
   const references = candidates.flatMap((candidate) => {
     const { strong } = summarizeReferences(candidate.config, referrers, 1);
-    return strong.references.map((reference) => ({ ...candidate, reference }));
+    return strong.references.map((reference) => ({ config: candidate.config, uid: candidate.uid, reference }));
   });
   const [used] = PREFERRED_REFERRERS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
   const unused = candidates.find(({ config }) => !references.some((candidate) => candidate.config === config));

@@ -2,8 +2,7 @@ import type { Authority } from '../certificates/authority.ts';
 import type { Mode } from '../decision/settings.ts';
 import { ADMISSION_POLICY, FLOW_SCHEMA, isAtLeast, type KubernetesVersion } from './kubernetes-version.ts';
 import { buildManifests } from './kustomization.ts';
-import { createAuthoritySecret, createManifest, encodeBase64, type Manifest } from './manifest.ts';
-import type { OutputFile } from './output-file.ts';
+import { createAuthoritySecret, createManifest, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 
 /** What the API server does with deletions while the guard does not answer. */
 export type Profile = 'fail-closed' | 'fail-open-with-floor';
@@ -20,7 +19,6 @@ export interface InstallationOptions {
   readonly kubernetesVersion: KubernetesVersion | undefined;
 }
 
-/** A file with one object. */
 export interface InstallationFile extends OutputFile {
   readonly kind: string;
   readonly objectName: string;
@@ -120,12 +118,9 @@ function findByKind(manifests: readonly Manifest[], kind: string): Manifest {
 }
 
 function createGuard(mode: Mode): Manifest {
-  return createManifest(' Applying this again sets the mode again.', {
-    apiVersion: 'machineconfig-guard.io/v1alpha1',
-    kind: 'MachineConfigGuard',
-    metadata: { name: 'cluster' },
-    spec: { mode },
-  });
+  const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
+  const object = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
+  return createManifest(' Applying this again sets the mode again.', object);
 }
 
 function toFiles(manifests: readonly Manifest[]): InstallationFile[] {

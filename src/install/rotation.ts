@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { type Authority, checkAuthority } from '../certificates/authority.ts';
-import { createAuthoritySecret, createManifest, encodeBase64, type Manifest } from './manifest.ts';
-import type { OutputFile } from './output-file.ts';
+import { createAuthoritySecret, createManifest, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 import { type StoredMetadata, type StoredWebhookConfiguration, WEBHOOK_NAME } from './webhook-configuration.ts';
 
 /** The installed objects, from the API server or from a rendered set. */
@@ -118,14 +117,10 @@ function createConfiguration(
 }
 
 /** Keeps the fields that a person sets. kubectl's last-applied annotation would contain the old private key. */
-function stripServerFields({ name, namespace, labels, annotations }: StoredMetadata = {}): StoredMetadata {
+function stripServerFields({ name, namespace, labels, annotations }: StoredMetadata = {}) {
   const { [LAST_APPLIED_ANNOTATION]: _lastApplied, ...ownAnnotations } = annotations ?? {};
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(labels === undefined ? {} : { labels }),
-    ...(Object.keys(ownAnnotations).length === 0 ? {} : { annotations: ownAnnotations }),
-  };
+  // YAML omits undefined fields.
+  return { name, namespace, labels, annotations: annotations === undefined ? undefined : ownAnnotations };
 }
 
 function parseCertificate(pem: string): X509Certificate | undefined {

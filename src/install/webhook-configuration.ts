@@ -5,12 +5,7 @@ import { MCO_GROUP } from '../kube/api-paths.ts';
 export type ClientConfig =
   | { readonly url: string; readonly caBundle: string }
   | {
-      readonly service: {
-        readonly name: string;
-        readonly namespace: string;
-        readonly path: string;
-        readonly port: number;
-      };
+      readonly service: Readonly<{ name: string; namespace: string; path: string; port: number }>;
       readonly caBundle?: string;
     };
 

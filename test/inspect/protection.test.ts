@@ -43,8 +43,8 @@ function assess(
 
 function matching(isProtected: boolean, by: string | undefined, explanation: RegExp, advice: RegExp): object {
   return {
-    isProtected,
-    by,
+    protected: isProtected,
+    by: by ?? null,
     explanation: expect.stringMatching(explanation) as string,
     advice: expect.stringMatching(advice) as string,
   };
