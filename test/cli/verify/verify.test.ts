@@ -107,26 +107,18 @@ test('prints null for unknown JSON values and empty lists', async () => {
   expect(JSON.parse(stdout)).toMatchObject(report);
 });
 
-const ADMISSION = 'admissionregistration.k8s.io';
-const MCO = 'machineconfiguration.openshift.io';
-
 test.each([
-  ['GET', '/machineconfigguards/cluster', 'get', 'machineconfigguards.machineconfig-guard.io'],
-  ['GET', '/validatingwebhookconfigurations', 'list', `validatingwebhookconfigurations.${ADMISSION}`],
-  ['GET', '/nodes.machineconfig-guard.io', 'get', `validatingadmissionpolicybindings.${ADMISSION}`],
-  ['GET', '/nodes', 'list', 'nodes'],
-  ['GET', '/machineconfigpools', 'list', `machineconfigpools.${MCO}`],
-  ['GET', '/machineconfigs', 'list', `machineconfigs.${MCO}`],
-  ['DELETE', '/machineconfig-guard-verify', 'delete', `machineconfigs.${MCO}`],
-])('without permission for %s %s, exits with 3', async (method, path, verb, resource) => {
+  ['GET', '/validatingwebhookconfigurations', 'list validatingwebhookconfigurations.admissionregistration.k8s.io'],
+  ['GET', '/nodes', 'list nodes'],
+  ['DELETE', '/machineconfig-guard-verify', 'delete machineconfigs.machineconfiguration.openshift.io'],
+])('without permission for %s %s, exits with 3', async (method, path, access) => {
   const { run, cluster } = await startUnguardedCluster();
   const body = { kind: 'Status', message: 'User "x" cannot delete resource "machineconfigs"' };
   cluster.faults.intercept((request) =>
     request.method === method && request.path.endsWith(path) ? { status: 403, body } : 'pass',
   );
-  const { exitCode, stderr } = await run('verify');
-  expect(exitCode).toBe(3);
-  expect(stderr).toContain(`does not permit you to ${verb} ${resource}`);
+  const stderr = expect.stringContaining(`does not permit you to ${access}`) as string;
+  expect(await run('verify')).toMatchObject({ exitCode: 3, stderr });
 });
 
 test.each([[['--output', 'yaml']], [['something']]])('with %j, exits with 2', async (args) => {
