@@ -82,18 +82,12 @@ test('uses the names, addresses and lifetimes of the flags, and prints exactly t
 
 test.each([
   ['--days', '0'],
-  ['--days', '1.5'],
   ['--days', '1e3'],
-  ['--days', '0x10'],
   ['--days', ''],
   ['--days', '3651'],
   ['--ca-days', '0'],
   ['--days', '20', '--ca-days', '10'],
   ['--ip', '1.2.3'],
-  ['--ip', 'fe80::1%eth0'],
-  ['--dns', ''],
-  ['--dns', 'bücher.example'],
-  ['--dns', '192.0.2.10'],
   ['--dns', 'a\u001B[31m\nb'],
   ['--dns'],
   ['--output', 'yaml'],
