@@ -77,14 +77,6 @@ test('contains a working node-forge', async () => {
   ]);
 });
 
-test('prints one sentence after wrong usage', async () => {
-  expect(await guard('certs', '--forse')).toEqual({
-    exitCode: 2,
-    stdout: '',
-    stderr: "machineconfig-guard: unknown option '--forse' (Did you mean --force?)\n",
-  });
-});
-
 test('loads slow packages only when a command needs them', () => {
   const inputs = new Map(Object.entries(metafile.inputs));
   const loaded = new Set(['src/cli/main.ts']);

@@ -56,7 +56,6 @@ test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]
   ['dev', `${DENIED}MCG_IN_USE: x`, { webhooks: [DEV] }, 'guard', /only until a session/, /apply -k/],
   ['the policy of nodes', deniedBy(NODES, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy nodes\./, /^$/],
   ['the policy of pools', deniedBy(POOLS, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy pools\./, /^$/],
-  ['a policy in mode Warn', deniedBy(NODES, 'MCG_IN_USE: x'), { mode: 'Warn' }, 'floor', /policy/, /^$/],
 ])('is protected if %s denies', (_name, message, installed, by, explanation, advice) => {
   expect(assess(403, message, installed)).toEqual(matching(true, by, explanation, advice));
 });
@@ -65,7 +64,6 @@ describe('is not protected if the deletion is allowed', () => {
   test.each<[string, Partial<InstalledProtection>, RegExp, RegExp]>([
     ['nothing is installed', { webhooks: [] }, /neither the webhook nor the policies/, /^oc apply -k/],
     ['the mode is Warn', { mode: 'Warn' }, /^it would be deleted: the mode is Warn$/, /"Enforce"/],
-    ['the mode is Disabled', { mode: 'Disabled' }, /the mode is Disabled$/, /"Enforce"/],
     [
       'the mode is Warn above a floor',
       { mode: 'Warn', floor: FLOOR },
@@ -101,7 +99,6 @@ describe('is not protected if the deletion is allowed', () => {
 
 test.each<[string, number, string, RegExp, RegExp]>([
   ['the guard cannot verify', 503, `${DENIED}MCG_UNVERIFIED: x`, /MCG_UNVERIFIED where MCG_IN_USE was due/, /log/],
-  ['the guard holds the config', 403, `${DENIED}MCG_HELD: held`, /MCG_HELD where/, /./],
   ['the guard gives no code', 403, `${DENIED}because`, /without a code/, /./],
   [
     'no pod is ready',

@@ -8,14 +8,14 @@ const MAX_NAME_LENGTH = 253;
 /** Shortens the hashes, and drops `rendered-` if `isShort`. Different configs have different labels. */
 export function createConfigLabels(configs: Iterable<string>, isShort: boolean): (config: string) => string {
   const names = [...new Set(configs)];
-  for (const hashLength of HASH_LENGTHS) {
-    const labels = new Map(names.map((name) => [name, formatLabel(name, isShort, hashLength)]));
-    if (new Set(labels.values()).size === names.length) return (config) => labels.get(config) ?? config;
-  }
-  return (config) => toPrintableLine(config, MAX_NAME_LENGTH);
+  const hashLength = HASH_LENGTHS.find((length) => {
+    const labels = names.map((name) => formatLabel(name, isShort, length));
+    return new Set(labels).size === names.length;
+  });
+  return (config) => formatLabel(config, isShort, hashLength);
 }
 
-function formatLabel(config: string, isShort: boolean, hashLength: number): string {
+function formatLabel(config: string, isShort: boolean, hashLength: number | undefined): string {
   const { prefix = '', pool, hash } = RENDERED_NAME.exec(config)?.groups ?? {};
   if (pool === undefined || hash === undefined) return toPrintableLine(config, MAX_NAME_LENGTH);
   return `${isShort ? '' : prefix}${pool}${hash.slice(0, hashLength)}`;

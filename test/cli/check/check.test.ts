@@ -27,26 +27,6 @@ test.each<[string, number, string[], (inspected: InspectedCluster) => void, RegE
     },
     /does not exist; node worker-0 names it\.[^]*Not fine: 1 of 1 node\. Waiting does not heal this\.\n$/,
   ],
-  [
-    'a node has not reported',
-    1,
-    [],
-    ({ cluster }) => {
-      createNode(cluster, 'worker-1', {});
-    },
-    /Node worker-1 has not reported a configuration yet\.[^]*Waiting may heal this \(--wait\)\.\n$/,
-  ],
-  [
-    'a node is between two configs and Degraded, and its pool is paused',
-    0,
-    [],
-    ({ cluster }) => {
-      annotate(cluster, 'worker-0', { currentConfig: OLD, desiredConfig: NEW, state: 'Degraded', reason: 'disk full' });
-      cluster.patch('machineconfigpools', 'worker', { spec: { paused: true } });
-    },
-    /ok, paused[^]*- worker-0: disk full/,
-  ],
-  ['there are too few nodes', 1, ['--min-nodes', '2'], () => {}, /only 1 node is in the cluster, 2 are needed/],
   ['no node has the role', 1, ['--role', 'mister'], () => {}, /Not fine: no node matches the selection\./],
 ])('if %s, exits with %i', async (_condition, exitCode, args, prepare, output) => {
   const inspected = await startHealthyCluster();
@@ -125,25 +105,6 @@ test('reads a second time before it reports an unrecoverable problem', async () 
   });
   expect((await run('check')).exitCode).toBe(0);
   expect(lists).toBe(2);
-});
-
-test('shows pending certificate requests or why they are unreadable, and exits with 0', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  cluster.create('certificatesigningrequests', {
-    metadata: { name: 'csr-8vnps' },
-    spec: { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:control0' },
-  });
-  const stdout = expect.stringMatching(/^csr-8vnps {2}\d+s +kubelet-serving {2}control0$/m) as string;
-  expect(await run('check')).toMatchObject({ exitCode: 0, stdout });
-
-  cluster.faults.intercept(({ path }) =>
-    /certificates\.k8s\.io|machineconfig-guard\.io/.test(path) ? { status: 403 } : 'pass',
-  );
-  const denied = await run('check');
-  expect(denied.exitCode).toBe(0);
-  expect(denied.stdout.replaceAll(/\s+/g, ' ')).toContain(
-    '(you may not list certificatesigningrequests.certificates.k8s.io)',
-  );
 });
 
 test('prints exactly the documented JSON keys', async () => {

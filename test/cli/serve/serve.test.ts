@@ -97,16 +97,6 @@ describe('as a process', () => {
     expect(serve.stdout() + serve.stderr()).not.toMatch(/Bearer|PRIVATE KEY/);
   });
 
-  test('becomes ready when the API server becomes reachable', async () => {
-    await inspected.cluster.faults.goDown();
-    const serve = startServe();
-    await expect.poll(() => findLine(serve, 'msg', 'listening'), { timeout: 15_000 }).toBeDefined();
-    await expect.poll(serve.stdout, { timeout: 5_000 }).toContain('cannot follow nodes');
-    expect(findLine(serve, 'msg', 'ready')).toBeUndefined();
-    await inspected.cluster.faults.comeUp();
-    await expect.poll(() => findLine(serve, 'msg', 'ready'), { timeout: 10_000 }).toBeDefined();
-  });
-
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const taken = await startServe({ '--secure-port': new URL(inspected.cluster.url).port }).outcome;
     expect(taken.exitCode).toBe(2);

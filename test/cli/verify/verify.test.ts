@@ -59,14 +59,6 @@ test('if no guard is installed, prints what to do and exits with 1', async () =>
   ]);
 });
 
-test('if the guard cannot decide, exits with 1', async () => {
-  const { run } = await startGuardedCluster('MCG_UNVERIFIED: could not verify', [OLD, NEW]);
-  const { exitCode, stdout } = await run('verify');
-  expect(exitCode).toBe(1);
-  expect(stdout).toMatch(/^unused {4}rendered-\S+ is refused: admission webhook "\S+" denied the request: MCG_UNV/m);
-  expect(stdout).toContain('NOT PROTECTED: the guard answered MCG_UNVERIFIED where MCG_IN_USE was due.');
-});
-
 test('prints exactly the documented JSON keys', async () => {
   const { run, cluster, address } = await startGuardedCluster(IN_USE, [NEW]);
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } });
