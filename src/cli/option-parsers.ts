@@ -42,13 +42,8 @@ export function parseOutputDirectory(value: string): string {
 }
 
 /** Creates an option that an environment variable can set, too: `MCG_SECURE_PORT` sets `--secure-port`. */
-export function createEnvOption<T>(
-  flags: string,
-  description: string,
-  parse?: (value: string) => T,
-  defaultValue?: T,
-): Option {
-  const option = new Option(flags, description).default(defaultValue);
+export function createEnvOption<T>(flags: string, description: string, parse?: (value: string) => T, value?: T) {
+  const option = new Option(flags, description).default(value);
   if (parse !== undefined) option.argParser(parse);
   return option.env(`MCG_${option.name().replaceAll('-', '_').toUpperCase()}`);
 }

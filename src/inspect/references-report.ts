@@ -34,11 +34,9 @@ export type ReferencesReportEntry = ReferencesReportConfig['usedBy'][number];
 /** The API server sends whole configs, although only their bytes are counted. */
 const MAX_CONCURRENT_SIZE_READS = 4;
 
-/**
- * Lists the configs last: a config is missing only if it did not exist after a reference to it was read.
- *
- * @throws ClusterAccessError or a TimeoutError
- */
+// The read functions throw a ClusterAccessError or a TimeoutError.
+
+/** Lists the configs last: a config is missing only if it did not exist after a reference to it was read. */
 export async function readReferencesReport(api: KubeApi, names: readonly ConfigName[]): Promise<ReferencesReport> {
   const references = await readWithRetries(async (signal) => {
     const referrers = await readReferrers(api, signal);
@@ -48,11 +46,7 @@ export async function readReferencesReport(api: KubeApi, names: readonly ConfigN
   return buildReferencesReport(references, names);
 }
 
-/**
- * Lists the configs first, so every existing reference to a config of the list is seen.
- *
- * @throws ClusterAccessError or a TimeoutError
- */
+/** Lists the configs first, so every existing reference to a config of the list is seen. */
 export async function readUnusedReport(
   api: KubeApi,
   onSizeRead: (count: number, total: number) => void,

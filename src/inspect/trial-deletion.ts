@@ -42,9 +42,7 @@ const NONEXISTENT_CONFIG = 'machineconfig-guard-verify';
 /**
  * Sends a deletion of a config that does not exist, with a `dryRun` value that does not exist. The API server validates
  * the options before it looks for the object (k8s.io/apiserver, endpoints/handlers/delete.go). It answers 422 if it
- * reads `dryRun`, and 404 if it does not or if a proxy drops it.
- *
- * @throws DryRunError, ClusterAccessError
+ * reads `dryRun`, and 404 if it does not or if a proxy drops it. Throws DryRunError or ClusterAccessError.
  */
 export async function assertDryRunIsHonored(api: KubeApi): Promise<void> {
   const { status, message } = await sendDeletion(api, NONEXISTENT_CONFIG, 'Proof', {});

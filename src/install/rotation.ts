@@ -17,13 +17,6 @@ export class RotationError extends Error {
   override readonly name = 'RotationError';
 }
 
-export interface RotationPlan {
-  readonly oldCertificatePem: string;
-  /** The number of other authorities in the caBundle, from an unfinished rotation. */
-  readonly leftOver: number;
-  readonly renderFiles: (newAuthority: Authority) => readonly OutputFile[];
-}
-
 /** Annotations that ask another issuer for the certificates. */
 const OTHER_ISSUERS: Readonly<Record<string, string>> = {
   'service.beta.openshift.io/inject-cabundle':
@@ -41,7 +34,7 @@ const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE
  *
  * @throws RotationError
  */
-export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date): RotationPlan {
+export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date) {
   const configuration = webhookConfiguration as StoredWebhookConfiguration;
   const trusted = parseTrustedAuthorities(configuration);
   const { metadata, data } = secret as {
@@ -84,6 +77,7 @@ export function planRotation({ webhookConfiguration, secret }: RotationInput, no
       secret: manifest === issueFromNew,
     }));
   };
+  // Other authorities in the caBundle are from an unfinished rotation.
   return { oldCertificatePem, leftOver: trusted.length - 1, renderFiles };
 }
 

@@ -44,7 +44,7 @@ export interface StoredMetadata {
 /** The webhook's own name. The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
-/** The policies of the floor, by the kind of referrer that each of them knows (manifests/overlays/policy-floor). */
+/** The policies of the floor, by the kind of referrer that each knows (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {
   Node: 'nodes.machineconfig-guard.io',
   MachineConfigPool: 'pools.machineconfig-guard.io',

@@ -12,10 +12,9 @@ const MAX_NAMES_PER_KIND = 3;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_NAME_LENGTH = 253;
-const MIN_NODE_WIDTH = 16;
 
 const NODE_COLUMNS: readonly Column[] = [
-  { head: 'NODE', minWidth: MIN_NODE_WIDTH },
+  { head: 'NODE', minWidth: 16 },
   { head: 'POOL', minWidth: 6 },
   { head: 'STATE' },
   { head: 'CURRENT', minWidth: 15 },
@@ -102,7 +101,7 @@ function buildTables({ nodes, pools, problems }: CheckReport, hasShortLabels: bo
   ];
 }
 
-/** Formats the problems of one object for a table: `ok`, `current missing`, `status empty`. */
+/** `ok`, `current missing`, `status empty`. */
 function summarizeProblems(problems: readonly CheckReportProblem[]): string {
   const [first] = problems;
   if (first === undefined) return 'ok';
@@ -181,7 +180,7 @@ function formatSubjects(group: readonly CheckReportProblem[]): string {
   return joinWithAnd(texts);
 }
 
-/** The reasons of the machine-config-daemons decide nothing, but often explain a problem. */
+/** The reasons decide nothing, but often explain a problem. */
 function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
   const nodesWithReason = problematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
   if (nodesWithReason.length === 0) return '';
@@ -209,7 +208,7 @@ function formatRequests(format: TextFormat, { readable, reason, requests }: Chec
     { head: 'REQUEST', minWidth: 12 },
     { head: 'AGE' },
     { head: 'SIGNER' },
-    { head: 'NODE', minWidth: MIN_NODE_WIDTH },
+    { head: 'NODE', minWidth: 16 },
   ];
   return `Certificate requests of nodes that nobody has approved yet:\n${formatTable(format, columns, rows)}`;
 }

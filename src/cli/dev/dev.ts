@@ -82,12 +82,17 @@ async function dev(flags: DevFlags): Promise<void> {
       throw new CliError(`the cluster at ${api.address} could not be read within 30 s.`, EXIT_CODE.cluster);
     }
     if (first !== 'ready') return;
-    const url = toWebhookUrl(flags.url, guard);
-    const body = buildWebhookConfiguration({ name, clientConfig: { url, caBundle }, failurePolicy: 'Ignore' });
+    const url = new URL('/validate', flags.url);
+    if (url.port === '') url.port = String(guard.securePort);
+    const body = buildWebhookConfiguration({
+      name,
+      clientConfig: { url: url.href, caBundle },
+      failurePolicy: 'Ignore',
+    });
     const request = { method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body } as const;
     await run('register the webhook', api.json({ ...request, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) }));
     isRegistered = true;
-    printLine(`guarding rendered MachineConfigs of ${api.address} through ${url}; Ctrl-C ends it`);
+    printLine(`guarding rendered MachineConfigs of ${api.address} through ${url.href}; Ctrl-C ends it`);
     await stopped;
   } finally {
     // The API server calls the guard while the webhook is registered, so the guard stops last.
@@ -162,13 +167,6 @@ async function createTemporaryCertificate(host: string) {
 function createRegistrationName(): string {
   const owner = `${userInfo().username}@${hostname()}`;
   return `machineconfig-guard-dev-${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
-}
-
-function toWebhookUrl(url: URL, guard: Guard): string {
-  const webhookUrl = new URL(url);
-  if (webhookUrl.port === '') webhookUrl.port = String(guard.securePort);
-  webhookUrl.pathname = '/validate';
-  return webhookUrl.href;
 }
 
 function formatDecision({ verdict, user, dryRun, ms }: Decision): string {

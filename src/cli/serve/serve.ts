@@ -14,7 +14,7 @@ import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
-  readonly tlsSecret?: SecretName;
+  readonly tlsSecret?: ReturnType<typeof parseSecretName>;
   readonly tlsMinVersion: keyof typeof TLS_VERSIONS;
   readonly bindAddress?: string;
   readonly securePort: number;
@@ -25,11 +25,6 @@ interface ServeFlags extends ClusterFlags {
   readonly logLevel: string;
 }
 
-interface SecretName {
-  readonly namespace: string;
-  readonly name: string;
-}
-
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
 const EXAMPLE_FILES = '--tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key';
@@ -38,8 +33,12 @@ const EXAMPLE_FILES = '--tls-cert-file certs/tls.crt --tls-private-key-file cert
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const parseNamespace = createParser(NAMESPACE, 'It must be a namespace, such as machineconfig-guard.', String);
 /** RFC 1123 label and subdomain. */
-const SECRET_NAME =
-  /^(?<namespace>[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\/(?<name>[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?)$/;
+const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
+const EXAMPLE_SECRET = 'machineconfig-guard/machineconfig-guard-ca';
+const parseSecretName = createParser(SECRET_NAME, `It must be NAMESPACE/NAME, such as ${EXAMPLE_SECRET}.`, (value) => {
+  const [namespace = '', name = ''] = value.split('/');
+  return { namespace, name };
+});
 
 /** `serve`: the guard as it runs in a cluster. */
 export function createServeCommand(): Command {
@@ -197,12 +196,4 @@ async function readPodNamespace(): Promise<string> {
 function parseIpAddress(value: string): string {
   if (isIP(value) === 0) throw new InvalidArgumentError('It must be an IPv4 or IPv6 address.');
   return value;
-}
-
-function parseSecretName(value: string): SecretName {
-  const { namespace, name } = SECRET_NAME.exec(value)?.groups ?? {};
-  if (namespace === undefined || name === undefined) {
-    throw new InvalidArgumentError('It must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.');
-  }
-  return { namespace, name };
 }

@@ -22,7 +22,7 @@ export function formatReferencesReport(format: TextFormat, { configs, unreported
   return `${parts.join('\n\n')}\n`;
 }
 
-/** Formats the referrers with a strong reference like `kubectl get -o name`: `node/worker-0`. */
+/** Formats the referrers like `kubectl get -o name`: `node/worker-0`. */
 export function formatReferrerNames({ configs }: ReferencesReport): string {
   const entries = configs.flatMap(({ usedBy }) => usedBy.filter(({ strength }) => strength === 'hard'));
   return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
