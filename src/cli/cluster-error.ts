@@ -8,7 +8,7 @@ import { CliError, EXIT_CODE } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
 
-/** Explains an error of src/inspect in a sentence. Other errors are bugs and stay as they are. */
+/** Explains an error of src/inspect. Other errors are bugs and stay as they are. */
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const options = { cause: error };
   if (isInvalidSelector(error)) {

@@ -3,7 +3,7 @@ import { MAX_DAYS } from '../certificates/validity.ts';
 import { parseDuration } from '../decision/duration.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-/** Creates a parser that rejects values that do not match the pattern and converts the others. */
+/** Creates a parser that rejects values that do not match the pattern. */
 export function createParser<T>(pattern: RegExp, problem: string, convert: (value: string) => T): (value: string) => T {
   return (value) => {
     if (!pattern.test(value)) throw new InvalidArgumentError(problem);
@@ -18,7 +18,7 @@ export function parsePort(value: string): number {
   return port;
 }
 
-/** Makes the value of an option a duration such as `5s`, `500ms` or `1m30s`. Commands get milliseconds. */
+/** The value is a duration such as `1m30s`. Commands get milliseconds. */
 export function toDurationOption(option: Option, defaultValue: string): Option {
   return option.default(parseDuration(defaultValue), defaultValue).argParser((value) => {
     const ms = parseDuration(value);
@@ -41,7 +41,7 @@ export function parseOutputDirectory(value: string): string {
   return value;
 }
 
-/** Creates an option that an environment variable can set, too: `MCG_SECURE_PORT` sets `--secure-port`. */
+/** An environment variable can set the option, too: `MCG_SECURE_PORT` sets `--secure-port`. */
 export function createEnvOption<T>(flags: string, description: string, parse?: (value: string) => T, value?: T) {
   const option = new Option(flags, description).default(value);
   if (parse !== undefined) option.argParser(parse);

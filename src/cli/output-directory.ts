@@ -40,8 +40,8 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
 }
 
 /**
- * Writes the files to a prepared directory. All files are complete in a staging directory before the first replaces an
- * old one, so a full disk or an interrupt leaves the old files. Secret files never have another mode than 0600.
+ * All files are complete in a staging directory before the first replaces an old one, so a full disk or an interrupt
+ * leaves the old files. Secret files never have another mode than 0600.
  */
 export async function writeOutputFiles(directory: string, files: readonly OutputFile[]): Promise<void> {
   await explainErrors(directory, async () => {

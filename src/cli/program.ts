@@ -24,8 +24,8 @@ export function programNameOf(file: string): string {
 }
 
 /**
- * All commands in the order of `--help`. They are created at each start, so they only declare flags. Actions import
- * slow packages: from the sources, @kubernetes/client-node takes 450 ms and node-forge 50 ms.
+ * All commands in the order of `--help`. They only declare flags. Actions import slow packages: from the sources,
+ * @kubernetes/client-node takes 450 ms and node-forge 50 ms.
  */
 const COMMANDS: readonly (() => Command)[] = [
   createServeCommand,
@@ -54,7 +54,7 @@ export async function runProgram(args: readonly string[], terminal: Terminal, na
   }
 }
 
-/** Writes an error as one line and returns its exit code. With MCG_DEBUG, the stack and the causes follow. */
+/** Writes an error as one line. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
   const isDebug = !['', '0', 'false'].includes(terminal.env.MCG_DEBUG ?? '');
   // Commander has already written its message or the help.

@@ -16,7 +16,7 @@ export interface Column {
 
 const GAP = '  ';
 
-/** Formats a table as kubectl does. If it is too wide, the widest columns with a `minWidth` are cut. */
+/** Formats a table as kubectl does. Cuts the widest columns with a `minWidth`. */
 export function formatTable(format: TextFormat, columns: readonly Column[], rows: readonly Row[]): string {
   const widths = fitWidths(columns, rows, format.width);
   const formatRow = (cells: Row): string => {
@@ -33,7 +33,6 @@ export function formatTable(format: TextFormat, columns: readonly Column[], rows
   return `${[applyStyle(format, 'dim', head), ...rows.map(formatRow)].join('\n')}\n`;
 }
 
-/** The width of a table without cuts. */
 export function measureTable(columns: readonly Column[], rows: readonly Row[]): number {
   return totalWidth(naturalWidths(columns, rows));
 }

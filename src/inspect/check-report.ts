@@ -30,7 +30,7 @@ export type CheckReportRequests = CheckReport['pendingCertificateRequests'];
 /** A wrong address shows within this time. An API server that restarts answers earlier. */
 const FIRST_CONTACT_MS = 30_000;
 
-/** Checks that all configs exist that nodes and pools refer to. Throws ClusterAccessError or a TimeoutError. */
+/** Throws ClusterAccessError or a TimeoutError. */
 export async function checkCluster(
   api: KubeApi,
   { selector, minNodes, waitMs, onReport, onFailure }: CheckOptions,
@@ -62,7 +62,7 @@ async function inspect(api: KubeApi, selector: string | undefined, scope: CheckS
     return { snapshot, consistency: checkConsistency(snapshot, scope) };
   };
   let { snapshot, consistency } = await readAndCheck();
-  // Between two lists a node can move to another config, and its old config can be deleted. A second read finds out.
+  // Between two lists a node can move to another config, and its old config can be deleted.
   if (!consistency.ok && !consistency.isRecoverable) ({ snapshot, consistency } = await readAndCheck());
   const [requests, explanations] = await additional;
   const pendingNames = requests.readable ? requests.requests.map(({ name }) => name) : [];

@@ -12,7 +12,6 @@ export interface InspectedNode {
   readonly labels: Labels;
   /** The state of the machine-config-daemon, such as `Done`. Empty before its first report. */
   readonly state: string;
-  /** The daemon's explanation of the state. */
   readonly reason: string;
 }
 
@@ -48,11 +47,9 @@ export interface Problem {
   readonly name?: string;
   /** Absent if the problem concerns the whole object. */
   readonly field?: string;
-  /** The missing config. */
   readonly config?: ConfigName;
   /** Whether the operator can solve the problem without a person. */
   readonly isRecoverable: boolean;
-  /** The existing config with the nearest name. */
   readonly suggestion?: ConfigName;
   /** The problem without the name of the object. */
   readonly description: string;
@@ -142,7 +139,7 @@ function areRecoverable(problems: readonly Problem[]): boolean {
 function describeEmpty(field: string, hasStuckNode: boolean): Problem {
   if (NODE_FIELDS.includes(field)) return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
   const code = field === 'spec' ? 'SpecEmpty' : 'StatusEmpty';
-  // The operator sets the status only when every machine of the pool runs the config in the spec.
+  // The operator sets the status when every machine of the pool runs the config in the spec.
   const isRecoverable = field === 'spec' || !hasStuckNode;
   return { code, field, isRecoverable, description: `${field}.configuration.name is empty` };
 }
@@ -169,7 +166,7 @@ function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]):
   if (livePools.some(({ referrer }) => findReferencedConfig(referrer, 'spec') === config)) return true;
   const poolName = poolOfConfig(config);
   if (poolName === undefined) return false;
-  // Early in an install the nodes have the bootstrap's configs, and the cluster has not rendered any yet.
+  // Early in an install the nodes have the bootstrap's configs.
   const pool = livePools.find(({ referrer }) => referrer.name === poolName);
   return pool === undefined ? livePools.length === 0 : findReferencedConfig(pool.referrer, 'spec') === undefined;
 }

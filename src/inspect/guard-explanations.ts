@@ -11,7 +11,7 @@ interface StoredGuard {
 /** Explanations decide nothing, so the check does not wait longer for them. */
 const READ_TIMEOUT_MS = 5_000;
 
-/** Reads from the guard's status what it knows about missing configs, keyed by config. Never rejects. */
+/** The guard's explanations of missing configs, keyed by config. Never rejects. */
 export async function readGuardExplanations(api: KubeApi, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   try {
     const read = async (limited: AbortSignal) => await api.json({ path: GUARD_PATH, signal: limited });

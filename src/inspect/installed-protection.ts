@@ -9,7 +9,7 @@ const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingad
 /** Annotations that ask OpenShift's service CA or cert-manager to fill in a caBundle. */
 const INJECTION_ANNOTATION = /inject-(?:cabundle|ca-from)$/;
 
-/** Reads the registered webhooks, the bound policies and the mode. Throws ClusterAccessError or a TimeoutError. */
+/** Throws ClusterAccessError or a TimeoutError. */
 export async function readInstalledProtection(api: KubeApi): Promise<InstalledProtection> {
   const guard = await readObject(api, GUARD_PATH);
   return {

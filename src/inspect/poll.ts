@@ -18,7 +18,7 @@ export interface PollOptions<Answer> {
 
 /** Two thousand nodes are listed in a fraction of this time. */
 const READ_TIMEOUT_MS = 30_000;
-/** Even if less time is left. Otherwise the last read would make the API server look unreachable. */
+/** With less time, the last read would make the API server look unreachable. */
 const MIN_READ_TIMEOUT_MS = 5_000;
 const INTERVAL_MS = 2_000;
 /** Pauses are this many times as long as a read: polling must not load a large cluster. */
@@ -30,7 +30,7 @@ const MAX_PAUSE_MS = 10_000;
 export const RETRY_TIMEOUT_MS = 5_000;
 export const RETRY_INTERVAL_MS = 500;
 
-/** Reads until the answer is settled or the time is over. Throws an error that is not retried any more. */
+/** Throws an error that is not retried any more. */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
   const startedAt = performance.now();

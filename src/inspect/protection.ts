@@ -49,7 +49,7 @@ export interface Protection {
 /** The registration of `machineconfig-guard dev`. */
 const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
 
-/** Messages of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and admission/plugin/policy/validating). */
+/** Messages of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and policy/validating). */
 const DENIED_BY_WEBHOOK = /admission webhook "(?<webhook>[^"]+)" denied the request: (?<code>MCG_[A-Z_]+)?/;
 const DENIED_BY_POLICY =
   /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/;

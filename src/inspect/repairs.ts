@@ -9,14 +9,13 @@ import {
 } from './consistency.ts';
 import { toShellWord } from './shell-word.ts';
 
-/** A command that a person can run. The program never runs it. */
 export interface Repair {
   readonly description: string;
   /** Quoted for a shell. A terminal shows each inner list on a line of its own. */
   readonly command: readonly (readonly string[])[];
 }
 
-/** Plans commands for problems that are not recoverable. They only refer to existing configs. */
+/** The commands only refer to existing configs. */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
   configs: ReadonlySet<ConfigName>,

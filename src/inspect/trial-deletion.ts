@@ -34,15 +34,14 @@ export class DryRunError extends Error {
 /** The API server limits a deletion to 34 s. A shorter timeout could cut off a slow webhook. */
 const DELETE_TIMEOUT_MS = 35_000;
 const LIST_TIMEOUT_MS = 30_000;
-/** The guard and every policy protect the configs of nodes. Only the guard protects those of builds. */
+/** Only the guard protects the configs of builds. */
 const PREFERRED_REFERRERS: readonly ReferrerKind[] = ['Node', 'MachineConfigPool', 'MachineOSBuild'];
 /** The operator never gives a config this name. */
 const NONEXISTENT_CONFIG = 'machineconfig-guard-verify';
 
 /**
- * Sends a deletion of a config that does not exist, with a `dryRun` value that does not exist. The API server validates
- * the options before it looks for the object (k8s.io/apiserver, endpoints/handlers/delete.go). It answers 422 if it
- * reads `dryRun`, and 404 if it does not or if a proxy drops it. Throws DryRunError or ClusterAccessError.
+ * Deletes a config that does not exist, with an invalid `dryRun`. The API server answers 422 if it reads `dryRun`, else
+ * 404 (k8s.io/apiserver, endpoints/handlers/delete.go). Throws DryRunError or ClusterAccessError.
  */
 export async function assertDryRunIsHonored(api: KubeApi): Promise<void> {
   const { status, message } = await sendDeletion(api, NONEXISTENT_CONFIG, 'Proof', {});
@@ -73,7 +72,7 @@ export async function tryDryRunDeletion(api: KubeApi, candidate: Candidate): Pro
   return isGone && !isAdmissionError(response) ? undefined : response;
 }
 
-/** Throws ClusterAccessError or a TimeoutError if the API server failed before webhooks and policies decided. */
+/** Throws if the API server failed before webhooks and policies decided. */
 async function sendDeletion(api: KubeApi, name: string, dryRun: string, options: object): Promise<TrialResponse> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: [dryRun], ...options };

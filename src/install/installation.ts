@@ -10,9 +10,9 @@ export type Profile = 'fail-closed' | 'fail-open-with-floor';
 export interface InstallationOptions {
   readonly image: string;
   readonly profile: Profile;
-  /** The authority of the guard's certificates. If undefined, OpenShift's service CA issues them. */
+  /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority: Authority | undefined;
-  /** If present, the set contains a MachineConfigGuard. Otherwise the guard creates an empty one. */
+  /** If undefined, the guard creates an empty MachineConfigGuard. */
   readonly mode: Mode | undefined;
   readonly singleNode: boolean;
   readonly hostNetwork: boolean;
@@ -42,10 +42,7 @@ const NAME = 'machineconfig-guard';
 /** `serve --tls-secret` of components/generated has the same name. */
 const AUTHORITY_SECRET = `${NAME}-ca`;
 const MAX_OBJECTS_PER_KIND = 5;
-/**
- * The number of the first file of each kind. Objects come after the objects that they need, because `oc apply -f` does
- * not retry. The webhook comes after the guard.
- */
+/** Objects come after those that they need, because `oc apply -f` does not retry. */
 const FIRST_NUMBER: Readonly<Record<string, number>> = {
   Namespace: 0,
   CustomResourceDefinition: 5,
@@ -67,10 +64,8 @@ const FIRST_NUMBER: Readonly<Record<string, number>> = {
 };
 
 /**
- * Builds the manifests for an installer's directory, one object per file. It uses only kinds that an API server serves
- * from its start, and our own: one object that cannot be applied fails the whole install.
- *
- * @throws InvalidInstallation
+ * Uses only kinds that an API server serves from its start, and our own: one object that cannot be applied fails the
+ * whole install. Throws InvalidInstallation.
  */
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, image, kubernetesVersion } = options;

@@ -12,7 +12,7 @@ export interface OutputFile {
   readonly secret: boolean;
 }
 
-/** Creates a document with a comment at its top. Strings that YAML 1.1 reads as another type are quoted. */
+/** Quotes strings that YAML 1.1 reads as another type. */
 export function createManifest(comment: string, object: object): Manifest {
   const document = new Document(object, { schema: 'yaml-1.1' });
   if (document.contents !== null) document.contents.commentBefore = comment;

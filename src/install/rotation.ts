@@ -28,11 +28,8 @@ const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE
 
 /**
  * Plans how to replace the authority without a failed call: the API server trusts both authorities, then the guard
- * issues from the new one, then the API server trusts only the new one. Nothing else changes in the two objects.
- *
- * After an unfinished rotation the authority in the Secret counts, because the guard issues from it.
- *
- * @throws RotationError
+ * issues from the new one, then the API server trusts only the new one. After an unfinished rotation the authority in
+ * the Secret counts, because the guard issues from it. Throws RotationError.
  */
 export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date) {
   const configuration = webhookConfiguration as StoredWebhookConfiguration;
@@ -110,7 +107,7 @@ function createConfiguration(
   });
 }
 
-/** Keeps the fields that a person sets. kubectl's last-applied annotation would contain the old private key. */
+/** kubectl's last-applied annotation would contain the old private key. */
 function stripServerFields({ name, namespace, labels, annotations }: StoredMetadata = {}) {
   const { [LAST_APPLIED_ANNOTATION]: _lastApplied, ...ownAnnotations } = annotations ?? {};
   // YAML omits undefined fields.

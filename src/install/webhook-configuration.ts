@@ -14,7 +14,7 @@ export interface WebhookConfigurationOptions {
   readonly name?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly clientConfig: ClientConfig;
-  /** What the API server does if the guard does not answer: `Fail` denies the deletion, `Ignore` allows it. */
+  /** If the guard does not answer, `Fail` denies the deletion, and `Ignore` allows it. */
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
 
@@ -50,7 +50,6 @@ export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>>
   MachineConfigPool: 'pools.machineconfig-guard.io',
 };
 
-/** Builds the registration of the guard: for the deletion of rendered MachineConfigs and no other request. */
 export function buildWebhookConfiguration(options: WebhookConfigurationOptions) {
   const { name = 'machineconfig-guard', labels, clientConfig, failurePolicy } = options;
   return {

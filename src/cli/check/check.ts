@@ -83,7 +83,7 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
   });
 }
 
-/** A label selector in the API's syntax; undefined for all nodes. */
+/** Undefined for all nodes. */
 function toLabelSelector({ role, selector }: CheckFlags): string | undefined {
   const roleTerm = role === undefined ? undefined : `node-role.kubernetes.io/${role}`;
   const terms = [roleTerm, selector].filter((term) => term !== undefined);

@@ -108,7 +108,8 @@ Examples:
 
 async function render(flags: RenderFlags, now: Date) {
   const { out, image, profile, tls } = flags;
-  assertCompatible(flags);
+  const conflict = findConflict(flags);
+  if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
   const authority = tls === 'generated' ? await provideAuthority(flags, now) : undefined;
   const { files, leftOut } = await build(flags, authority);
   const names = files.map(({ name }) => name);
@@ -132,17 +133,14 @@ async function render(flags: RenderFlags, now: Date) {
   };
 }
 
-function assertCompatible({ tls, days, caCertFile, caKeyFile }: RenderFlags): void {
+function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string | undefined {
   const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
-  let problem: string | undefined;
   if (tls === 'service-ca' && (hasAuthority || days !== undefined)) {
-    problem = '--days, --ca-cert-file and --ca-key-file are about an authority; --tls service-ca has none of its own.';
-  } else if (hasAuthority && (caCertFile === undefined || caKeyFile === undefined)) {
-    problem = '--ca-cert-file and --ca-key-file go together.';
-  } else if (hasAuthority && days !== undefined) {
-    problem = '--days is for a new authority; the one in --ca-cert-file has its own.';
+    return '--days, --ca-cert-file and --ca-key-file are about an authority; --tls service-ca has none of its own.';
   }
-  if (problem !== undefined) throw new CliError(problem, EXIT_CODE.usage);
+  if (!hasAuthority) return undefined;
+  if (caCertFile === undefined || caKeyFile === undefined) return '--ca-cert-file and --ca-key-file go together.';
+  return days === undefined ? undefined : '--days is for a new authority; the one in --ca-cert-file has its own.';
 }
 
 async function build(flags: RenderFlags, authority: Authority | undefined): Promise<Installation> {

@@ -104,7 +104,6 @@ function formatReferences(format: TextFormat, entries: readonly ReferencesReport
   return formatTable(format, columns, cells);
 }
 
-/** `3 nodes`, `1 pool`. */
 function countReferrers(entries: readonly ReferencesReportEntry[]): string[] {
   const nouns = { Node: 'node', MachineConfigPool: 'pool', MachineOSBuild: 'build' } as const;
   return Object.entries(nouns).flatMap(([kind, noun]) => {
