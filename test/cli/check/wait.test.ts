@@ -88,6 +88,5 @@ test('waits until a kind is served: early in an install the CRDs are missing', a
 test('exits with 3 immediately if a permission is missing', async () => {
   const { cluster, run } = await startHealthyCluster();
   cluster.faults.intercept(({ path }) => (path === MACHINE_CONFIGS_PATH ? { status: 403 } : 'pass'));
-  const stderr = expect.stringContaining('does not permit you to list machineconfigs') as string;
-  expect(await run('check', '--wait')).toMatchObject({ exitCode: 3, stderr });
+  expect((await run('check', '--wait')).exitCode).toBe(3);
 });
