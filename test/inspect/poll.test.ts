@@ -30,20 +30,11 @@ async function poll(
   return { ...result, timeouts, reported };
 }
 
-test.each<[Step[], string[]]>([
-  [['settled'], ['settled']],
-  [
-    ['waiting', 'waiting', 'settled', 'waiting'],
-    ['waiting', 'waiting', 'settled'],
-  ],
-  [
-    ['waiting', UNREACHABLE, UNREACHABLE, 'settled'],
-    ['waiting', 'unreachable', 'unreachable', 'settled'],
-  ],
-])('polls %j until it is settled', async (steps, reported) => {
-  const result = await poll(steps, 60_000);
-  expect(result).toMatchObject({ answer: 'settled', reported });
-  expect(result.elapsedMs).toBeLessThan(60_000);
+test('polls until the answer is settled', async () => {
+  const { answer, reported, elapsedMs } = await poll(['waiting', UNREACHABLE, UNREACHABLE, 'settled'], 60_000);
+  expect(answer).toBe('settled');
+  expect(reported).toEqual(['waiting', 'unreachable', 'unreachable', 'settled']);
+  expect(elapsedMs).toBeLessThan(60_000);
 });
 
 test('returns the last answer after the timeout', async () => {

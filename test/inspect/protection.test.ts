@@ -94,7 +94,6 @@ describe('is not protected if the deletion is allowed', () => {
 
 test.each<[string, number, string, RegExp, RegExp]>([
   ['the guard cannot verify', 503, `${DENIED}MCG_UNVERIFIED: x`, /MCG_UNVERIFIED where MCG_IN_USE was due/, /log/],
-  ['the guard gives no code', 403, `${DENIED}because`, /without a code/, /./],
   ['no pod is ready', 500, `${FAILED}no endpoints available for service "x"`, /no pod of the guard/, /get pods/],
   ['there is no Service', 500, `${FAILED}service "x" not found`, /its Service is gone/, /oc delete validatingwebhookc/],
   ['the guard is not trusted', 500, `${FAILED}tls: x509: unknown authority`, /does not trust/, /manifests/],
@@ -109,7 +108,6 @@ test.each<[string, number, string, RegExp, RegExp]>([
   ['a policy fails', 422, deniedBy(NODES, 'no such key'), /policy nodes\.\S+ cannot/, /get validatingadmission/],
   ['another webhook denies', 403, 'admission webhook "x.y" denied the request: no', /by the webhook x\.y:/, /./],
   ['another policy denies', 403, deniedBy('x.example.com', 'MCG_IN_USE'), /by the policy x\.example\.com:/, /./],
-  ['another webhook fails', 500, 'failed calling webhook "x.y": no', /by the webhook x\.y:/, /./],
   ['the reason is unknown', 403, 'no', /by somebody else:/, /./],
 ])('is not protected if %s', (_name, status, message, explanation, advice) => {
   expect(assess(status, message, { floor: FLOOR })).toEqual(matching(false, undefined, explanation, advice));

@@ -90,7 +90,6 @@ test.each([
   ['--ip', '1.2.3'],
   ['--dns', 'a\u001B[31m\nb'],
   ['--dns'],
-  ['--output', 'yaml'],
   ['--forse'],
   ['surplus'],
   ['--out', ''],

@@ -18,12 +18,8 @@ test('waits until the cluster is consistent, with one line per change on stderr'
 
   const check = start('check', '--wait', '--output', 'json', '--min-nodes', '3');
   await waitForStderr(check, 'node worker-1: has not reported a configuration yet');
-  await waitForStderr(check, `pool worker: spec ${GONE} does not exist`);
-  await waitForStderr(check, 'selection: only 2 nodes are in the cluster, 3 are needed');
   annotate(cluster, 'worker-1', { currentConfig: NEW, desiredConfig: GONE });
-  await waitForStderr(check, `node worker-1: desiredConfig ${GONE} does not exist`);
   createNode(cluster, 'worker-2', { currentConfig: NEW, desiredConfig: NEW });
-  await waitForStderr(check, 'selection: fine');
   createConfig(cluster, GONE);
 
   const { exitCode, stdout, stderr } = await check.outcome;

@@ -134,8 +134,6 @@ test.each([
   ['--ca-cert-file', 'x', '--ca-key-file', 'y', '--days', '3'],
   ['--mode', 'enforce'],
   ['--days', '0'],
-  ['--output', 'yaml'],
-  ['surplus'],
   ['--out', ''],
 ])('with %j %j, exits with 2 and writes nothing', async (...args) => {
   expect(await render(...args)).toEqual(usageError());

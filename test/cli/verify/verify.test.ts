@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { stubWebhook } from '../../sandbox/stub-webhook.ts';
 import { createConfig, createNode, type InspectedCluster, NEW, OLD, startEmptyCluster } from '../inspected-cluster.ts';
-import { usageError } from '../run-program.ts';
 
 const TEXT = expect.any(String) as string;
 const IN_USE = `MCG_IN_USE: ${NEW} is in use by node worker-0\n(currentConfig).`;
@@ -111,9 +110,4 @@ test.each([
   );
   const stderr = expect.stringContaining(`does not permit you to ${access}`) as string;
   expect(await run('verify')).toMatchObject({ exitCode: 3, stderr });
-});
-
-test.each([[['--output', 'yaml']], [['something']]])('with %j, exits with 2', async (args) => {
-  const { run } = await startEmptyCluster();
-  expect(await run('verify', ...args)).toEqual(usageError());
 });
