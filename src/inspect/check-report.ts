@@ -1,7 +1,7 @@
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../kube/wait.ts';
 import { type PendingCertificateRequests, readPendingCertificateRequests } from './certificate-requests.ts';
-import { isInvalidSelector, isNotServed, isRetryableRead } from './cluster-access.ts';
+import { isNotServed, isRetryableRead } from './cluster-access.ts';
 import { readClusterSnapshot } from './cluster-reader.ts';
 import { checkConsistency, type CheckScope, findReferencedConfig, type Problem } from './consistency.ts';
 import { readGuardExplanations } from './guard-explanations.ts';
@@ -43,7 +43,6 @@ export async function checkCluster(
     timeoutMs: waitMs ?? RETRY_TIMEOUT_MS,
     ...(waitMs === undefined ? { intervalMs: RETRY_INTERVAL_MS } : {}),
     retryUntilMs: (error, hasAnswered) => {
-      if (isInvalidSelector(error)) return 0;
       if (waitMs !== undefined && (hasAnswered || isNotServed(error))) return waitMs;
       return isRetryableRead(error) ? FIRST_CONTACT_MS : 0;
     },

@@ -10,7 +10,7 @@ export interface RotationInput {
 }
 
 /** The three steps in order. Scripts rely on the names. */
-export const ROTATION_FILES = ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'] as const;
+const ROTATION_FILES = ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'] as const;
 
 /** The authority cannot be rotated. The message says what to do instead. */
 export class RotationError extends Error {

@@ -54,15 +54,17 @@ Example:
 }
 
 async function rotate({ out, from, days, force, ...clusterFlags }: RotateFlags, now: Date) {
-  const { planRotation, RotationError, ROTATION_FILES } = await import('../../install/rotation.ts');
+  const { planRotation, RotationError } = await import('../../install/rotation.ts');
   try {
     const plan = planRotation(from === undefined ? await readCluster(clusterFlags) : await readRenderedSet(from), now);
-    await prepareOutputDirectory(out, ROTATION_FILES, force === true);
     const { createAuthority } = await import('../../certificates/authority.ts');
     const authority = await createAuthority({ days, now });
-    await writeOutputFiles(out, plan.renderFiles(authority));
+    const files = plan.renderFiles(authority);
+    const names = files.map(({ name }) => name);
+    await prepareOutputDirectory(out, names, force === true);
+    await writeOutputFiles(out, files);
     return {
-      files: ROTATION_FILES.map((name) => path.join(out, name)),
+      files: names.map((name) => path.join(out, name)),
       old: summarizeCertificate(plan.oldCertificatePem),
       new: summarizeCertificate(authority.certificatePem),
       leftOver: plan.leftOver,
