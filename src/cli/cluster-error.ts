@@ -8,10 +8,7 @@ import { CliError, EXIT_CODE } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
 
-/**
- * Turns an error of src/inspect into a sentence with the address and the missing permission. The exit code is 3, or 2
- * for an invalid label selector. Other errors are bugs and stay as they are.
- */
+/** Explains an error of src/inspect. Other errors are bugs and stay as they are. */
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const options = { cause: error };
   if (isInvalidSelector(error)) {
@@ -36,6 +33,7 @@ function formatAccessError({ access, cause }: ClusterAccessError, address: strin
     return `cannot ${verb} ${kind}${where}: ${toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH)}.`;
   }
   const server = `the API server at ${address}`;
+  const message = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
   switch (cause.status) {
     case 401:
       return `${server} does not accept the credentials of this kubeconfig; log in again (oc login).`;
@@ -50,9 +48,7 @@ function formatAccessError({ access, cause }: ClusterAccessError, address: strin
         `${server} does not serve ${kind}: it is not OpenShift, ` +
         'or the Machine Config Operator is not installed yet.'
       );
-    default: {
-      const message = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
+    default:
       return `${server} answered ${cause.status} to ${verb} ${kind}${where}: ${message}.`;
-    }
   }
 }

@@ -4,13 +4,11 @@ import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { createEnvOption } from './option-parsers.ts';
 
-/** The flags of every command that uses a cluster. */
 export interface ClusterFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
 }
 
-/** Adds `--kubeconfig` and `--context`. */
 export function addClusterFlags(command: Command): Command {
   const description = 'kubeconfig to use (default: KUBECONFIG, the pod, ~/.kube/config)';
   return command
@@ -18,7 +16,7 @@ export function addClusterFlags(command: Command): Command {
     .addOption(createEnvOption('--context <name>', 'context in the kubeconfig'));
 }
 
-/** Creates a client of the cluster that the flags name. Throws a CliError if there is no usable kubeconfig. */
+/** Throws a CliError if there is no usable kubeconfig. */
 export async function createKubeApi(flags: ClusterFlags, userAgent: string): Promise<KubeApi> {
   // The client library takes half a second to load, which `--help` should not cost.
   const [{ loadConnection, KubeconfigError }, { KubeApi }] = await Promise.all([
@@ -35,12 +33,8 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
   }
 }
 
-/** Calls `work` with a client and closes it afterwards. Turns errors of the cluster into a CliError. */
-export async function withKubeApi<T>(
-  flags: ClusterFlags,
-  userAgent: string,
-  work: (api: KubeApi) => Promise<T>,
-): Promise<T> {
+/** Closes the client after `work`. Turns errors of the cluster into a CliError. */
+export async function withKubeApi<T>(flags: ClusterFlags, userAgent: string, work: (api: KubeApi) => Promise<T>) {
   const api = await createKubeApi(flags, userAgent);
   try {
     return await work(api);

@@ -12,10 +12,7 @@ export const EXIT_CODE = {
 
 export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
-/**
- * Ends a command with this exit code. The message is one sentence for stderr: what failed, for which object, what to
- * do. An empty message prints nothing: the command has already printed its answer.
- */
+/** Ends a command with this exit code. A command that has printed its answer uses an empty message. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;

@@ -3,6 +3,14 @@ import { MAX_DAYS } from '../certificates/validity.ts';
 import { parseDuration } from '../decision/duration.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
+/** Creates a parser that rejects values that do not match the pattern. */
+export function createParser<T>(pattern: RegExp, problem: string, convert: (value: string) => T): (value: string) => T {
+  return (value) => {
+    if (!pattern.test(value)) throw new InvalidArgumentError(problem);
+    return convert(value);
+  };
+}
+
 /** Parses a TCP port; 0 lets the system choose a free one. */
 export function parsePort(value: string): number {
   const port = Number(value);
@@ -10,14 +18,15 @@ export function parsePort(value: string): number {
   return port;
 }
 
-/** Parses a duration such as `5s`, `500ms` or `1m30s` into milliseconds. */
-export function parseDurationOption(value: string): number {
-  const ms = parseDuration(value);
-  if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
-  return ms;
+/** The value is a duration such as `1m30s`. Commands get milliseconds. */
+export function toDurationOption(option: Option, defaultValue: string): Option {
+  return option.default(parseDuration(defaultValue), defaultValue).argParser((value) => {
+    const ms = parseDuration(value);
+    if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
+    return ms;
+  });
 }
 
-/** Parses the number of days for which a certificate is valid. */
 export function parseDays(value: string): number {
   const days = Number(value);
   if (!/^\d+$/.test(value) || days < 1 || days > MAX_DAYS) {
@@ -32,14 +41,9 @@ export function parseOutputDirectory(value: string): string {
   return value;
 }
 
-/** Creates an option that an environment variable can set, too: `MCG_SECURE_PORT` sets `--secure-port`. */
-export function createEnvOption<T>(
-  flags: string,
-  description: string,
-  parse?: (value: string) => T,
-  defaultValue?: T,
-): Option {
-  const option = new Option(flags, description).default(defaultValue);
+/** An environment variable can set the option, too: `MCG_SECURE_PORT` sets `--secure-port`. */
+export function createEnvOption<T>(flags: string, description: string, parse?: (value: string) => T, value?: T) {
+  const option = new Option(flags, description).default(value);
   if (parse !== undefined) option.argParser(parse);
   return option.env(`MCG_${option.name().replaceAll('-', '_').toUpperCase()}`);
 }

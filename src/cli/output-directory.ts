@@ -1,13 +1,13 @@
-import { lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { lstatSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { OutputFile } from '../install/output-file.ts';
+import type { OutputFile } from '../install/manifest.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
 const PUBLIC_MODE = 0o644;
 const SECRET_MODE = 0o600;
 const MAX_LISTED_FILES = 4;
 
-/** Explanations of Node's error codes. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
@@ -21,22 +21,15 @@ const REASONS: Readonly<Record<string, string>> = {
   ELOOP: 'the path is a loop of symbolic links',
 };
 
-/**
- * Creates the directory, and checks before any other work that it can take these files. Throws a CliError if it cannot,
- * or if a file exists and `overwrite` is false.
- */
-export async function prepareOutputDirectory(
-  directory: string,
-  names: readonly string[],
-  overwrite: boolean,
-): Promise<void> {
+/** Throws a CliError if the directory cannot take these files, or if one exists and `overwrite` is false. */
+export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
   const existing: string[] = [];
   await explainErrors(directory, async () => {
     await mkdir(directory, { recursive: true });
     for (const name of names) {
       const file = path.join(directory, name);
       // lstat, because a dangling link counts: rename() replaces the link and never writes through it.
-      const stats = await lstat(file).catch(ignoreMissing);
+      const stats = lstatSync(file, { throwIfNoEntry: false });
       if (stats?.isDirectory() === true) {
         throw new CliError(`${file} is a directory where a file is to be written; remove it.`, EXIT_CODE.usage);
       }
@@ -47,8 +40,8 @@ export async function prepareOutputDirectory(
 }
 
 /**
- * Writes the files to a prepared directory. All files are complete in a staging directory before the first replaces an
- * old one, so a full disk or an interrupt leaves the old files. Secret files never have another mode than 0600.
+ * All files are complete in a staging directory before the first replaces an old one, so a full disk or an interrupt
+ * leaves the old files. Secret files never have another mode than 0600.
  */
 export async function writeOutputFiles(directory: string, files: readonly OutputFile[]): Promise<void> {
   await explainErrors(directory, async () => {
@@ -77,17 +70,9 @@ async function explainErrors(directory: string, work: () => Promise<void>): Prom
   try {
     await work();
   } catch (error) {
-    const code = codeOf(error);
+    const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
     const message = `${directory} cannot be written to: ${REASONS[code] ?? code}.`;
     throw new CliError(message, EXIT_CODE.usage, { cause: error });
   }
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

@@ -12,18 +12,20 @@ import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
 const PROGRAM_NAME = 'machineconfig-guard';
+/** An indented command in a text. */
+const COMMAND_LINE = /^( +)machineconfig-guard(?= )/gm;
 /** kubectl and oc run a program with such a name on the PATH as their own command. */
-const PLUGIN_NAME = /^(?<client>kubectl|oc)-mcguard$/;
+const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;
 
-/** The command that a person typed: `machineconfig-guard`, or `kubectl mcguard` if the program file has that name. */
+/** The command that a person typed: `machineconfig-guard` or `kubectl mcguard`. */
 export function programNameOf(file: string): string {
-  const client = PLUGIN_NAME.exec(path.basename(file))?.groups?.['client'];
+  const [, client] = PLUGIN_NAME.exec(path.basename(file)) ?? [];
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
 }
 
 /**
- * All commands in the order of `--help`. They are created at each start, so they only declare flags. Actions import
- * slow packages: from the sources, @kubernetes/client-node takes 450 ms and node-forge 50 ms.
+ * All commands in the order of `--help`. They only declare flags. Actions import slow packages: from the sources,
+ * @kubernetes/client-node takes 450 ms and node-forge 50 ms.
  */
 const COMMANDS: readonly (() => Command)[] = [
   createServeCommand,
@@ -36,14 +38,13 @@ const COMMANDS: readonly (() => Command)[] = [
   createCertsCommand,
 ];
 
-/** The output streams and the environment of the program. */
 export interface Terminal {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs a command line (without the paths of node and the program) and returns its exit code. Never rejects. */
+/** Runs a command line and returns its exit code. Never rejects. */
 export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
   return await runCommand(createProgram(name), args, terminal);
 }
@@ -60,7 +61,7 @@ export async function runCommand(root: Command, args: readonly string[], termina
   }
 }
 
-/** Writes an error as one line and returns its exit code. With MCG_DEBUG, the stack and the causes follow. */
+/** Writes an error as one line. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
   const isDebug = !['', '0', 'false'].includes(terminal.env.MCG_DEBUG ?? '');
   // Commander has already written its message or the help.
@@ -101,43 +102,30 @@ Example:
 
 /** Sends the output of commander to the terminal. Makes commander throw instead of ending the process. */
 function configureOutput(root: Command, terminal: Terminal, name: string): void {
-  let isHelp = false;
-  const replaceName = (text: string): string => (isHelp ? replaceProgramName(text, name) : text);
-  root
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => {
-        terminal.stdout(replaceName(text));
-      },
-      writeErr: (text) => {
-        terminal.stderr(replaceName(text));
-      },
-      outputError: (message, write) => {
-        // Commander's message is "error: unknown option '--forse'\n(Did you mean --force?)\n".
-        write(`${name}: ${toOneLine(message.replace(/^error: /, ''))}\n`);
-      },
-    })
-    .on('beforeAllHelp', () => {
-      isHelp = true;
-    })
-    .on('afterAllHelp', () => {
-      isHelp = false;
-    });
+  // A help and the end of a report contain commands to type.
+  const replaceName = (text: string): string => text.replaceAll(COMMAND_LINE, `$1${name}`);
+  root.exitOverride().configureOutput({
+    writeOut: (text) => {
+      terminal.stdout(replaceName(text));
+    },
+    writeErr: (text) => {
+      terminal.stderr(replaceName(text));
+    },
+    outputError: (message, write) => {
+      // Commander's message is "error: unknown option '--forse'\n(Did you mean --force?)\n".
+      write(`${name}: ${toOneLine(message.replace(/^error: /, ''))}\n`);
+    },
+  });
   for (const command of root.commands) inheritSettings(root, command);
 }
 
-/** Replaces the program's name in the examples of a help text. */
-function replaceProgramName(help: string, name: string): string {
-  return help.replaceAll(new RegExp(`^(\\s+)${PROGRAM_NAME}(?= )`, 'gm'), `$1${name}`);
-}
-
-/** Unlike command(), addCommand() does not hand down settings: a subcommand's bad flag would end the process with 1. */
+/** addCommand() does not hand down settings. A subcommand's bad flag would end the process with 1. */
 function inheritSettings(parent: Command, command: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(command, child);
 }
 
-/** Removes line ends and terminal escapes: error messages quote values that can come from elsewhere. */
+/** Removes line ends and terminal escapes: error messages quote untrusted values. */
 function toOneLine(text: string): string {
   return text
     .trim()

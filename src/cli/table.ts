@@ -5,6 +5,8 @@ export interface Cell {
   readonly style?: Style | undefined;
 }
 
+export type Row = readonly Cell[];
+
 export interface Column {
   readonly head: string;
   /** The minimum width if the column may be cut. Absent: it is never cut. */
@@ -14,17 +16,10 @@ export interface Column {
 
 const GAP = '  ';
 
-/**
- * Formats a table as kubectl does. If it is too wide, the widest of the columns that may be cut lose characters until
- * it fits.
- */
-export function formatTable(
-  format: TextFormat,
-  columns: readonly Column[],
-  rows: readonly (readonly Cell[])[],
-): string {
+/** Formats a table as kubectl does. Cuts the widest columns with a `minWidth`. */
+export function formatTable(format: TextFormat, columns: readonly Column[], rows: readonly Row[]): string {
   const widths = fitWidths(columns, rows, format.width);
-  const formatRow = (cells: readonly Cell[]): string => {
+  const formatRow = (cells: Row): string => {
     const texts = cells.map(({ text, style }, index) => {
       const width = widths[index] ?? 0;
       const visibleText = cutMiddle(text, width);
@@ -38,18 +33,11 @@ export function formatTable(
   return `${[applyStyle(format, 'dim', head), ...rows.map(formatRow)].join('\n')}\n`;
 }
 
-/** The width of a table without cuts. */
-export function measureTable(columns: readonly Column[], rows: readonly (readonly Cell[])[]): number {
+export function measureTable(columns: readonly Column[], rows: readonly Row[]): number {
   return totalWidth(naturalWidths(columns, rows));
 }
 
-/** Cuts a text to `width` characters. A cut text ends with an ellipsis. */
-export function truncate(text: string, width: number): string {
-  const characters = Array.from(text);
-  return characters.length <= width ? text : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
-}
-
-/** Similar names differ at the beginning (`worker-0.example.com`) or at the end (`worker-us-east-1a-4kd8z`). */
+/** Names differ at the beginning (`worker-0.example.com`) or at the end (`worker-us-east-1a-4kd8z`). */
 function cutMiddle(text: string, width: number): string {
   const characters = Array.from(text);
   if (characters.length <= width) return text;
@@ -58,7 +46,7 @@ function cutMiddle(text: string, width: number): string {
   return `${characters.slice(0, headLength).join('')}…${tail.join('')}`;
 }
 
-function fitWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[], maxWidth: number): number[] {
+function fitWidths(columns: readonly Column[], rows: readonly Row[], maxWidth: number): number[] {
   const widths = naturalWidths(columns, rows);
   while (totalWidth(widths) > maxWidth) {
     const candidates = columns.flatMap(({ minWidth }, index) => {
@@ -72,7 +60,7 @@ function fitWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[
   return widths;
 }
 
-function naturalWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[]): number[] {
+function naturalWidths(columns: readonly Column[], rows: readonly Row[]): number[] {
   return columns.map(({ head }, index) => {
     return Math.max(...[head, ...rows.map((row) => row[index]?.text ?? '')].map(countCharacters));
   });

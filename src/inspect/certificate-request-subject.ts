@@ -6,8 +6,8 @@ const { RDNAttributesAsArray } = forge.pki as unknown as {
 };
 
 /**
- * Reads the subject's common name from a PKCS #10 request (RFC 2986) in PEM. Undefined if there is none or the text is
- * malformed. Works for all kinds of key: `forge.pki.certificationRequestFromPem` rejects ECDSA, which kubelets use.
+ * Reads the common name from a PKCS #10 request (RFC 2986) in PEM. Undefined if there is none.
+ * `forge.pki.certificationRequestFromPem` rejects ECDSA keys, which kubelets use.
  */
 export function readCommonName(pem: string): string | undefined {
   try {

@@ -4,7 +4,7 @@ import { ApiError, describeError } from '../kube/errors.ts';
 import { listCollection } from '../kube/lists/list.ts';
 import { withTimeout } from '../kube/wait.ts';
 
-/** A kubelet's certificate signing request that is neither approved, denied, failed nor issued. */
+/** A kubelet's request that is neither approved, denied, failed nor issued. */
 export interface PendingCertificateRequest {
   readonly name: string;
   /** Undefined if neither the user nor the request names a node. */
@@ -13,10 +13,12 @@ export interface PendingCertificateRequest {
   readonly createdAt: Date | undefined;
 }
 
-/** The pending requests, or why they could not be read. That is not an error, because they decide nothing. */
+/** Unreadable requests are no error, because they decide nothing. */
 export type PendingCertificateRequests =
   | { readonly readable: true; readonly requests: readonly PendingCertificateRequest[] }
   | { readonly readable: false; readonly reason: string };
+
+type Fields = Readonly<Record<string, unknown>>;
 
 const COLLECTION = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 /** The signers of a kubelet's client certificate when it joins, and of its serving certificate afterwards. */
@@ -24,7 +26,7 @@ const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 
 const NODE_USER_PREFIX = 'system:node:';
 const READ_TIMEOUT_MS = 5_000;
 
-/** Lists the pending certificate requests of nodes, sorted by name. Never rejects. */
+/** Sorted by name. Never rejects. */
 export async function readPendingCertificateRequests(
   api: KubeApi,
   signal: AbortSignal,
@@ -39,27 +41,22 @@ export async function readPendingCertificateRequests(
     });
   } catch (error) {
     const isForbidden = error instanceof ApiError && error.status === 403;
-    const reason = isForbidden
-      ? 'you may not list certificatesigningrequests.certificates.k8s.io'
-      : describeError(error);
-    return { readable: false, reason };
+    const permission = 'you may not list certificatesigningrequests.certificates.k8s.io';
+    return { readable: false, reason: isForbidden ? permission : describeError(error) };
   }
   const requests = await Promise.all(pending.map(parseRequest));
   return { readable: true, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
 function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean {
-  const { signerName } = (spec ?? {}) as { readonly signerName?: unknown };
-  const { conditions, certificate } = (status ?? {}) as {
-    readonly conditions?: unknown;
-    readonly certificate?: unknown;
-  };
+  const { signerName } = (spec ?? {}) as Fields;
+  const { conditions, certificate } = (status ?? {}) as Fields;
   const hasAnswer = (Array.isArray(conditions) && conditions.length > 0) || typeof certificate === 'string';
   return typeof metadata?.name === 'string' && KUBELET_SIGNERS.has(String(signerName)) && !hasAnswer;
 }
 
 async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCertificateRequest> {
-  const { signerName, username, request } = spec as Readonly<Record<string, unknown>>;
+  const { signerName, username, request } = spec as Fields;
   const createdAt = new Date(String(metadata?.creationTimestamp));
   const isNodeUser = typeof username === 'string' && username.startsWith(NODE_USER_PREFIX);
   const nodeUser = isNodeUser ? username : await readSubject(request);
@@ -71,7 +68,7 @@ async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCerti
   };
 }
 
-/** Machines that join share the bootstrapper's user. Only the certificate request itself names the new node. */
+/** Machines that join share the bootstrapper's user. Only the request names the node. */
 async function readSubject(request: unknown): Promise<string | undefined> {
   if (typeof request !== 'string') return undefined;
   // node-forge takes 46 ms to load.

@@ -1,7 +1,7 @@
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../kube/wait.ts';
 import { type PendingCertificateRequests, readPendingCertificateRequests } from './certificate-requests.ts';
-import { isInvalidSelector, isNotServed, isRetryableRead } from './cluster-access.ts';
+import { isNotServed, isRetryableRead } from './cluster-access.ts';
 import { readClusterSnapshot } from './cluster-reader.ts';
 import { checkConsistency, type CheckScope, findReferencedConfig, type Problem } from './consistency.ts';
 import { readGuardExplanations } from './guard-explanations.ts';
@@ -10,20 +10,19 @@ import { planRepairs, type Repair } from './repairs.ts';
 
 /** Times are milliseconds. */
 export interface CheckOptions {
-  /** A label selector for nodes in the API's syntax; undefined selects all nodes. */
+  /** In the syntax of the API; undefined selects all nodes. */
   readonly selector: string | undefined;
   readonly minNodes: number;
-  /** How long to wait until the cluster is consistent or has an unrecoverable problem; undefined does not wait. */
+  /** Undefined does not wait. */
   readonly waitMs: number | undefined;
   readonly onReport: (report: CheckReport, elapsedMs: number) => void;
   /** Called for an error that is retried. */
   readonly onFailure: (error: unknown, elapsedMs: number) => void;
 }
 
-/** The parts of a report. */
 export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
-/** The JSON of `check --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `check --output json`. Its keys are a contract. */
 export type CheckReport = Readonly<ReturnType<typeof buildCheckReport>>;
 export type CheckReportProblem = CheckReport['problems'][number];
 export type CheckReportRequests = CheckReport['pendingCertificateRequests'];
@@ -31,15 +30,11 @@ export type CheckReportRequests = CheckReport['pendingCertificateRequests'];
 /** A wrong address shows within this time. An API server that restarts answers earlier. */
 const FIRST_CONTACT_MS = 30_000;
 
-/**
- * Checks that all configs exist that nodes and pools refer to.
- *
- * @throws ClusterAccessError or a TimeoutError
- */
+/** Throws ClusterAccessError or a TimeoutError. */
 export async function checkCluster(
   api: KubeApi,
   { selector, minNodes, waitMs, onReport, onFailure }: CheckOptions,
-): Promise<{ readonly report: CheckReport; readonly repairs: readonly Repair[] }> {
+): Promise<{ report: CheckReport; repairs: readonly Repair[] }> {
   const scope = { isPartial: selector !== undefined, minNodes };
   const { answer, elapsedMs } = await pollUntilSettled({
     read: (timeoutMs) =>
@@ -48,7 +43,6 @@ export async function checkCluster(
     timeoutMs: waitMs ?? RETRY_TIMEOUT_MS,
     ...(waitMs === undefined ? { intervalMs: RETRY_INTERVAL_MS } : {}),
     retryUntilMs: (error, hasAnswered) => {
-      if (isInvalidSelector(error)) return 0;
       if (waitMs !== undefined && (hasAnswered || isNotServed(error))) return waitMs;
       return isRetryableRead(error) ? FIRST_CONTACT_MS : 0;
     },
@@ -67,7 +61,7 @@ async function inspect(api: KubeApi, selector: string | undefined, scope: CheckS
     return { snapshot, consistency: checkConsistency(snapshot, scope) };
   };
   let { snapshot, consistency } = await readAndCheck();
-  // Between two lists a node can move to another config, and its old config can be deleted. A second read finds out.
+  // Between two lists a node can move to another config, and its old config can be deleted.
   if (!consistency.ok && !consistency.isRecoverable) ({ snapshot, consistency } = await readAndCheck());
   const [requests, explanations] = await additional;
   const pendingNames = requests.readable ? requests.requests.map(({ name }) => name) : [];
@@ -75,7 +69,7 @@ async function inspect(api: KubeApi, selector: string | undefined, scope: CheckS
   return { server: api.address, at: new Date(), consistency, requests, explanations, repairs };
 }
 
-/** Builds the report. Times are RFC 3339. `waitedSeconds` is 0 without `--wait`. */
+/** Builds the report. Times are RFC 3339. */
 export function buildCheckReport(inspection: Inspection, waitedMs: number) {
   const { server, at, consistency, requests, explanations, repairs } = inspection;
   const { ok, isRecoverable, nodes, pools, problems } = consistency;

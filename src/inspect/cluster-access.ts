@@ -8,10 +8,10 @@ const PATH =
   /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/]+)(?:\/|$)/;
 const READ_TIMEOUT_MS = 10_000;
 
-/** A request failed. The cause is an ApiError, ApiUnreachable, MalformedList or MalformedObject. */
+/** The cause is an ApiError, ApiUnreachable, MalformedList or MalformedObject. */
 export class ClusterAccessError extends Error {
   override readonly name = 'ClusterAccessError';
-  /** The request in the words of `oc auth can-i`. The core group is empty. */
+  /** The words of `oc auth can-i`. The core group is empty. */
   readonly access: Readonly<{ verb: Verb; resource: string; group: string; namespace: string | undefined }>;
 
   constructor(verb: Verb, path: string, cause: unknown) {
@@ -21,11 +21,7 @@ export class ClusterAccessError extends Error {
   }
 }
 
-/**
- * Sends a request about this path.
- *
- * @throws ClusterAccessError, or the signal's reason
- */
+/** Sends a request about this path. Throws ClusterAccessError, or the signal's reason. */
 export async function accessCluster<T>(
   verb: Verb,
   path: string,
@@ -39,11 +35,7 @@ export async function accessCluster<T>(
   }
 }
 
-/**
- * Gets an object or, with the verb `list`, a collection. Undefined if it does not exist.
- *
- * @throws ClusterAccessError or a TimeoutError
- */
+/** Undefined if it does not exist. Throws ClusterAccessError or a TimeoutError. */
 export async function readObject(api: KubeApi, path: string, verb: Verb = 'get'): Promise<unknown> {
   const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
@@ -64,12 +56,11 @@ export function isRetryableRead(error: unknown): boolean {
   return isTimeout(error) || (error instanceof ClusterAccessError && isRetryable(error.cause));
 }
 
-/** Whether the API server does not serve the kind. Early in an install the operator's CRDs are missing. */
+/** Early in an install the operator's CRDs are missing. */
 export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
 }
 
-/** Whether the API server could not parse the label selector. */
 export function isInvalidSelector(error: unknown): boolean {
   return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === 400;
 }

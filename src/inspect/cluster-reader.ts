@@ -11,7 +11,7 @@ import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistenc
 
 // All functions of this file throw a ClusterAccessError, or the signal's reason.
 
-/** Lists the nodes that match the label selector (all without one), all pools, and last the names of all configs. */
+/** Lists the selected nodes, all pools, and last the names of all configs. */
 export async function readClusterSnapshot(
   api: KubeApi,
   labelSelector: string | undefined,
@@ -24,7 +24,6 @@ export async function readClusterSnapshot(
   return { nodes: sortByName(nodes), pools: sortByName(pools), configs: new Set(configs.map(({ name }) => name)) };
 }
 
-/** Lists the names and creation times of all MachineConfigs. */
 export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<ConfigMetadata[]> {
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
 }
@@ -38,7 +37,7 @@ export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<
   return referrers;
 }
 
-/** Counts the bytes of a config's JSON without keeping them. Undefined if the config does not exist. */
+/** The bytes of a config's JSON. Undefined if the config does not exist. */
 export async function readConfigSize(api: KubeApi, name: ConfigName, signal: AbortSignal): Promise<number | undefined> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   return await accessCluster('get', path, signal, async () => {
@@ -50,10 +49,7 @@ export async function readConfigSize(api: KubeApi, name: ConfigName, signal: Abo
   });
 }
 
-/**
- * Lists a resource in one consistent list, with all labels and annotations. A 404 is an error: a cluster that does not
- * serve pools or configs is not a cluster without references.
- */
+/** A 404 is an error: a cluster that does not serve pools is not a cluster without references. */
 export async function listAll<T>(
   api: KubeApi,
   { paths: [path], isMetadataOnly }: Pick<Resource<{ readonly name: string }>, 'paths' | 'isMetadataOnly'>,

@@ -10,9 +10,8 @@ const MAX_NAME_LENGTH = 253;
 export interface InspectedNode {
   readonly referrer: Referrer;
   readonly labels: Labels;
-  /** The state that the machine-config-daemon reports, such as `Done` or `Degraded`. Empty before its first report. */
+  /** The state of the machine-config-daemon, such as `Done`. Empty before its first report. */
   readonly state: string;
-  /** The daemon's explanation of the state. */
   readonly reason: string;
 }
 
@@ -24,29 +23,21 @@ export interface InspectedPool {
   readonly updatedMachineCount: number;
 }
 
-/** The part of a cluster that is checked. The configs were listed last, so a config that is missing did not exist. */
+/** The configs were listed last, so a missing config did not exist. */
 export interface ClusterSnapshot {
   /** The selected nodes. */
   readonly nodes: readonly InspectedNode[];
-  /** All pools. */
   readonly pools: readonly InspectedPool[];
-  /** The names of all configs. */
   readonly configs: ReadonlySet<ConfigName>;
 }
 
 export interface CheckScope {
-  /** Whether only some nodes are selected. If so, only the pools that select one of them are checked. */
+  /** Whether to check only the pools that select one of the nodes. */
   readonly isPartial: boolean;
-  /** The minimum number of selected nodes, at least 1: an empty selection proves nothing. */
+  /** At least 1: an empty selection proves nothing. */
   readonly minNodes: number;
 }
 
-/**
- * - `ConfigMissing`: a node or pool refers to a config that does not exist.
- * - `NotReported`: a node lacks the annotation.
- * - `SpecEmpty`, `StatusEmpty`: a pool names no config in this field.
- * - `TooFewNodes`: fewer nodes than `minNodes` are selected.
- */
 export type ProblemCode = 'ConfigMissing' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
 
 export interface Problem {
@@ -54,13 +45,11 @@ export interface Problem {
   /** Absent for `TooFewNodes`. */
   readonly kind?: 'Node' | 'MachineConfigPool';
   readonly name?: string;
-  /** `currentConfig`, `desiredConfig`, `spec` or `status`. Absent if the problem concerns the whole object. */
+  /** Absent if the problem concerns the whole object. */
   readonly field?: string;
-  /** The missing config. */
   readonly config?: ConfigName;
   /** Whether the operator can solve the problem without a person. */
   readonly isRecoverable: boolean;
-  /** The existing config with the nearest name. */
   readonly suggestion?: ConfigName;
   /** The problem without the name of the object. */
   readonly description: string;
@@ -68,7 +57,6 @@ export interface Problem {
 
 export interface NodeResult {
   readonly node: InspectedNode;
-  /** The name of the node's pool. */
   readonly pool: string | undefined;
   readonly problems: readonly Problem[];
 }
@@ -84,7 +72,6 @@ export interface ConsistencyResult {
   readonly isRecoverable: boolean;
   readonly nodes: readonly NodeResult[];
   readonly pools: readonly PoolResult[];
-  /** All problems: of the selection, then of nodes, then of pools. */
   readonly problems: readonly Problem[];
 }
 
@@ -97,11 +84,8 @@ const NOT_REPORTED: Problem = {
 };
 
 /**
- * Checks that each selected node has both annotations, each pool has a config in spec and status, and all these configs
- * exist. Nothing else counts: neither a node's state nor a paused pool nor a rollout.
- *
- * A missing config is recoverable only if the operator renders it: if the spec of a live pool names it, or if its pool
- * has no rendered config yet.
+ * Checks that each node has both annotations, each pool has a config in spec and status, and all these configs exist.
+ * Nothing else counts: neither a node's state nor a paused pool nor a rollout.
  */
 export function checkConsistency(
   { nodes, pools, configs }: ClusterSnapshot,
@@ -133,10 +117,8 @@ export function checkConsistency(
     const hasStuckNode = nodeResults.some((node) => node.pool === name && !areRecoverable(node.problems));
     return { pool, problems: findProblems(pool.referrer, POOL_FIELDS, hasStuckNode) };
   });
-  const problems = [
-    ...(nodes.length < minNodes ? [describeTooFewNodes(nodes.length, minNodes, isPartial)] : []),
-    ...[...nodeResults, ...poolResults].flatMap((result) => result.problems),
-  ];
+  const problems = [...nodeResults, ...poolResults].flatMap((result) => result.problems);
+  if (nodes.length < minNodes) problems.unshift(describeTooFewNodes(nodes.length, minNodes, isPartial));
   return {
     ok: problems.length === 0,
     isRecoverable: problems.length > 0 && areRecoverable(problems),
@@ -157,18 +139,15 @@ function areRecoverable(problems: readonly Problem[]): boolean {
 function describeEmpty(field: string, hasStuckNode: boolean): Problem {
   if (NODE_FIELDS.includes(field)) return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
   const code = field === 'spec' ? 'SpecEmpty' : 'StatusEmpty';
-  // The operator sets the status only when every machine of the pool runs the config in the spec.
+  // The operator sets the status when every machine of the pool runs the config in the spec.
   const isRecoverable = field === 'spec' || !hasStuckNode;
   return { code, field, isRecoverable, description: `${field}.configuration.name is empty` };
 }
 
-function createMissingDescriber(
-  configs: ReadonlySet<ConfigName>,
-  livePools: readonly InspectedPool[],
-): (config: ConfigName, field: string) => Problem {
+function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: readonly InspectedPool[]) {
   // Thousands of nodes can name the same missing config.
   const suggestions = new Map<ConfigName, ConfigName | undefined>();
-  return (config, field) => {
+  return (config: ConfigName, field: string): Problem => {
     if (!suggestions.has(config)) suggestions.set(config, findNearestName(config, configs));
     const suggestion = suggestions.get(config);
     return {
@@ -182,11 +161,12 @@ function createMissingDescriber(
   };
 }
 
+/** The operator renders the spec of a live pool, and the first config of a pool. */
 function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]): boolean {
   if (livePools.some(({ referrer }) => findReferencedConfig(referrer, 'spec') === config)) return true;
   const poolName = poolOfConfig(config);
   if (poolName === undefined) return false;
-  // Early in an install the nodes have the bootstrap's configs, and the cluster has not rendered any yet.
+  // Early in an install the nodes have the bootstrap's configs.
   const pool = livePools.find(({ referrer }) => referrer.name === poolName);
   return pool === undefined ? livePools.length === 0 : findReferencedConfig(pool.referrer, 'spec') === undefined;
 }
@@ -202,10 +182,7 @@ function describeTooFewNodes(count: number, minNodes: number, isPartial: boolean
  * The pool whose config the node should run: `master`, else a custom pool, else `worker` (machine-config-operator,
  * pkg/helpers/helpers.go). If no pool selects the node, it is the pool that the node's config was rendered for.
  */
-function findPoolOfNode(
-  { referrer, labels }: InspectedNode,
-  pools: readonly InspectedPool[],
-): InspectedPool | undefined {
+function findPoolOfNode({ referrer, labels }: InspectedNode, pools: readonly InspectedPool[]) {
   const selecting = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
   const config = findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
   const poolName = config === undefined ? undefined : poolOfConfig(config);

@@ -9,11 +9,7 @@ const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingad
 /** Annotations that ask OpenShift's service CA or cert-manager to fill in a caBundle. */
 const INJECTION_ANNOTATION = /inject-(?:cabundle|ca-from)$/;
 
-/**
- * Reads the registered webhooks, the bound policies and the mode.
- *
- * @throws ClusterAccessError or a TimeoutError
- */
+/** Throws ClusterAccessError or a TimeoutError. */
 export async function readInstalledProtection(api: KubeApi): Promise<InstalledProtection> {
   const guard = await readObject(api, GUARD_PATH);
   return {
@@ -23,7 +19,7 @@ export async function readInstalledProtection(api: KubeApi): Promise<InstalledPr
   };
 }
 
-/** Finds the webhooks by their own name: the name of a configuration is free, and `dev` uses another one. */
+/** The name of a configuration is free, and `dev` uses another one. */
 async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;

@@ -1,4 +1,5 @@
-import { sleep, withTimeout } from '../kube/wait.ts';
+import { setTimeout } from 'node:timers/promises';
+import { withTimeout } from '../kube/wait.ts';
 import { isRetryableRead } from './cluster-access.ts';
 
 /** Times are milliseconds. */
@@ -8,25 +9,19 @@ export interface PollOptions<Answer> {
   /** Whether polling ends with this answer. */
   readonly isSettled: (answer: Answer) => boolean;
   readonly timeoutMs: number;
-  /** The time since the start until which this error is retried; 0 if a retry cannot help. */
+  /** Until when this error is retried; 0 if a retry cannot help. */
   readonly retryUntilMs: (error: unknown, hasAnswered: boolean) => number;
   readonly onAnswer?: (answer: Answer, elapsedMs: number) => void;
   readonly onFailure?: (error: unknown, elapsedMs: number) => void;
   readonly intervalMs?: number;
 }
 
-/** The last answer and the time until it arrived. */
-export interface PollResult<Answer> {
-  readonly answer: Answer;
-  readonly elapsedMs: number;
-}
-
 /** Two thousand nodes are listed in a fraction of this time. */
 const READ_TIMEOUT_MS = 30_000;
-/** Even if less time is left. Otherwise the last read would make the API server look unreachable. */
+/** With less time, the last read would make the API server look unreachable. */
 const MIN_READ_TIMEOUT_MS = 5_000;
 const INTERVAL_MS = 2_000;
-/** A pause lasts this many times as long as the read before it: polling must not load a large cluster. */
+/** Pauses are this many times as long as a read: polling must not load a large cluster. */
 const PAUSE_PER_READ = 4;
 /** A read that hung until its timeout says nothing about the load. */
 const MAX_PAUSE_MS = 10_000;
@@ -35,12 +30,8 @@ const MAX_PAUSE_MS = 10_000;
 export const RETRY_TIMEOUT_MS = 5_000;
 export const RETRY_INTERVAL_MS = 500;
 
-/**
- * Reads until the answer is settled or the time is over.
- *
- * @throws the last error, if it is not retried any more
- */
-export async function pollUntilSettled<Answer>(options: PollOptions<Answer>): Promise<PollResult<Answer>> {
+/** Throws an error that is not retried any more. */
+export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
   const startedAt = performance.now();
   const elapsedMs = (): number => performance.now() - startedAt;
@@ -66,11 +57,11 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>): Pr
       return { answer: result.answer, elapsedMs: elapsedMs() };
     }
     const pauseMs = Math.min(PAUSE_PER_READ * (elapsedMs() - readAtMs), MAX_PAUSE_MS);
-    await sleep(Math.min(leftMs, Math.max(intervalMs, pauseMs)), new AbortController().signal);
+    await setTimeout(Math.min(leftMs, Math.max(intervalMs, pauseMs)));
   }
 }
 
-/** Reads once, and again for a few seconds while the API server is busy or restarts. Throws the last error. */
+/** Retries for a few seconds while the API server is busy or restarts. */
 export async function readWithRetries<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { answer } = await pollUntilSettled({
     read: async () => await withTimeout(READ_TIMEOUT_MS, new AbortController().signal, read),

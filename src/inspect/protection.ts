@@ -6,7 +6,7 @@ import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configurati
 /** The API server's answer to the dry-run deletion of a config. */
 export interface TrialResponse {
   readonly status: number;
-  /** The message of its Status object; empty if it would have deleted the config. */
+  /** Empty if it would have deleted the config. */
   readonly message: string;
 }
 
@@ -36,10 +36,11 @@ export interface InstalledProtection {
   readonly mode: Mode | undefined;
 }
 
+/** Part of the JSON of `verify`. */
 export interface Protection {
-  readonly isProtected: boolean;
+  readonly protected: boolean;
   /** The source of the denial. */
-  readonly by: 'guard' | 'floor' | undefined;
+  readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
   /** Empty if there is nothing to do. */
   readonly advice: string;
@@ -48,7 +49,7 @@ export interface Protection {
 /** The registration of `machineconfig-guard dev`. */
 const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
 
-/** Messages of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and admission/plugin/policy/validating). */
+/** Messages of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and policy/validating). */
 const DENIED_BY_WEBHOOK = /admission webhook "(?<webhook>[^"]+)" denied the request: (?<code>MCG_[A-Z_]+)?/;
 const DENIED_BY_POLICY =
   /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/;
@@ -57,7 +58,7 @@ const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
 const INSTALL_COMMAND = 'oc apply -k manifests/overlays/service-ca';
 const LIST_PODS_COMMAND = 'oc -n machineconfig-guard get pods';
 
-/** The first pattern that matches the message of a failed call explains it. */
+/** The first pattern that matches explains a failed call. */
 const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string }[] = [
   {
     pattern: /x509:/,
@@ -79,7 +80,7 @@ const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string 
   { pattern: /^/, reason: 'the API server cannot reach the guard', advice: `${LIST_PODS_COMMAND},endpointslices` },
 ];
 
-/** Concludes from the API server's answer whether a config in use is protected, by whom, and if not, why. */
+/** Concludes from the answer whether a config in use is protected. */
 export function assessProtection(
   { status, message }: TrialResponse,
   installed: InstalledProtection,
@@ -103,60 +104,48 @@ export function assessProtection(
   );
 }
 
-/** Whether an admission webhook or policy caused the answer, rather than the API server itself. */
+/** Whether an admission webhook or policy caused the answer. */
 export function isAdmissionError({ message }: TrialResponse): boolean {
   return [/admission webhook "/, DENIED_BY_POLICY, WEBHOOK_FAILED].some((pattern) => pattern.test(message));
 }
 
 function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProtection): Protection {
   if (code !== 'MCG_IN_USE') {
-    return unprotected(
-      `the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`,
-      code === 'MCG_UNVERIFIED'
-        ? "nothing is deleted meanwhile; look at the guard's log, its rights and its way to the API server"
-        : 'see the answer',
-    );
+    const causes = "look at the guard's log, its rights and its way to the API server";
+    const advice = code === 'MCG_UNVERIFIED' ? `nothing is deleted meanwhile; ${causes}` : 'see the answer';
+    return unprotected(`the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`, advice);
   }
-  const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
   const explanation = 'the guard refuses the deletion of a config in use';
-  const limitation = ', but only until a session of "machineconfig-guard dev" ends';
-  return {
-    isProtected: true,
-    by: 'guard',
-    explanation: isDevOnly ? `${explanation}${limitation}` : explanation,
-    advice: isDevOnly ? INSTALL_COMMAND : '',
-  };
+  const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
+  if (!isDevOnly) return { protected: true, by: 'guard', explanation, advice: '' };
+  const limitation = 'but only until a session of "machineconfig-guard dev" ends';
+  return { protected: true, by: 'guard', explanation: `${explanation}, ${limitation}`, advice: INSTALL_COMMAND };
 }
 
 /** A policy that fails denies too, with a reason of the API server. */
 function assessPolicyDenial(policy: string, reason: string): Protection {
   if (reason.startsWith('MCG_IN_USE')) {
     const explanation = `the policy ${policy} refuses the deletion of a config in use`;
-    return { isProtected: true, by: 'floor', explanation, advice: '' };
+    return { protected: true, by: 'floor', explanation, advice: '' };
   }
-  return unprotected(
-    `deletions are refused, but not by a decision: the policy ${policy} cannot decide`,
-    reason.startsWith('failed to configure')
-      ? 'see the answer; ' +
-          'after a restart of the API server or a change of definitions it passes by itself within a minute'
-      : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`,
-  );
+  const advice = reason.startsWith('failed to configure')
+    ? 'see the answer; after a restart of the API server or a change of definitions it passes by itself within a minute'
+    : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`;
+  return unprotected(`deletions are refused, but not by a decision: the policy ${policy} cannot decide`, advice);
 }
 
-/** The API server could not call the guard. Nothing is deleted, but nothing is decided either. */
+/** Nothing is deleted, but nothing is decided either. */
 function assessFailedCall(message: string): Protection {
   const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
   return unprotected(`deletions are refused, but not by the guard's decision: ${reason}`, advice);
 }
 
-/** The config would have been deleted. Of all possible reasons, the first to solve comes first. */
+/** Of all possible reasons, the first to solve comes first. */
 function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer: ReferrerKind): Protection {
   const floorGap = floor.length === 0 ? undefined : findFloorGap(floor, referrer);
   if (webhooks.length === 0) {
-    const { reason, advice } = floorGap ?? {
-      reason: 'neither the webhook nor the policies are installed',
-      advice: INSTALL_COMMAND,
-    };
+    const nothing = { reason: 'neither the webhook nor the policies are installed', advice: INSTALL_COMMAND };
+    const { reason, advice } = floorGap ?? nothing;
     return unprotected(`it would be deleted: ${reason}`, advice);
   }
   const { reason, advice } = findGuardGap(webhooks, mode);
@@ -175,11 +164,9 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
     return { reason: `the mode is ${mode}`, advice };
   }
   if (webhooks.some(({ failurePolicy }) => failurePolicy !== 'Ignore')) {
-    return {
-      reason: 'the API server did not ask the guard, although it is registered and enforces',
-      advice:
-        'a registration takes a moment to work; try again, then look at the log of the guard and of the API server',
-    };
+    const advice =
+      'a registration takes a moment to work; try again, then look at the log of the guard and of the API server';
+    return { reason: 'the API server did not ask the guard, although it is registered and enforces', advice };
   }
   if (webhooks.some(({ caBundle }) => caBundle)) {
     const reason = 'the API server could not ask the guard, and its failurePolicy is Ignore';
@@ -216,5 +203,5 @@ function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind): 
 }
 
 function unprotected(explanation: string, advice: string): Protection {
-  return { isProtected: false, by: undefined, explanation, advice };
+  return { protected: false, by: null, explanation, advice };
 }

@@ -7,11 +7,9 @@ import {
   type ConfigMetadata,
   type NamedReference,
   type Referrer,
-  type ReferrerKind,
   summarizeReferences,
 } from '../decision/references.ts';
 
-/** The configs of a cluster and everything that can refer to them. */
 export interface ClusterReferences {
   /** The address of the API server. */
   readonly server: string;
@@ -25,29 +23,20 @@ export interface UnusedConfig extends ConfigMetadata {
   readonly weakReferences: readonly NamedReference[];
 }
 
-/** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract. */
 export type ReferencesReport = Readonly<ReturnType<typeof buildReferencesReport>>;
 export type ReferencesReportConfig = ReferencesReport['configs'][number];
-/** The JSON of `who-uses --unused --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `who-uses --unused --output json`. Its keys are a contract. */
 export type UnusedReport = Readonly<ReturnType<typeof buildUnusedReport>>;
 
-export interface ReferencesReportEntry {
-  readonly kind: ReferrerKind;
-  readonly name: string;
-  readonly field: string;
-  /** `hard` for a strong reference, `note` for a weak one. */
-  readonly strength: 'hard' | 'note';
-}
+export type ReferencesReportEntry = ReferencesReportConfig['usedBy'][number];
 
 /** The API server sends whole configs, although only their bytes are counted. */
 const MAX_CONCURRENT_SIZE_READS = 4;
 
-/**
- * Reports the references to these configs. The configs are listed last, so a config counts as missing only if it did
- * not exist after a reference to it was read.
- *
- * @throws ClusterAccessError or a TimeoutError
- */
+// The read functions throw a ClusterAccessError or a TimeoutError.
+
+/** Lists the configs last: a config is missing only if it did not exist after a reference to it was read. */
 export async function readReferencesReport(api: KubeApi, names: readonly ConfigName[]): Promise<ReferencesReport> {
   const references = await readWithRetries(async (signal) => {
     const referrers = await readReferrers(api, signal);
@@ -57,12 +46,7 @@ export async function readReferencesReport(api: KubeApi, names: readonly ConfigN
   return buildReferencesReport(references, names);
 }
 
-/**
- * Reports the unused rendered configs with their sizes. The configs are listed first, so every existing reference to a
- * config of the list is seen.
- *
- * @throws ClusterAccessError or a TimeoutError
- */
+/** Lists the configs first, so every existing reference to a config of the list is seen. */
 export async function readUnusedReport(
   api: KubeApi,
   onSizeRead: (count: number, total: number) => void,
@@ -86,11 +70,7 @@ export async function readUnusedReport(
   return buildUnusedReport(references, unused, sizes);
 }
 
-/** Reports the references to each config. A config that does not exist has the nearest name as `suggestion`. */
-export function buildReferencesReport(
-  { server, at, configs, referrers }: ClusterReferences,
-  names: readonly ConfigName[],
-) {
+function buildReferencesReport({ server, at, configs, referrers }: ClusterReferences, names: readonly ConfigName[]) {
   const existing = new Set(configs.map(({ name }) => name));
   const reported = names.map((name) => {
     const { strong, weak } = summarizeReferences(name, referrers);
@@ -125,7 +105,7 @@ export function findUnusedConfigs({ configs, referrers }: ClusterReferences): Un
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }
 
-/** Reports the unused configs. A config without a size was deleted meanwhile and is left out. */
+/** Leaves out configs without a size: they were deleted meanwhile. */
 export function buildUnusedReport(
   { server, at, referrers }: ClusterReferences,
   unused: readonly UnusedConfig[],
@@ -151,8 +131,8 @@ export function buildUnusedReport(
   };
 }
 
-function toReportEntry({ kind, name, field, strength }: NamedReference): ReferencesReportEntry {
-  return { kind, name, field, strength: strength === 'strong' ? 'hard' : 'note' };
+function toReportEntry({ kind, name, field, strength }: NamedReference) {
+  return { kind, name, field, strength: strength === 'strong' ? 'hard' : 'note' } as const;
 }
 
 function countUnreported(referrers: readonly Referrer[]): number {

@@ -9,17 +9,13 @@ import {
 } from './consistency.ts';
 import { toShellWord } from './shell-word.ts';
 
-/** A command that a person can run. The program never runs it. */
 export interface Repair {
   readonly description: string;
-  /** The words of the command, quoted for a shell. A terminal shows each inner list on a line of its own. */
+  /** Quoted for a shell. A terminal shows each inner list on a line of its own. */
   readonly command: readonly (readonly string[])[];
 }
 
-/**
- * Plans commands for problems that are not recoverable: set the status of pools, set the annotations of nodes, approve
- * the pending certificate requests of nodes that could not join. The commands only refer to existing configs.
- */
+/** The commands only refer to existing configs. */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
   configs: ReadonlySet<ConfigName>,
@@ -55,22 +51,13 @@ function planPoolRepair({ pool, problems }: PoolResult, config: ConfigName | und
   if (config === undefined || !isStuck) return [];
   const { name } = pool.referrer;
   const patch = JSON.stringify({ status: { configuration: { name: config } } });
-  return [
-    {
-      description: `pool ${name}: its status, which machines that boot are served from`,
-      command: [
-        ['oc', 'patch', 'machineconfigpool', toShellWord(name), '--subresource=status', '--type=merge'],
-        ['-p', toShellWord(patch)],
-      ],
-    },
-  ];
+  const description = `pool ${name}: its status, which machines that boot are served from`;
+  const words = ['oc', 'patch', 'machineconfigpool', toShellWord(name), '--subresource=status', '--type=merge'];
+  return [{ description, command: [words, ['-p', toShellWord(patch)]] }];
 }
 
 /** The names of the nodes, keyed by the annotations that they need. */
-function groupNodesByRepair(
-  nodes: readonly NodeResult[],
-  configByPool: ReadonlyMap<string, ConfigName>,
-): ReadonlyMap<string, readonly string[]> {
+function groupNodesByRepair(nodes: readonly NodeResult[], configByPool: ReadonlyMap<string, ConfigName>) {
   const namesByRepair = new Map<string, string[]>();
   for (const { node, pool, problems } of nodes) {
     const missing = problems.filter(({ code, isRecoverable }) => code === 'ConfigMissing' && !isRecoverable);

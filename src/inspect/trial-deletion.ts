@@ -16,14 +16,13 @@ interface Candidate {
   readonly uid: string;
 }
 
-/** The configs to try to delete. Configs with the allow-deletion annotation prove nothing and are no candidates. */
+/** A config with the allow-deletion annotation proves nothing and is no candidate. */
 export interface TrialCandidates {
   /** A config in use, preferably by a node. */
   readonly used: (Candidate & { readonly reference: NamedReference }) | undefined;
   readonly unused: Candidate | undefined;
   /** The number of rendered configs. */
   readonly configs: number;
-  /** The number of rendered configs with the allow-deletion annotation. */
   readonly overridden: number;
 }
 
@@ -35,17 +34,14 @@ export class DryRunError extends Error {
 /** The API server limits a deletion to 34 s. A shorter timeout could cut off a slow webhook. */
 const DELETE_TIMEOUT_MS = 35_000;
 const LIST_TIMEOUT_MS = 30_000;
-/** The guard and every policy protect the configs of nodes. Only the guard protects those of builds. */
+/** Only the guard protects the configs of builds. */
 const PREFERRED_REFERRERS: readonly ReferrerKind[] = ['Node', 'MachineConfigPool', 'MachineOSBuild'];
 /** The operator never gives a config this name. */
 const NONEXISTENT_CONFIG = 'machineconfig-guard-verify';
 
 /**
- * Sends a deletion of a config that does not exist, with a `dryRun` value that does not exist. The API server validates
- * the options before it looks for the object (k8s.io/apiserver, endpoints/handlers/delete.go). It answers 422 if it
- * reads `dryRun`, and 404 if it does not or if a proxy drops it.
- *
- * @throws DryRunError, ClusterAccessError
+ * Deletes a config that does not exist, with an invalid `dryRun`. The API server answers 422 if it reads `dryRun`, else
+ * 404 (k8s.io/apiserver, endpoints/handlers/delete.go). Throws DryRunError or ClusterAccessError.
  */
 export async function assertDryRunIsHonored(api: KubeApi): Promise<void> {
   const { status, message } = await sendDeletion(api, NONEXISTENT_CONFIG, 'Proof', {});
@@ -76,7 +72,7 @@ export async function tryDryRunDeletion(api: KubeApi, candidate: Candidate): Pro
   return isGone && !isAdmissionError(response) ? undefined : response;
 }
 
-/** Throws ClusterAccessError or a TimeoutError if the API server failed before webhooks and policies decided. */
+/** Throws if the API server failed before webhooks and policies decided. */
 async function sendDeletion(api: KubeApi, name: string, dryRun: string, options: object): Promise<TrialResponse> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: [dryRun], ...options };
@@ -103,26 +99,19 @@ async function stillExists(api: KubeApi, { config, uid }: Candidate): Promise<bo
   return currentUid === uid && deletionTimestamp === undefined;
 }
 
-/** Lists references and configs to find the candidates. Throws ClusterAccessError or a TimeoutError. */
+/** Throws ClusterAccessError or a TimeoutError. */
 export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates> {
   const signal = AbortSignal.timeout(LIST_TIMEOUT_MS);
   const referrers = await readReferrers(api, signal);
   const configs = await listAll(api, MACHINE_CONFIGS, parseConfig, signal);
   const rendered = configs.filter(({ config }) => isRenderedConfig(config));
-  const candidates = rendered
-    .filter(({ isOverridden }) => !isOverridden)
-    .map(({ config, uid }) => ({
-      config,
-      uid,
-      references: summarizeReferences(config, referrers, 1).strong.references,
-    }));
-  const [used] = PREFERRED_REFERRERS.flatMap((kind) =>
-    candidates.flatMap(({ config, uid, references }) => {
-      const reference = references.find((one) => one.kind === kind);
-      return reference === undefined ? [] : [{ config, uid, reference }];
-    }),
-  );
-  const unused = candidates.find(({ references }) => references.length === 0);
+  const candidates = rendered.filter(({ isOverridden }) => !isOverridden);
+  const references = candidates.flatMap((candidate) => {
+    const { strong } = summarizeReferences(candidate.config, referrers, 1);
+    return strong.references.map((reference) => ({ config: candidate.config, uid: candidate.uid, reference }));
+  });
+  const [used] = PREFERRED_REFERRERS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
+  const unused = candidates.find(({ config }) => !references.some((candidate) => candidate.config === config));
   return { used, unused, configs: rendered.length, overridden: rendered.length - candidates.length };
 }
 

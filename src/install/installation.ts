@@ -2,8 +2,7 @@ import type { Authority } from '../certificates/authority.ts';
 import type { Mode } from '../decision/settings.ts';
 import { ADMISSION_POLICY, FLOW_SCHEMA, isAtLeast, type KubernetesVersion } from './kubernetes-version.ts';
 import { buildManifests } from './kustomization.ts';
-import { createAuthoritySecret, createManifest, encodeBase64, type Manifest } from './manifest.ts';
-import type { OutputFile } from './output-file.ts';
+import { createAuthoritySecret, createManifest, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 
 /** What the API server does with deletions while the guard does not answer. */
 export type Profile = 'fail-closed' | 'fail-open-with-floor';
@@ -11,16 +10,15 @@ export type Profile = 'fail-closed' | 'fail-open-with-floor';
 export interface InstallationOptions {
   readonly image: string;
   readonly profile: Profile;
-  /** The authority of the guard's certificates. If undefined, OpenShift's service CA issues them. */
+  /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority: Authority | undefined;
-  /** If present, the set contains a MachineConfigGuard. Otherwise the guard creates an empty one. */
+  /** If undefined, the guard creates an empty MachineConfigGuard. */
   readonly mode: Mode | undefined;
   readonly singleNode: boolean;
   readonly hostNetwork: boolean;
   readonly kubernetesVersion: KubernetesVersion | undefined;
 }
 
-/** A file with one object. */
 export interface InstallationFile extends OutputFile {
   readonly kind: string;
   readonly objectName: string;
@@ -44,10 +42,7 @@ const NAME = 'machineconfig-guard';
 /** `serve --tls-secret` of components/generated has the same name. */
 const AUTHORITY_SECRET = `${NAME}-ca`;
 const MAX_OBJECTS_PER_KIND = 5;
-/**
- * The number of the first file of each kind. Objects come after the objects that they need, because `oc apply -f` does
- * not retry. The webhook comes after the guard.
- */
+/** Objects come after those that they need, because `oc apply -f` does not retry. */
 const FIRST_NUMBER: Readonly<Record<string, number>> = {
   Namespace: 0,
   CustomResourceDefinition: 5,
@@ -69,10 +64,8 @@ const FIRST_NUMBER: Readonly<Record<string, number>> = {
 };
 
 /**
- * Builds the manifests for an installer's directory, one object per file. It uses only kinds that an API server serves
- * from its start, and our own: one object that cannot be applied fails the whole install.
- *
- * @throws InvalidInstallation
+ * Uses only kinds that an API server serves from its start, and our own: one object that cannot be applied fails the
+ * whole install. Throws InvalidInstallation.
  */
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, image, kubernetesVersion } = options;
@@ -120,12 +113,9 @@ function findByKind(manifests: readonly Manifest[], kind: string): Manifest {
 }
 
 function createGuard(mode: Mode): Manifest {
-  return createManifest(' Applying this again sets the mode again.', {
-    apiVersion: 'machineconfig-guard.io/v1alpha1',
-    kind: 'MachineConfigGuard',
-    metadata: { name: 'cluster' },
-    spec: { mode },
-  });
+  const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
+  const object = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
+  return createManifest(' Applying this again sets the mode again.', object);
 }
 
 function toFiles(manifests: readonly Manifest[]): InstallationFile[] {

@@ -13,7 +13,7 @@ export const ADMISSION_POLICY: KubernetesVersion = { major: 1, minor: 30 };
 
 const VERSION = /^v?(?<major>\d{1,3})\.(?<minor>\d{1,3})(?:\.\d{1,4}(?:[-+][-+.0-9A-Za-z]{1,80})?)?$/;
 
-/** Parses `1.31`, `v1.31.14` and the output of `oc version`. Throws a RangeError with a sentence. */
+/** Parses `1.31` and `v1.31.14`. Throws a RangeError with a sentence. */
 export function parseKubernetesVersion(text: string): KubernetesVersion {
   const { major, minor } = VERSION.exec(text)?.groups ?? {};
   if (major === undefined || minor === undefined) throw new RangeError('It must be a version such as 1.31.');

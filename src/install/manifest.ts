@@ -4,7 +4,15 @@ import type { Authority } from '../certificates/authority.ts';
 /** An object as a YAML document, with its comments. */
 export type Manifest = Document.Parsed;
 
-/** Creates a document with a comment at its top. Strings that YAML 1.1 reads as another type are quoted. */
+/** A file of a set that `render` or `certs rotate` writes. */
+export interface OutputFile {
+  readonly name: string;
+  readonly content: string;
+  /** Whether only its owner may read the file. */
+  readonly secret: boolean;
+}
+
+/** Quotes strings that YAML 1.1 reads as another type. */
 export function createManifest(comment: string, object: object): Manifest {
   const document = new Document(object, { schema: 'yaml-1.1' });
   if (document.contents !== null) document.contents.commentBefore = comment;

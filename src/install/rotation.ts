@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { type Authority, checkAuthority } from '../certificates/authority.ts';
-import { createAuthoritySecret, createManifest, encodeBase64, type Manifest } from './manifest.ts';
-import type { OutputFile } from './output-file.ts';
+import { createAuthoritySecret, createManifest, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 import { type StoredMetadata, type StoredWebhookConfiguration, WEBHOOK_NAME } from './webhook-configuration.ts';
 
 /** The installed objects, from the API server or from a rendered set. */
@@ -11,18 +10,11 @@ export interface RotationInput {
 }
 
 /** The three steps in order. Scripts rely on the names. */
-export const ROTATION_FILES = ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'] as const;
+const ROTATION_FILES = ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'] as const;
 
 /** The authority cannot be rotated. The message says what to do instead. */
 export class RotationError extends Error {
   override readonly name = 'RotationError';
-}
-
-export interface RotationPlan {
-  readonly oldCertificatePem: string;
-  /** The number of other authorities in the caBundle, from an unfinished rotation. */
-  readonly leftOver: number;
-  readonly renderFiles: (newAuthority: Authority) => readonly OutputFile[];
 }
 
 /** Annotations that ask another issuer for the certificates. */
@@ -36,13 +28,10 @@ const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE
 
 /**
  * Plans how to replace the authority without a failed call: the API server trusts both authorities, then the guard
- * issues from the new one, then the API server trusts only the new one. Nothing else changes in the two objects.
- *
- * After an unfinished rotation the authority in the Secret counts, because the guard issues from it.
- *
- * @throws RotationError
+ * issues from the new one, then the API server trusts only the new one. After an unfinished rotation the authority in
+ * the Secret counts, because the guard issues from it. Throws RotationError.
  */
-export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date): RotationPlan {
+export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date) {
   const configuration = webhookConfiguration as StoredWebhookConfiguration;
   const trusted = parseTrustedAuthorities(configuration);
   const { metadata, data } = secret as {
@@ -85,6 +74,7 @@ export function planRotation({ webhookConfiguration, secret }: RotationInput, no
       secret: manifest === issueFromNew,
     }));
   };
+  // Other authorities in the caBundle are from an unfinished rotation.
   return { oldCertificatePem, leftOver: trusted.length - 1, renderFiles };
 }
 
@@ -117,15 +107,11 @@ function createConfiguration(
   });
 }
 
-/** Keeps the fields that a person sets. kubectl's last-applied annotation would contain the old private key. */
-function stripServerFields({ name, namespace, labels, annotations }: StoredMetadata = {}): StoredMetadata {
+/** kubectl's last-applied annotation would contain the old private key. */
+function stripServerFields({ name, namespace, labels, annotations }: StoredMetadata = {}) {
   const { [LAST_APPLIED_ANNOTATION]: _lastApplied, ...ownAnnotations } = annotations ?? {};
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(labels === undefined ? {} : { labels }),
-    ...(Object.keys(ownAnnotations).length === 0 ? {} : { annotations: ownAnnotations }),
-  };
+  // YAML omits undefined fields.
+  return { name, namespace, labels, annotations: annotations === undefined ? undefined : ownAnnotations };
 }
 
 function parseCertificate(pem: string): X509Certificate | undefined {

@@ -5,12 +5,7 @@ import { MCO_GROUP } from '../kube/api-paths.ts';
 export type ClientConfig =
   | { readonly url: string; readonly caBundle: string }
   | {
-      readonly service: {
-        readonly name: string;
-        readonly namespace: string;
-        readonly path: string;
-        readonly port: number;
-      };
+      readonly service: Readonly<{ name: string; namespace: string; path: string; port: number }>;
       readonly caBundle?: string;
     };
 
@@ -19,7 +14,7 @@ export interface WebhookConfigurationOptions {
   readonly name?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly clientConfig: ClientConfig;
-  /** What the API server does if the guard does not answer: `Fail` denies the deletion, `Ignore` allows it. */
+  /** If the guard does not answer, `Fail` denies the deletion, and `Ignore` allows it. */
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
 
@@ -49,13 +44,12 @@ export interface StoredMetadata {
 /** The webhook's own name. The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
-/** The policies of the floor, by the kind of referrer that each of them knows (manifests/overlays/policy-floor). */
+/** The policies of the floor, by the kind of referrer that each knows (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {
   Node: 'nodes.machineconfig-guard.io',
   MachineConfigPool: 'pools.machineconfig-guard.io',
 };
 
-/** Builds the registration of the guard: for the deletion of rendered MachineConfigs and no other request. */
 export function buildWebhookConfiguration(options: WebhookConfigurationOptions) {
   const { name = 'machineconfig-guard', labels, clientConfig, failurePolicy } = options;
   return {

@@ -7,78 +7,44 @@ import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 
 const API = { address: 'api:6443' } as KubeApi;
-const MCO = 'machineconfiguration.openshift.io';
+const SERVER = 'the API server at api:6443';
+const CONFIGS = 'machineconfigs.machineconfiguration.openshift.io';
 const SECRET_PATH = '/api/v1/namespaces/ns/secrets/name';
+const SECRETS = 'secrets in the namespace ns';
+const NOT_OPENSHIFT = 'it is not OpenShift, or the Machine Config Operator is not installed yet';
 
-const apiError = (status: number): ApiError => new ApiError(status, '', 'the\nreason');
+const denied = (access: string, command: string, role = ''): string =>
+  `${SERVER} does not permit you to ${access}${role} (check with: oc auth can-i ${command}).`;
 
-test.each<['get' | 'list' | 'delete', string, Error, number, string]>([
-  [
-    'list',
-    NODES_PATH,
-    apiError(403),
-    3,
-    'the API server at api:6443 does not permit you to list nodes; ' +
-      'the role cluster-reader does (check with: oc auth can-i list nodes).',
-  ],
-  [
-    'delete',
-    `${MACHINE_CONFIGS_PATH}/a`,
-    apiError(403),
-    3,
-    `the API server at api:6443 does not permit you to delete machineconfigs.${MCO} ` +
-      `(check with: oc auth can-i delete machineconfigs.${MCO}).`,
-  ],
-  [
-    'get',
-    SECRET_PATH,
-    apiError(403),
-    3,
-    'the API server at api:6443 does not permit you to get secrets in the namespace ns ' +
-      '(check with: oc auth can-i get secrets -n ns).',
-  ],
-  [
-    'get',
-    SECRET_PATH,
-    apiError(401),
-    3,
-    'the API server at api:6443 does not accept the credentials of this kubeconfig; log in again (oc login).',
-  ],
-  [
-    'list',
-    POOLS_PATH,
-    apiError(404),
-    3,
-    `the API server at api:6443 does not serve machineconfigpools.${MCO}: ` +
-      'it is not OpenShift, or the Machine Config Operator is not installed yet.',
-  ],
-  [
-    'get',
-    SECRET_PATH,
-    apiError(500),
-    3,
-    'the API server at api:6443 answered 500 to get secrets in the namespace ns: the reason.',
-  ],
-  [
-    'list',
-    NODES_PATH,
-    new ApiUnreachable('api:6443 cannot be reached: X'),
-    3,
-    'cannot list nodes: api:6443 cannot be reached: X.',
-  ],
-  ['list', NODES_PATH, apiError(400), 2, '--role and --selector do not make a label selector: the reason.'],
-])('explains a failed %s of %s (%s) with exit code %i', (verb, path, cause, exitCode, message) => {
-  const error = toCliError(new ClusterAccessError(verb, path, cause), API);
-  expect(error).toMatchObject({ exitCode, message });
+test.each<['get' | 'list' | 'delete', string, number, string]>([
+  ['list', NODES_PATH, 403, denied('list nodes', 'list nodes', '; the role cluster-reader does')],
+  ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied(`delete ${CONFIGS}`, `delete ${CONFIGS}`)],
+  ['get', SECRET_PATH, 403, denied(`get ${SECRETS}`, 'get secrets -n ns')],
+  ['get', SECRET_PATH, 401, `${SERVER} does not accept the credentials of this kubeconfig; log in again (oc login).`],
+  ['list', MACHINE_CONFIGS_PATH, 404, `${SERVER} does not serve ${CONFIGS}: ${NOT_OPENSHIFT}.`],
+  ['get', SECRET_PATH, 500, `${SERVER} answered 500 to get ${SECRETS}: the reason.`],
+])('explains a %s of %s that was answered with %i', (verb, path, status, message) => {
+  const cause = new ApiError(status, '', 'the\nreason');
+  expect(toCliError(new ClusterAccessError(verb, path, cause), API)).toMatchObject({ exitCode: 3, message, cause: {} });
 });
 
-test('explains a timeout and an unsafe dry run with exit code 3', () => {
-  const timeout = new DOMException('took longer', 'TimeoutError');
-  expect(toCliError(timeout, API)).toMatchObject({
-    exitCode: 3,
-    message: 'the API server at api:6443 did not answer in time.',
-  });
-  expect(toCliError(new DryRunError('unsafe.'), API)).toMatchObject({ exitCode: 3, message: 'unsafe.' });
+test.each([
+  [
+    'an unreachable API server',
+    new ClusterAccessError('list', POOLS_PATH, new ApiUnreachable('api:6443 cannot be reached: X')),
+    3,
+    'cannot list machineconfigpools.machineconfiguration.openshift.io: api:6443 cannot be reached: X.',
+  ],
+  [
+    'an invalid label selector',
+    new ClusterAccessError('list', NODES_PATH, new ApiError(400, '', 'the\nreason')),
+    2,
+    '--role and --selector do not make a label selector: the reason.',
+  ],
+  ['a timeout', new DOMException('took longer', 'TimeoutError'), 3, `${SERVER} did not answer in time.`],
+  ['an unsafe dry run', new DryRunError('unsafe.'), 3, 'unsafe.'],
+])('explains %s', (_name, error, exitCode, message) => {
+  expect(toCliError(error, API)).toMatchObject({ exitCode, message });
 });
 
 test('returns any other error unchanged', () => {

@@ -13,19 +13,18 @@ export interface CommandProcess {
   readonly outcome: Promise<Outcome>;
 }
 
-/** Starts a command. `stdout` can be a file descriptor instead of a pipe. */
-export function startCommand(args: readonly string[], stdout: 'pipe' | number = 'pipe'): CommandProcess {
+export function startCommand(args: readonly string[]): CommandProcess {
   const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], {
     cwd: ROOT,
-    stdio: ['ignore', stdout, 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'] },
   });
   onTestFinished(() => {
     child.kill('SIGKILL');
   });
   const output = { stdout: '', stderr: '' };
-  child.stdout?.on('data', (chunk: Buffer) => void (output.stdout += chunk.toString()));
-  child.stderr?.on('data', (chunk: Buffer) => void (output.stderr += chunk.toString()));
+  child.stdout.on('data', (chunk: Buffer) => void (output.stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => void (output.stderr += chunk.toString()));
   return {
     child,
     stdout: () => output.stdout,

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatTable, measureTable, truncate } from '../../src/cli/table.ts';
+import { formatTable, measureTable } from '../../src/cli/table.ts';
 
 const FORMAT = { width: 80, hasColors: false };
 const toCells = (...texts: string[]) => texts.map((text) => ({ text }));
@@ -43,13 +43,4 @@ test('no line of any table is wider than the format, and a table that fits is no
       if (measureTable(columns, rows) <= width) expect(table).not.toContain('…');
     }),
   );
-});
-
-test.each([
-  ['abc', 3, 'abc'],
-  ['abcd', 3, 'ab…'],
-  ['äöüß', 3, 'äö…'],
-  ['abc', 0, '…'],
-])('truncates %s to %i characters as %s', (text, width, truncated) => {
-  expect(truncate(text, width)).toBe(truncated);
 });

@@ -31,4 +31,5 @@ test.each([
 test('breaks a text at spaces and keeps a long word whole', () => {
   const link = 'https://example.io/a-very-long-link';
   expect(wrapText(`see the page ${link} now`, 12)).toEqual(['see the page', link, 'now']);
+  expect(wrapText('see the pages', 12)).toEqual(['see the', 'pages']);
 });

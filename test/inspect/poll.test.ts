@@ -1,11 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { pollUntilSettled } from '../../src/inspect/poll.ts';
 
 type Step = 'settled' | 'waiting' | Error;
 
 const UNREACHABLE = new Error('unreachable');
-
-const onlyAfterAnswer = (_error: unknown, hasAnswered: boolean): number => (hasAnswered ? 60_000 : 0);
 
 /** Polls a cluster that answers these steps and repeats the last one. */
 async function poll(
@@ -32,20 +30,11 @@ async function poll(
   return { ...result, timeouts, reported };
 }
 
-test.each<[Step[], string[]]>([
-  [['settled'], ['settled']],
-  [
-    ['waiting', 'waiting', 'settled', 'waiting'],
-    ['waiting', 'waiting', 'settled'],
-  ],
-  [
-    ['waiting', UNREACHABLE, UNREACHABLE, 'settled'],
-    ['waiting', 'unreachable', 'unreachable', 'settled'],
-  ],
-])('polls %j until it is settled', async (steps, reported) => {
-  const result = await poll(steps, 60_000);
-  expect(result).toMatchObject({ answer: 'settled', reported });
-  expect(result.elapsedMs).toBeLessThan(60_000);
+test('polls until the answer is settled', async () => {
+  const { answer, reported, elapsedMs } = await poll(['waiting', UNREACHABLE, UNREACHABLE, 'settled'], 60_000);
+  expect(answer).toBe('settled');
+  expect(reported).toEqual(['waiting', 'unreachable', 'unreachable', 'settled']);
+  expect(elapsedMs).toBeLessThan(60_000);
 });
 
 test('returns the last answer after the timeout', async () => {
@@ -71,21 +60,17 @@ test.each([
   expect(readTimeoutMs).toBeLessThanOrEqual(max);
 });
 
-describe('throws an error', () => {
-  test('that persists until the timeout', async () => {
-    expect(await poll(['waiting', UNREACHABLE], 30)).toMatchObject({ answer: 'unreachable' });
-  });
+test.each<[string, Step[], number, boolean, object]>([
+  ['persists until the timeout', ['waiting', UNREACHABLE], 30, true, { answer: 'unreachable' }],
+  ['is not retried', [UNREACHABLE, 'settled'], 60_000, false, { answer: 'unreachable', reported: [] }],
+])('throws an error that %s', async (_condition, steps, timeoutMs, isRetried, result) => {
+  expect(await poll(steps, timeoutMs, () => (isRetried ? timeoutMs : 0))).toMatchObject(result);
+});
 
-  test('immediately and without a report if it is not retried', async () => {
-    expect(await poll([UNREACHABLE, 'settled'], 60_000, () => 0)).toMatchObject({
-      answer: 'unreachable',
-      reported: [],
-    });
-  });
+const retryAfterAnswer = (_error: unknown, hasAnswered: boolean): number => (hasAnswered ? 60_000 : 0);
 
-  test('depending on whether the cluster has answered', async () => {
-    expect(await poll([UNREACHABLE], 60_000, onlyAfterAnswer)).toMatchObject({ answer: 'unreachable' });
-    const recovered = await poll(['waiting', UNREACHABLE, 'settled'], 60_000, onlyAfterAnswer);
-    expect(recovered).toMatchObject({ answer: 'settled' });
-  });
+test('decides on a retry by whether the cluster has answered', async () => {
+  expect(await poll([UNREACHABLE, 'settled'], 60_000, retryAfterAnswer)).toMatchObject({ answer: 'unreachable' });
+  const recovered = await poll(['waiting', UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);
+  expect(recovered).toMatchObject({ answer: 'settled' });
 });

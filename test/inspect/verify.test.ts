@@ -67,14 +67,10 @@ describe('if there are two configs', () => {
 
   test('prefers the config of a pool to that of a build', async () => {
     createBuild(OLD);
+    expect((await verify()).tried).toMatchObject({ config: OLD, kind: 'MachineOSBuild', field: 'machineConfig' });
     createPool(cluster, 'worker', { status: NEW });
     const tried = { config: NEW, kind: 'MachineConfigPool', name: 'worker', field: 'status' };
     expect((await verify()).tried).toEqual(tried);
-  });
-
-  test('tries the config of a build if there is no other', async () => {
-    createBuild(OLD);
-    expect((await verify()).tried).toMatchObject({ config: OLD, kind: 'MachineOSBuild', field: 'machineConfig' });
   });
 
   test.each(['a reason', ''])('skips a config with the allow-deletion annotation %j', async (reason) => {
@@ -106,12 +102,10 @@ describe('if there are two configs', () => {
 });
 
 test.each<[string, () => void, RegExp]>([
-  ['there are no configs', () => undefined, /: there are no rendered MachineConfigs$/],
   [
     'there are only source configs',
     () => {
       createConfig(cluster, '99-worker');
-      createNode(cluster, 'worker-0', { currentConfig: '99-worker' });
     },
     /: there are no rendered MachineConfigs$/,
   ],

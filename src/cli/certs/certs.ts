@@ -30,19 +30,20 @@ interface CertsFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `certs --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `certs --output json`. Its keys are a contract. */
 type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 type CertificateSummary = ReturnType<typeof summarizeValidity>;
 
-/** `certs`: an authority and a serving certificate, for a guard that runs outside a cluster. Uses no cluster. */
+/** `certs`: certificates for a guard that runs outside a cluster. */
 export function createCertsCommand(): Command {
   const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; made if it is not there`;
   const dnsDescription = `name the API server calls; repeat for more (default: ${DEFAULT_DNS_NAMES.join(', ')})`;
+  const ipDescription = 'IPv4 or IPv6 address the API server calls; repeat for more';
   const command = new Command('certs')
     .description('Make a certificate authority and a serving certificate for the webhook.')
     .option('--out <dir>', outDescription, parseOutputDirectory, 'certs')
-    .option('--dns <name>', dnsDescription, addDnsName)
-    .option('--ip <address>', 'IPv4 or IPv6 address the API server calls; repeat for more', addIpAddress)
+    .option('--dns <name>', dnsDescription, createCollector(findDnsNameProblem))
+    .option('--ip <address>', ipDescription, createCollector(findIpAddressProblem))
     .option('--days <n>', `days until the serving certificate expires, 1 to ${MAX_DAYS}`, parseDays, DEFAULT_DAYS)
     .option('--ca-days <n>', `days until the authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
     .option('--force', 'replace existing files: all four, the authority included')
@@ -123,14 +124,11 @@ function formatKeyPair(certificate: string, key: string, summary: CertificateSum
   ];
 }
 
-function addDnsName(value: string, previous: readonly string[] = []): string[] {
-  const problem = findDnsNameProblem(value);
-  if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
-  return [...previous, value.toLowerCase()];
-}
-
-function addIpAddress(value: string, previous: readonly string[] = []): string[] {
-  const problem = findIpAddressProblem(value);
-  if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
-  return [...previous, value.toLowerCase()];
+/** Creates the parser of an option that can be repeated. */
+function createCollector(findProblem: (value: string) => string | undefined) {
+  return (value: string, previous: readonly string[] = []): string[] => {
+    const problem = findProblem(value);
+    if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
+    return [...previous, value.toLowerCase()];
+  };
 }

@@ -20,15 +20,15 @@ interface RotateFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `certs rotate --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `certs rotate --output json`. Its keys are a contract. */
 type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
 const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
-/** A new Secret takes effect after 2 s, and a healthy API server follows a change immediately. */
+/** A new Secret takes effect after 2 s. */
 const WAIT_SECONDS = 30;
 
-/** `certs rotate`: the manifests that replace the authority in three steps. Reads the cluster and changes nothing. */
+/** `certs rotate`: replaces the authority. Changes nothing in the cluster. */
 export function createRotateCommand(): Command {
   const command = new Command('rotate')
     .description('Render the three steps that exchange the authority of an installation without a refused call.')
@@ -54,15 +54,17 @@ Example:
 }
 
 async function rotate({ out, from, days, force, ...clusterFlags }: RotateFlags, now: Date) {
-  const { planRotation, RotationError, ROTATION_FILES } = await import('../../install/rotation.ts');
+  const { planRotation, RotationError } = await import('../../install/rotation.ts');
   try {
     const plan = planRotation(from === undefined ? await readCluster(clusterFlags) : await readRenderedSet(from), now);
-    await prepareOutputDirectory(out, ROTATION_FILES, force === true);
     const { createAuthority } = await import('../../certificates/authority.ts');
     const authority = await createAuthority({ days, now });
-    await writeOutputFiles(out, plan.renderFiles(authority));
+    const files = plan.renderFiles(authority);
+    const names = files.map(({ name }) => name);
+    await prepareOutputDirectory(out, names, force === true);
+    await writeOutputFiles(out, files);
     return {
-      files: ROTATION_FILES.map((name) => path.join(out, name)),
+      files: names.map((name) => path.join(out, name)),
       old: summarizeCertificate(plan.oldCertificatePem),
       new: summarizeCertificate(authority.certificatePem),
       leftOver: plan.leftOver,
@@ -86,32 +88,28 @@ async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
 
 async function readRenderedSet(directory: string): Promise<RotationInput> {
   const [{ parse }, { OWN_FILE_NAME }] = await Promise.all([import('yaml'), import('../../install/installation.ts')]);
-  const readManifest = async (kind: string): Promise<unknown> => {
-    try {
-      const names = (await readdir(directory)).filter((name) => OWN_FILE_NAME.test(name));
-      const manifest = names.find((name) => name.endsWith(`-${kind}.yaml`));
-      return manifest === undefined ? {} : parse(await readFile(path.join(directory, manifest), 'utf8'));
-    } catch (error) {
-      const reason = (error as NodeJS.ErrnoException).code ?? 'it is no YAML';
-      const message = `${directory} cannot be read as a rendered set: ${reason}.`;
-      throw new CliError(message, EXIT_CODE.usage, { cause: error });
-    }
+  const read = async (kind: string): Promise<unknown> => {
+    const names = (await readdir(directory)).filter((name) => OWN_FILE_NAME.test(name));
+    const manifest = names.find((name) => name.endsWith(`-${kind}.yaml`));
+    return manifest === undefined ? {} : parse(await readFile(path.join(directory, manifest), 'utf8'));
   };
-  return {
-    webhookConfiguration: await readManifest('validatingwebhookconfiguration'),
-    secret: await readManifest('secret'),
-  };
+  try {
+    return { webhookConfiguration: await read('validatingwebhookconfiguration'), secret: await read('secret') };
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? 'it is no YAML';
+    const message = `${directory} cannot be read as a rendered set: ${reason}.`;
+    throw new CliError(message, EXIT_CODE.usage, { cause: error });
+  }
 }
 
 function formatReport({ files, old, new: newAuthority, leftOver }: RotateReport): string {
   const [first = '', second = '', third = ''] = files;
+  const leftOverNote = `  An earlier rotation was not finished: ${leftOver} more in the bundle, dropped by the first step.`;
   return [
     `Wrote ${first}, ${second} (private key, mode 0600) and ${third}`,
     `  old authority  expires at ${old.notAfter}, SHA-256 ${old.fingerprint256}`,
     `  new authority  expires at ${newAuthority.notAfter}, SHA-256 ${newAuthority.fingerprint256}`,
-    ...(leftOver === 0
-      ? []
-      : [`  An earlier rotation was not finished: ${leftOver} more in the bundle, dropped by the first step.`]),
+    ...(leftOver === 0 ? [] : [leftOverNote]),
     '',
     'Next, in this order:',
     `  oc apply -f ${first}`,

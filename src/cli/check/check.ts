@@ -1,13 +1,13 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { checkCluster } from '../../inspect/check-report.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDurationOption } from '../option-parsers.ts';
+import { createParser, toDurationOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
 import { createTableFormat } from '../text-format.ts';
 import { formatCheckReport } from './format-report.ts';
-import { createProgress } from './progress.ts';
+import { Progress } from './progress.ts';
 
 interface CheckFlags extends ClusterFlags {
   readonly role?: string;
@@ -18,12 +18,14 @@ interface CheckFlags extends ClusterFlags {
   readonly output: 'table' | 'json';
 }
 
-/** Longer than an install needs for its nodes. */
-const DEFAULT_TIMEOUT_MS = 30 * 60_000;
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const parseRole = createParser(LABEL_NAME, 'A role is one word, such as master or worker.', String);
+/** The API server parses the selector. An empty one would select all nodes. */
+const parseSelector = createParser(/\S/, 'It must not be empty; without it, all nodes are checked.', String);
+const parseCount = createParser(/^[1-9]\d{0,5}$/, 'It must be a whole number from 1 on.', Number);
 
-/** `check`: whether all referenced configs exist. Installers run it before they reboot a machine. */
+/** `check`: whether all referenced configs exist. */
 export function createCheckCommand(): Command {
   const command = new Command('check')
     .description('Check that every config named by nodes and pools exists; with --wait, until it does.')
@@ -31,11 +33,8 @@ export function createCheckCommand(): Command {
     .option('-l, --selector <labels>', 'only nodes with these labels, and the pools that choose them', parseSelector)
     .option('--min-nodes <n>', 'how many nodes there have to be at least', parseCount, 1)
     .option('--wait', 'wait until all is fine, or until something turns out that waiting does not heal')
-    .addOption(
-      new Option('--timeout <duration>', 'how long --wait waits')
-        .default(DEFAULT_TIMEOUT_MS, '30m')
-        .argParser(parseDurationOption),
-    )
+    // Longer than an install needs for its nodes.
+    .addOption(toDurationOption(new Option('--timeout <duration>', 'how long --wait waits'), '30m'))
     .addOption(new Option('-o, --output <format>', 'what to print').choices(['table', 'json']).default('table'))
     .addHelpText(
       'after',
@@ -59,9 +58,7 @@ Examples:
   machineconfig-guard check
   machineconfig-guard check --role master --min-nodes 2 --wait --timeout 20m && reboot`,
     )
-    .action(async (flags: CheckFlags) => {
-      await check(flags, command);
-    });
+    .action((flags: CheckFlags) => check(flags, command));
   return addClusterFlags(command);
 }
 
@@ -71,45 +68,24 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
     throw new CliError('--timeout says how long --wait waits: add --wait.', EXIT_CODE.usage);
   }
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
-    const progress = isWaiting
-      ? createProgress(process.stderr, createTableFormat(process.stderr), flags.timeout)
-      : undefined;
+    const write = (text: string): void => command.configureOutput().writeErr?.(text);
+    const progress = isWaiting ? new Progress(write, flags.timeout) : undefined;
     const { report, repairs } = await checkCluster(api, {
       selector: toLabelSelector(flags),
       minNodes: flags.minNodes,
       waitMs: isWaiting ? flags.timeout : undefined,
-      onReport: (current, elapsedMs) => progress?.showReport(current, elapsedMs),
-      onFailure: (error, elapsedMs) => progress?.showFailure(formatError(toCliError(error, api)), elapsedMs),
-    }).finally(() => progress?.end());
+      onReport: (current, elapsedMs) => progress?.printReport(current, elapsedMs),
+      onFailure: (error, elapsedMs) => progress?.printFailure((toCliError(error, api) as Error).message, elapsedMs),
+    });
     const text = formatCheckReport(createTableFormat(process.stdout), report, repairs, isWaiting);
     printReport(command, flags.output, report, text);
     if (!report.ok) throw new CliError('', EXIT_CODE.no);
   });
 }
 
-/** A label selector in the API's syntax; undefined for all nodes. */
+/** Undefined for all nodes. */
 function toLabelSelector({ role, selector }: CheckFlags): string | undefined {
   const roleTerm = role === undefined ? undefined : `node-role.kubernetes.io/${role}`;
   const terms = [roleTerm, selector].filter((term) => term !== undefined);
   return terms.length === 0 ? undefined : terms.join(',');
-}
-
-function formatError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function parseRole(value: string): string {
-  if (!LABEL_NAME.test(value)) throw new InvalidArgumentError('A role is one word, such as master or worker.');
-  return value;
-}
-
-/** The API server parses the selector. An empty one would select all nodes. */
-function parseSelector(value: string): string {
-  if (value.trim() === '') throw new InvalidArgumentError('It must not be empty; without it, all nodes are checked.');
-  return value;
-}
-
-function parseCount(value: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(value)) throw new InvalidArgumentError('It must be a whole number from 1 on.');
-  return Number(value);
 }

@@ -4,7 +4,7 @@ import type { Repair } from '../../inspect/repairs.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
 import { type Cell, type Column, formatTable, measureTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
-import { createConfigLabels, LABEL_FORMS } from './config-labels.ts';
+import { createConfigLabels } from './config-labels.ts';
 
 /** kubectl prints this for an absent value. */
 const NONE = '<none>';
@@ -12,10 +12,9 @@ const MAX_NAMES_PER_KIND = 3;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_NAME_LENGTH = 253;
-const MIN_NODE_WIDTH = 16;
 
 const NODE_COLUMNS: readonly Column[] = [
-  { head: 'NODE', minWidth: MIN_NODE_WIDTH },
+  { head: 'NODE', minWidth: 16 },
   { head: 'POOL', minWidth: 6 },
   { head: 'STATE' },
   { head: 'CURRENT', minWidth: 15 },
@@ -32,10 +31,7 @@ const POOL_COLUMNS: readonly Column[] = [
   { head: 'CHECK' },
 ];
 
-/**
- * Formats a report: the tables, the problems, the reasons that nodes give, the certificate requests, the repairs and
- * the conclusion. `hasWaited` is true after `--wait`.
- */
+/** Formats a report. `hasWaited` is true after `--wait`. */
 export function formatCheckReport(
   format: TextFormat,
   report: CheckReport,
@@ -52,64 +48,60 @@ export function formatCheckReport(
     formatRepairs(format, repairs),
     applyStyle(format, [color, 'bold'], conclusion),
   ];
-  return `${parts
-    .filter((part) => part !== '')
-    .map((part) => part.trimEnd())
-    .join('\n\n')}\n`;
+  const visibleParts = parts.filter((part) => part !== '').map((part) => part.trimEnd());
+  return `${visibleParts.join('\n\n')}\n`;
 }
 
-function formatTables(format: TextFormat, { nodes, pools, problems }: CheckReport): string[] {
+function formatTables(format: TextFormat, report: CheckReport): string[] {
+  const longTables = buildTables(report, false);
+  const isTooWide = longTables.some(({ columns, rows }) => measureTable(columns, rows) > format.width);
+  const tables = isTooWide ? buildTables(report, true) : longTables;
+  return tables.map(({ columns, rows }) => (rows.length === 0 ? '' : formatTable(format, columns, rows)));
+}
+
+/** Both tables use the same form of label for a config. */
+function buildTables({ nodes, pools, problems }: CheckReport, hasShortLabels: boolean) {
   const configs = [
     ...nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
     ...pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
   ].filter((config) => config !== null);
+  const formatLabel = createConfigLabels(configs, hasShortLabels);
+  const toConfigCell = (config: string | null, own: readonly CheckReportProblem[]): Cell => {
+    if (config === null) return { text: NONE };
+    return { text: formatLabel(config), style: styleOf(own.filter((problem) => problem.config === config)) };
+  };
   const problemsByObject = groupBy(problems, ({ kind, name }) => `${kind} ${name}`);
-  const tables = LABEL_FORMS.map((form) => {
-    const formatLabel = createConfigLabels(configs, form);
-    const toConfigCell = (config: string | null, own: readonly CheckReportProblem[]): Cell => {
-      if (config === null) return { text: NONE };
-      return { text: formatLabel(config), style: styleOf(own.filter((problem) => problem.config === config)) };
-    };
-    const nodeRows = problematicFirst(nodes).map((node): Cell[] => {
-      const own = problemsByObject.get(`Node ${node.name}`) ?? [];
-      const isFailed = node.state === 'Degraded' || node.state === 'Unreconcilable';
-      return [
-        { text: node.name },
-        { text: node.pool ?? NONE },
-        { text: node.state === '' ? NONE : toPrintableLine(node.state, 24), style: isFailed ? 'red' : undefined },
-        toConfigCell(node.currentConfig, own),
-        toConfigCell(node.desiredConfig, own),
-        { text: summarizeProblems(own), style: styleOf(own) },
-      ];
-    });
-    const poolRows = problematicFirst(pools).map((pool): Cell[] => {
-      const own = problemsByObject.get(`MachineConfigPool ${pool.name}`) ?? [];
-      const summary = pool.paused && own.length === 0 ? 'ok, paused' : summarizeProblems(own);
-      return [
-        { text: pool.name },
-        { text: String(pool.machineCount) },
-        { text: String(pool.updatedMachineCount) },
-        toConfigCell(pool.specConfig, own),
-        toConfigCell(pool.statusConfig, own),
-        { text: pool.terminating ? 'being deleted' : summary, style: styleOf(own) },
-      ];
-    });
-    return { nodeRows, poolRows };
+  const nodeRows = problematicFirst(nodes).map((node): Cell[] => {
+    const own = problemsByObject.get(`Node ${node.name}`) ?? [];
+    const isFailed = node.state === 'Degraded' || node.state === 'Unreconcilable';
+    return [
+      { text: node.name },
+      { text: node.pool ?? NONE },
+      { text: node.state === '' ? NONE : toPrintableLine(node.state, 24), style: isFailed ? 'red' : undefined },
+      toConfigCell(node.currentConfig, own),
+      toConfigCell(node.desiredConfig, own),
+      { text: summarizeProblems(own), style: styleOf(own) },
+    ];
   });
-  // Both tables use the same form of label: the longest that fits both.
-  const fitting =
-    tables.find(
-      ({ nodeRows, poolRows }) =>
-        measureTable(NODE_COLUMNS, nodeRows) <= format.width && measureTable(POOL_COLUMNS, poolRows) <= format.width,
-    ) ?? tables.at(-1);
-  const { nodeRows = [], poolRows = [] } = fitting ?? {};
+  const poolRows = problematicFirst(pools).map((pool): Cell[] => {
+    const own = problemsByObject.get(`MachineConfigPool ${pool.name}`) ?? [];
+    const summary = pool.paused && own.length === 0 ? 'ok, paused' : summarizeProblems(own);
+    return [
+      { text: pool.name },
+      { text: String(pool.machineCount) },
+      { text: String(pool.updatedMachineCount) },
+      toConfigCell(pool.specConfig, own),
+      toConfigCell(pool.statusConfig, own),
+      { text: pool.terminating ? 'being deleted' : summary, style: styleOf(own) },
+    ];
+  });
   return [
-    nodeRows.length === 0 ? '' : formatTable(format, NODE_COLUMNS, nodeRows),
-    poolRows.length === 0 ? '' : formatTable(format, POOL_COLUMNS, poolRows),
+    { columns: NODE_COLUMNS, rows: nodeRows },
+    { columns: POOL_COLUMNS, rows: poolRows },
   ];
 }
 
-/** Formats the problems of one object for a table: `ok`, `current missing`, `status empty`. */
+/** `ok`, `current missing`, `status empty`. */
 function summarizeProblems(problems: readonly CheckReportProblem[]): string {
   const [first] = problems;
   if (first === undefined) return 'ok';
@@ -138,20 +130,20 @@ function explainProblems(group: readonly CheckReportProblem[]): string {
   if (first === undefined) return '';
   const subjects = formatSubjects(group);
   const isPlural = new Set(group.map(({ name }) => name)).size > 1;
-  const have = isPlural ? 'have' : 'has';
+  const subjectsHave = `${capitalize(subjects)} ${isPlural ? 'have' : 'has'}`;
   switch (first.code) {
     case 'TooFewNodes':
       return `${capitalize(first.message)}.`;
     case 'NotReported': {
       const fields = first.field === null ? 'a configuration' : `${isPlural ? 'their' : 'its'} ${first.field}`;
-      return `${capitalize(subjects)} ${have} not reported ${fields} yet.`;
+      return `${subjectsHave} not reported ${fields} yet.`;
     }
     case 'SpecEmpty':
-      return `${capitalize(subjects)} ${have} an empty spec.configuration.name: nothing has been rendered yet.`;
+      return `${subjectsHave} an empty spec.configuration.name: nothing has been rendered yet.`;
     case 'StatusEmpty': {
       const exception = first.canHeal ? '' : ', which those that name a missing config never do';
       return (
-        `${capitalize(subjects)} ${have} an empty status.configuration.name: ` +
+        `${subjectsHave} an empty status.configuration.name: ` +
         'machines that boot get HTTP 500 from the machine-config-server. ' +
         `The operator sets it once all machines of the pool run its config${exception}.`
       );
@@ -188,7 +180,7 @@ function formatSubjects(group: readonly CheckReportProblem[]): string {
   return joinWithAnd(texts);
 }
 
-/** The reasons of the machine-config-daemons decide nothing, but often explain a problem. */
+/** The reasons decide nothing, but often explain a problem. */
 function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
   const nodesWithReason = problematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
   if (nodesWithReason.length === 0) return '';
@@ -216,7 +208,7 @@ function formatRequests(format: TextFormat, { readable, reason, requests }: Chec
     { head: 'REQUEST', minWidth: 12 },
     { head: 'AGE' },
     { head: 'SIGNER' },
-    { head: 'NODE', minWidth: MIN_NODE_WIDTH },
+    { head: 'NODE', minWidth: 16 },
   ];
   return `Certificate requests of nodes that nobody has approved yet:\n${formatTable(format, columns, rows)}`;
 }
@@ -270,9 +262,7 @@ function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMa
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
+    groups.set(key, [...(groups.get(key) ?? []), item]);
   }
   return groups;
 }

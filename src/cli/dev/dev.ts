@@ -35,7 +35,7 @@ const OUTCOME_COLORS: Readonly<Record<Outcome, 'green' | 'red' | 'yellow'>> = {
   overridden: 'yellow',
 };
 
-/** `dev`: the guard on this machine, called by the cluster of the current kubeconfig. */
+/** `dev`: the guard on this machine, called by a cluster. */
 export function createDevCommand(): Command {
   const command = new Command('dev')
     .description('Try the guard from this machine against the current cluster; nothing stays behind.')
@@ -82,12 +82,17 @@ async function dev(flags: DevFlags): Promise<void> {
       throw new CliError(`the cluster at ${api.address} could not be read within 30 s.`, EXIT_CODE.cluster);
     }
     if (first !== 'ready') return;
-    const url = toWebhookUrl(flags.url, guard);
-    const body = buildWebhookConfiguration({ name, clientConfig: { url, caBundle }, failurePolicy: 'Ignore' });
+    const url = new URL('/validate', flags.url);
+    if (url.port === '') url.port = String(guard.ports.securePort);
+    const body = buildWebhookConfiguration({
+      name,
+      clientConfig: { url: url.href, caBundle },
+      failurePolicy: 'Ignore',
+    });
     const request = { method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body } as const;
     await run('register the webhook', api.json({ ...request, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) }));
     isRegistered = true;
-    printLine(`guarding rendered MachineConfigs of ${api.address} through ${url}; Ctrl-C ends it`);
+    printLine(`guarding rendered MachineConfigs of ${api.address} through ${url.href}; Ctrl-C ends it`);
     await stopped;
   } finally {
     // The API server calls the guard while the webhook is registered, so the guard stops last.
@@ -136,19 +141,15 @@ async function unregisterWebhook(api: KubeApi, name: string): Promise<boolean> {
 async function endRegistration(api: KubeApi, name: string): Promise<void> {
   try {
     await unregisterWebhook(api, name);
-    printLine(`removed ${name}; the cluster is as it was`);
   } catch (error) {
     const command = `oc delete validatingwebhookconfiguration ${name}`;
-    throw new CliError(
-      `could not remove the webhook (${describeError(error)}); remove it with: ${command}`,
-      EXIT_CODE.cluster,
-    );
+    const message = `could not remove the webhook (${describeError(error)}); remove it with: ${command}`;
+    throw new CliError(message, EXIT_CODE.cluster);
   }
+  printLine(`removed ${name}; the cluster is as it was`);
 }
 
-async function createTemporaryCertificate(
-  host: string,
-): Promise<{ readonly certificate: ServingCertificate; readonly caBundle: string }> {
+async function createTemporaryCertificate(host: string) {
   const [{ createAuthority }, { issueLeaf }, { createFixedCertificate }] = await Promise.all([
     import('../../certificates/authority.ts'),
     import('../../certificates/leaf.ts'),
@@ -162,23 +163,15 @@ async function createTemporaryCertificate(
   return { certificate: createFixedCertificate(leaf), caBundle };
 }
 
-/** The name depends on the user and the machine: two people can use `dev`, and each removes only the own webhook. */
+/** Two people can use `dev` on one cluster. Each removes only the own webhook. */
 function createRegistrationName(): string {
   const owner = `${userInfo().username}@${hostname()}`;
   return `machineconfig-guard-dev-${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
 }
 
-function toWebhookUrl(url: URL, guard: Guard): string {
-  const webhookUrl = new URL(url);
-  if (webhookUrl.port === '') webhookUrl.port = String(guard.ports.securePort);
-  webhookUrl.pathname = '/validate';
-  return webhookUrl.href;
-}
-
 function formatDecision({ verdict, user, dryRun, ms }: Decision): string {
-  const outcome = verdict.outcome.padEnd(10);
-  const hasColors = process.stdout.isTTY && process.stdout.hasColors();
-  const label = hasColors ? styleText(OUTCOME_COLORS[verdict.outcome], outcome) : outcome;
+  // Colors appear only on a terminal that has them.
+  const label = styleText(OUTCOME_COLORS[verdict.outcome], verdict.outcome.padEnd(10));
   return `${label} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
 }
 
@@ -186,7 +179,7 @@ function printLine(text: string): void {
   process.stdout.write(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
 }
 
-/** Prints warnings as plain lines. Decisions are printed by `onDecision`. */
+/** Prints only warnings. `onDecision` prints decisions. */
 function createWarningLog(): Logger {
   return pino(
     { level: 'warn', base: null },

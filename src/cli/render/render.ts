@@ -31,9 +31,10 @@ interface RenderFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `render --output json`. Its keys are a contract: they stay and keep their meaning. */
+/** The JSON of `render --output json`. Its keys are a contract. */
 type RenderReport = Awaited<ReturnType<typeof render>>;
 
+const DIGEST_REASON = 'what it names may change, and mirrors for disconnected clusters go by digest';
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard';
 
 /** `render`: the manifests for an installer's directory. Uses no cluster. */
@@ -107,27 +108,15 @@ Examples:
 
 async function render(flags: RenderFlags, now: Date) {
   const { out, image, profile, tls } = flags;
-  assertCompatible(flags);
-  const givenAuthority = await readAuthority(flags, now);
-  // YAML is slow to load.
-  const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } = await import('../../install/installation.ts');
-  const build = (authority: Authority | undefined): Installation => {
-    const { mode, singleNode = false, hostNetwork = false, kubernetesVersion } = flags;
-    try {
-      return buildInstallation({ image, profile, authority, mode, singleNode, hostNetwork, kubernetesVersion });
-    } catch (error) {
-      if (!(error instanceof InvalidInstallation)) throw error;
-      throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-    }
-  };
-  // Reports impossible flags before the directory is created and before a key takes half a second.
-  const names = build(undefined).files.map(({ name }) => name);
-  const earlierNames = await findOwnFiles(out, OWN_FILE_NAME);
+  const conflict = findConflict(flags);
+  if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
+  const authority = tls === 'generated' ? await provideAuthority(flags, now) : undefined;
+  const { files, leftOut } = await build(flags, authority);
+  const names = files.map(({ name }) => name);
+  const earlierNames = await findOwnFiles(out);
   await prepareOutputDirectory(out, [...new Set([...earlierNames, ...names])], flags.force === true);
-  const authority = tls === 'generated' ? (givenAuthority ?? (await generateAuthority(flags, now))) : undefined;
-  const { files, leftOut } = build(authority);
   await writeOutputFiles(out, files);
-  const removed = earlierNames.filter((name) => !files.some((file) => file.name === name));
+  const removed = earlierNames.filter((name) => !names.includes(name));
   for (const name of removed) await rm(path.join(out, name));
   return {
     directory: out,
@@ -140,28 +129,37 @@ async function render(flags: RenderFlags, now: Date) {
     tls,
     authority: authority === undefined ? null : summarizeCertificate(authority.certificatePem),
     leftOut,
-    warnings: checkImage(image).pinned ? [] : [formatImageWarning(image)],
+    warnings: checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}.`],
   };
 }
 
-function assertCompatible({ tls, days, caCertFile, caKeyFile }: RenderFlags): void {
+function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string | undefined {
   const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
-  let problem: string | undefined;
   if (tls === 'service-ca' && (hasAuthority || days !== undefined)) {
-    problem = '--days, --ca-cert-file and --ca-key-file are about an authority; --tls service-ca has none of its own.';
-  } else if (hasAuthority && (caCertFile === undefined || caKeyFile === undefined)) {
-    problem = '--ca-cert-file and --ca-key-file go together.';
-  } else if (hasAuthority && days !== undefined) {
-    problem = '--days is for a new authority; the one in --ca-cert-file has its own.';
+    return '--days, --ca-cert-file and --ca-key-file are about an authority; --tls service-ca has none of its own.';
   }
-  if (problem !== undefined) throw new CliError(problem, EXIT_CODE.usage);
+  if (!hasAuthority) return undefined;
+  if (caCertFile === undefined || caKeyFile === undefined) return '--ca-cert-file and --ca-key-file go together.';
+  return days === undefined ? undefined : '--days is for a new authority; the one in --ca-cert-file has its own.';
 }
 
-/** Reads the authority that the flags name. Undefined if they name none. */
-async function readAuthority({ caCertFile, caKeyFile }: RenderFlags, now: Date): Promise<Authority | undefined> {
-  if (caCertFile === undefined || caKeyFile === undefined) return undefined;
+async function build(flags: RenderFlags, authority: Authority | undefined): Promise<Installation> {
+  // YAML is slow to load.
+  const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
+  const { singleNode = false, hostNetwork = false, mode, kubernetesVersion } = flags;
+  try {
+    return buildInstallation({ ...flags, authority, singleNode, hostNetwork, mode, kubernetesVersion });
+  } catch (error) {
+    if (!(error instanceof InvalidInstallation)) throw error;
+    throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
+  }
+}
+
+async function provideAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
+  const { days = MAX_DAYS, caCertFile, caKeyFile } = flags;
+  const { checkAuthority, createAuthority } = await import('../../certificates/authority.ts');
+  if (caCertFile === undefined || caKeyFile === undefined) return await createAuthority({ days, now });
   const authority = { certificatePem: await readPem(caCertFile), privateKeyPem: await readPem(caKeyFile) };
-  const { checkAuthority } = await import('../../certificates/authority.ts');
   const check = checkAuthority(authority, now);
   if (check.usable) return authority;
   throw new CliError(`${caCertFile} and ${caKeyFile} cannot be used: ${check.reason}.`, EXIT_CODE.usage);
@@ -176,20 +174,11 @@ async function readPem(file: string): Promise<string> {
   }
 }
 
-async function generateAuthority({ days = MAX_DAYS }: RenderFlags, now: Date): Promise<Authority> {
-  const { createAuthority } = await import('../../certificates/authority.ts');
-  return await createAuthority({ days, now });
-}
-
-/** Finds the files of an earlier rendering. prepareOutputDirectory reports a directory that cannot be read. */
-async function findOwnFiles(directory: string, pattern: RegExp): Promise<string[]> {
+/** prepareOutputDirectory reports a directory that cannot be read. */
+async function findOwnFiles(directory: string): Promise<string[]> {
+  const { OWN_FILE_NAME } = await import('../../install/installation.ts');
   const names = await readdir(directory).catch(() => []);
-  return names.filter((name) => pattern.test(name)).sort();
-}
-
-function formatImageWarning(image: string): string {
-  const reason = 'what it names may change, and mirrors for disconnected clusters go by digest';
-  return `--image ${image} has no digest: ${reason}.`;
+  return names.filter((name) => OWN_FILE_NAME.test(name)).sort();
 }
 
 function formatReport({ directory, files, removed, bytes, gzipBytes, authority, leftOut }: RenderReport): string {

@@ -1,15 +1,14 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { pino, type Logger } from 'pino';
 
-/** The values of `--log-level`. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** Lines that cannot be written yet are kept up to this size. Otherwise a full disk would fill the memory, too. */
+/** Without a limit, a full disk would fill the memory, too. */
 const MAX_PENDING_BYTES = 1024 * 1024;
 
 /**
- * Creates a JSON log on a file descriptor. It is synchronous, so that a crash loses no line. A log that cannot be
- * written, because the disk is full or the pipe is closed or not read, loses lines, and the guard continues.
+ * The log is synchronous, so that a crash loses no line. If the disk is full, or the pipe is closed or not read, it
+ * loses lines, and the guard continues.
  */
 export function createJsonLog(level: string, fd = 1): Logger {
   const destination = pino.destination({

@@ -7,14 +7,14 @@ import type { ServingCertificate } from '../../certificates/serving-certificate.
 import type { KubeApi } from '../../kube/api.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createEnvOption, parseDurationOption, parsePort } from '../option-parsers.ts';
+import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
 interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
-  readonly tlsSecret?: SecretName;
+  readonly tlsSecret?: ReturnType<typeof parseSecretName>;
   readonly tlsMinVersion: keyof typeof TLS_VERSIONS;
   readonly bindAddress?: string;
   readonly securePort: number;
@@ -25,70 +25,61 @@ interface ServeFlags extends ClusterFlags {
   readonly logLevel: string;
 }
 
-interface SecretName {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-/** Kubernetes' names of the TLS versions, and Node's. */
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
 const EXAMPLE_FILES = '--tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key';
 
 /** RFC 1123 label. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const parseNamespace = createParser(NAMESPACE, 'It must be a namespace, such as machineconfig-guard.', String);
 /** RFC 1123 label and subdomain. */
-const SECRET_NAME =
-  /^(?<namespace>[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\/(?<name>[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?)$/;
+const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
+const EXAMPLE_SECRET = 'machineconfig-guard/machineconfig-guard-ca';
+const parseSecretName = createParser(SECRET_NAME, `It must be NAMESPACE/NAME, such as ${EXAMPLE_SECRET}.`, (value) => {
+  const [namespace = '', name = ''] = value.split('/');
+  return { namespace, name };
+});
 
 /** `serve`: the guard as it runs in a cluster. */
 export function createServeCommand(): Command {
-  const command = new Command('serve')
-    .description('Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.')
-    .addOption(createEnvOption('--tls-cert-file <file>', 'serving certificate, PEM; read again when it changes'))
-    .addOption(createEnvOption('--tls-private-key-file <file>', 'its private key, PEM'))
-    .addOption(
-      createEnvOption(
-        '--tls-secret <namespace/name>',
-        'Secret with ca.crt and ca.key to issue a serving certificate from, instead of the two files',
-        parseSecretName,
-      ),
-    )
-    .addOption(
-      createEnvOption('--tls-min-version <version>', 'oldest TLS version that is spoken')
-        .choices(Object.keys(TLS_VERSIONS))
-        .default('VersionTLS12'),
-    )
-    .addOption(
-      createEnvOption('--bind-address <ip>', 'address to listen on (default: all, IPv4 and IPv6)', parseIpAddress),
-    )
-    .addOption(
-      createEnvOption('--secure-port <port>', 'port of the webhook, HTTPS; 0 picks a free one', parsePort, 9443),
-    )
-    .addOption(createEnvOption('--health-port <port>', 'port of /healthz and /readyz, HTTP', parsePort, 8081))
-    .addOption(
-      createEnvOption(
-        '--metrics-port <port>',
-        'port of /metrics, HTTPS, for callers who may get it; 0 picks a free one',
-        parsePort,
-        8443,
-      ),
-    )
-    .addOption(
-      createEnvOption('--shutdown-delay-duration <duration>', 'how long to go on serving, unready, after SIGTERM')
-        .default(5_000, '5s')
-        .argParser(parseDurationOption),
-    )
-    .addOption(
-      createEnvOption(
-        '--namespace <name>',
-        'namespace of the Lease by which replicas agree on who writes the status (default: that of the pod)',
-        parseNamespace,
-      ),
-    )
-    .addOption(
-      createEnvOption('--log-level <level>', 'least important lines to log').choices(LOG_LEVELS).default('info'),
-    )
+  const command = new Command('serve').description(
+    'Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.',
+  );
+  const addFlag = (...option: Parameters<typeof createEnvOption>) => command.addOption(createEnvOption(...option));
+  addFlag('--tls-cert-file <file>', 'serving certificate, PEM; read again when it changes');
+  addFlag('--tls-private-key-file <file>', 'its private key, PEM');
+  addFlag(
+    '--tls-secret <namespace/name>',
+    'Secret with ca.crt and ca.key to issue a serving certificate from, instead of the two files',
+    parseSecretName,
+  );
+  command.addOption(
+    createEnvOption('--tls-min-version <version>', 'oldest TLS version that is spoken')
+      .choices(Object.keys(TLS_VERSIONS))
+      .default('VersionTLS12'),
+  );
+  addFlag('--bind-address <ip>', 'address to listen on (default: all, IPv4 and IPv6)', parseIpAddress);
+  addFlag('--secure-port <port>', 'port of the webhook, HTTPS; 0 picks a free one', parsePort, 9443);
+  addFlag('--health-port <port>', 'port of /healthz and /readyz, HTTP', parsePort, 8081);
+  addFlag(
+    '--metrics-port <port>',
+    'port of /metrics, HTTPS, for callers who may get it; 0 picks a free one',
+    parsePort,
+    8443,
+  );
+  const delay = createEnvOption(
+    '--shutdown-delay-duration <duration>',
+    'how long to go on serving, unready, after SIGTERM',
+  );
+  command.addOption(toDurationOption(delay, '5s'));
+  addFlag(
+    '--namespace <name>',
+    'namespace of the Lease by which replicas agree on who writes the status (default: that of the pod)',
+    parseNamespace,
+  );
+  const logLevel = createEnvOption('--log-level <level>', 'least important lines to log');
+  command.addOption(logLevel.choices(LOG_LEVELS).default('info'));
+  command
     .addHelpText(
       'after',
       `
@@ -155,7 +146,6 @@ async function serve(flags: ServeFlags): Promise<void> {
   log.info('stopped');
 }
 
-/** Throws a CliError unless the flags name exactly one source of the certificate. */
 function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: ServeFlags): void {
   const hasFile = tlsCertFile !== undefined || tlsPrivateKeyFile !== undefined;
   const hasBothFiles = tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined;
@@ -205,18 +195,5 @@ async function readPodNamespace(): Promise<string> {
 
 function parseIpAddress(value: string): string {
   if (isIP(value) === 0) throw new InvalidArgumentError('It must be an IPv4 or IPv6 address.');
-  return value;
-}
-
-function parseSecretName(value: string): SecretName {
-  const { namespace, name } = SECRET_NAME.exec(value)?.groups ?? {};
-  if (namespace === undefined || name === undefined) {
-    throw new InvalidArgumentError('It must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.');
-  }
-  return { namespace, name };
-}
-
-function parseNamespace(value: string): string {
-  if (!NAMESPACE.test(value)) throw new InvalidArgumentError('It must be a namespace, such as machineconfig-guard.');
   return value;
 }

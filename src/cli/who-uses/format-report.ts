@@ -16,20 +16,18 @@ export const POINT_IN_TIME_NOTICE =
   'This is true at this moment only. ' +
   'What keeps a config that is in use from being deleted is the guard, not this list.';
 
-/** Formats the report of `who-uses CONFIG...`. */
 export function formatReferencesReport(format: TextFormat, { configs, unreportedNodes }: ReferencesReport): string {
   const parts = configs.map((config) => formatConfig(format, config));
   if (unreportedNodes > 0) parts.push(wrap(format, formatUnreported(unreportedNodes, 'and may use any config.')));
   return `${parts.join('\n\n')}\n`;
 }
 
-/** Formats the referrers with a strong reference like `kubectl get -o name`: `node/worker-0`. */
+/** Formats the referrers like `kubectl get -o name`: `node/worker-0`. */
 export function formatReferrerNames({ configs }: ReferencesReport): string {
   const entries = configs.flatMap(({ usedBy }) => usedBy.filter(({ strength }) => strength === 'hard'));
   return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
 }
 
-/** Formats the report of `who-uses --unused`. */
 export function formatUnusedReport(format: TextFormat, report: UnusedReport): string {
   const { unused, totalBytes, unreportedNodes, readAt } = report;
   if (unused.length === 0) return 'Every rendered config is in use.\n';
@@ -58,7 +56,6 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport): st
   return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;
 }
 
-/** Formats one name per line. */
 export function formatUnusedNames({ unused }: UnusedReport): string {
   return toLines(unused.map(({ name }) => name));
 }
@@ -107,7 +104,6 @@ function formatReferences(format: TextFormat, entries: readonly ReferencesReport
   return formatTable(format, columns, cells);
 }
 
-/** `3 nodes`, `1 pool`. */
 function countReferrers(entries: readonly ReferencesReportEntry[]): string[] {
   const nouns = { Node: 'node', MachineConfigPool: 'pool', MachineOSBuild: 'build' } as const;
   return Object.entries(nouns).flatMap(([kind, noun]) => {

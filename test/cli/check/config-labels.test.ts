@@ -1,30 +1,21 @@
 import { expect, test } from 'vitest';
-import { createConfigLabels, LABEL_FORMS } from '../../../src/cli/check/config-labels.ts';
+import { createConfigLabels } from '../../../src/cli/check/config-labels.ts';
 
 const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 
-test('a rendered config is whole, has a short hash, or also lacks its prefix', () => {
-  expect(LABEL_FORMS.map((form) => createConfigLabels([WORKER], form)(WORKER))).toEqual([
-    WORKER,
-    'rendered-worker-25a1be6c',
-    'worker-25a1be6c',
-  ]);
-});
-
-test('any other name stays whole, but printable', () => {
-  const typo = WORKER.replace('rendered', 'render');
-  expect(createConfigLabels([WORKER, typo], 'shortest')(typo)).toBe(typo);
-  expect(createConfigLabels(['99-worker-ssh'], 'short')('99-worker-ssh')).toBe('99-worker-ssh');
-  expect(createConfigLabels(['a\u001B[31m\nb'], 'whole')('a\u001B[31m\nb')).toBe('a [31m b');
+test.each([
+  [false, WORKER, 'rendered-worker-25a1be6c'],
+  [true, WORKER, 'worker-25a1be6c'],
+  [true, 'render-worker-25a1be6c1264c64551ae911d23717173', 'render-worker-25a1be6c1264c64551ae911d23717173'],
+  [false, 'a\u001B[31m\nb', 'a [31m b'],
+])('with isShort %j, the label of %j is %s', (isShort, config, label) => {
+  expect(createConfigLabels([WORKER, config], isShort)(config)).toBe(label);
 });
 
 test.each([
   ['12 digits', WORKER.replace('1264c', '1265c'), ['worker-25a1be6c1264', 'worker-25a1be6c1265']],
-  [
-    '32 digits',
-    WORKER.replace('ae911', 'ae912'),
-    [WORKER, WORKER.replace('ae911', 'ae912')].map((name) => name.slice(9)),
-  ],
-])('different configs have different labels, if necessary with %s', (_digits, similar, labels) => {
-  expect([WORKER, similar].map(createConfigLabels([WORKER, similar], 'shortest'))).toEqual(labels);
+  ['32 digits', WORKER.replace('ae911', 'ae912'), [WORKER.slice(9), WORKER.replace('ae911', 'ae912').slice(9)]],
+  ['more than a source config has', 'worker-25a1be6c', ['worker-25a1be6c1264', 'worker-25a1be6c']],
+])('different configs have different labels, if necessary with %s', (_form, similar, labels) => {
+  expect([WORKER, similar].map(createConfigLabels([WORKER, similar], true))).toEqual(labels);
 });

@@ -126,6 +126,13 @@ test('shows that a pool is paused or being deleted', () => {
   expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
 });
 
+test('says why pending certificate requests are unreadable', () => {
+  const requests = { readable: false, reason: 'you may not list them' } as const;
+  const sentence =
+    'Pending certificate requests of nodes are not shown: they could not be read (you may not list them).';
+  expect(unwrap(format([healthyNode('n')], [POOL], { requests }))).toContain(`- ${sentence} Fine`);
+});
+
 test('removes control characters of annotations', () => {
   const text = `\u001B]0;x\u0007${'A'.repeat(300)}\r\n\u202Eevil`;
   const node = { ...inspectedNode('n', { current: text, desired: text, state: text }), reason: text };

@@ -120,11 +120,9 @@ test('prints exactly the documented JSON keys', async () => {
 });
 
 test.each([
-  ['--image', ''],
   ['--image', 'a\u001B[31mb\nc'],
   ['--profile', 'fail-open'],
   ['--profile', 'fail-open-with-floor'],
-  ['--profile', 'fail-open-with-floor', '--kubernetes-version', '1.29'],
   ['--kubernetes-version', '4.18'],
   ['--tls', 'cert-manager'],
   ['--tls', 'service-ca', '--days', '10'],
@@ -134,20 +132,15 @@ test.each([
   ['--ca-cert-file', '/nowhere/ca.crt', '--ca-key-file', '/nowhere/ca.key'],
   ['--ca-cert-file', 'package.json', '--ca-key-file', 'package.json'],
   ['--ca-cert-file', 'x', '--ca-key-file', 'y', '--days', '3'],
-  ['--mode', 'Off'],
   ['--mode', 'enforce'],
   ['--days', '0'],
-  ['--output', 'yaml'],
-  ['--single-node=maybe'],
-  ['surplus'],
   ['--out', ''],
 ])('with %j %j, exits with 2 and writes nothing', async (...args) => {
   expect(await render(...args)).toEqual(usageError());
   expect(existsSync(out)).toBe(false);
 });
 
-test.each([[['--out', 'x']], [['--image', IMAGE]], [[]]])('with only %j, exits with 2', async (args) => {
-  expect(await runProgram(['render', ...args])).toEqual(
-    usageError(/required option '--(?:out|image) <\w+>' not specified\n$/),
-  );
+test.each([[['--out', 'x']], [['--image', IMAGE]]])('with only %j, exits with 2', async (args) => {
+  const sentence = /required option '--(?:out|image) <\w+>' not specified\n$/;
+  expect(await runProgram(['render', ...args])).toEqual(usageError(sentence));
 });
