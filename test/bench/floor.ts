@@ -2,7 +2,7 @@ import type { ControlPlane } from '../e2e/control-plane/control-plane.ts';
 import type { KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
 import { unique } from '../e2e/support/cluster.ts';
-import { BINDINGS, refusalOf } from '../e2e/support/floor.ts';
+import { BINDINGS, policyDenialOf } from '../e2e/support/floor.ts';
 import { kubectlOk } from '../e2e/support/kubectl.ts';
 import { machineConfig, node, pool, renderedName } from '../e2e/support/objects.ts';
 import { overlay } from '../e2e/support/overlays.ts';
@@ -31,7 +31,7 @@ export async function awaitFloor(admin: KubeClient, labels: Readonly<Record<stri
   await admin.create(PATHS.nodes, node({ name: probe, currentConfig: byNode }));
   await admin.create(PATHS.pools, pool({ name: probe, spec: byPool }));
   const refusedBy = async (config: string) =>
-    refusalOf(await admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' }))?.policy;
+    policyDenialOf(await admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' }))?.policy;
   for (const [config, policy] of [
     [byNode, 'nodes'],
     [byPool, 'pools'],

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { ThrowawayAuthority } from '../e2e/control-plane/certificates.ts';
+import { issueServerCertificate } from '../e2e/control-plane/certificates.ts';
 import { Child } from '../e2e/control-plane/child.ts';
 import type { ControlPlane } from '../e2e/control-plane/control-plane.ts';
 
@@ -18,9 +18,8 @@ export interface PlainWebhook {
 }
 
 /** `kind`: what it does with a body, as peers/plain-webhook.ts names it. */
-export async function startPlainWebhook({ directory, leash }: ControlPlane, kind: string): Promise<PlainWebhook> {
-  const authority = new ThrowawayAuthority();
-  const pair = authority.server();
+export async function startPlainWebhook({ directory, reaper }: ControlPlane, kind: string): Promise<PlainWebhook> {
+  const pair = await issueServerCertificate();
   const file = (extension: string) => join(directory, `plain-webhook-${kind}.${extension}`);
   await writeFile(file('key'), pair.key, { mode: 0o600 });
   await writeFile(file('crt'), pair.certificate);
@@ -28,9 +27,9 @@ export async function startPlainWebhook({ directory, leash }: ControlPlane, kind
     command: process.execPath,
     args: ['--import', 'tsx', PROGRAM, kind, file('key'), file('crt')],
     logFile: file('log'),
-    leash,
+    reaper,
   });
   const port = async () => /^\d+$/m.exec(await readFile(file('log'), 'utf8'))?.[0];
-  await child.until(async () => (await port()) !== undefined, START_TIMEOUT_MS);
-  return { url: `https://127.0.0.1:${await port()}/validate`, ca: authority.certificate, pid: child.pid };
+  await child.waitUntil(async () => (await port()) !== undefined, START_TIMEOUT_MS);
+  return { url: `https://127.0.0.1:${await port()}/validate`, ca: pair.ca, pid: child.pid };
 }

@@ -110,14 +110,14 @@ async function emptyProgram(): Promise<number> {
 async function firstAnswerOfGuard({ guarded, certificate, ca, config, allowed }: Start): Promise<number> {
   const [securePort = 0, healthPort = 0, metricsPort = 0] = await freePorts(3);
   const ports = { securePort, healthPort, metricsPort };
-  const { directory, leash } = guarded.controlPlane;
+  const { directory, reaper } = guarded.controlPlane;
   const start = () =>
     new Child({
       command: process.execPath,
       args: serveArguments({ kubeconfig: guarded.kubeconfig, certificate, ports }),
       env: { ...process.env, ...imageEnvironment() },
       logFile: join(directory, 'started-guards.log'),
-      leash,
+      reaper,
     });
   const isRight = (answer: DirectAnswer) => {
     if (answer.allowed !== allowed) throw new Error(`The first answer was ${JSON.stringify(answer)}`);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { cachedBuild, goBuild, hasGo } from '../../e2e/control-plane/go-build.ts';
-import { Leash } from '../../e2e/control-plane/leash.ts';
+import { ProcessReaper } from '../../e2e/control-plane/process-reaper.ts';
 
 const MODULE = fileURLToPath(new URL('controller-runtime', import.meta.url));
 
@@ -31,15 +31,15 @@ export async function goPeer(log: (line: string) => void): Promise<string | unde
   log('Building the webhook on controller-runtime from its Go modules, once: about 2 minutes on two cores …');
   await mkdir(join(directory, '..'), { recursive: true });
   const unfinished = await mkdtemp(`${directory}.unfinished-`);
-  const leash = new Leash(unfinished);
+  const reaper = new ProcessReaper(unfinished);
   try {
     const output = join(unfinished, 'controller-runtime');
-    await goBuild({ module: MODULE, package: '.', output, ldflags: '-s -w', leash });
+    await goBuild({ module: MODULE, package: '.', output, ldflags: '-s -w', reaper });
     await mkdir(directory, { recursive: true });
     // In one step, so that whoever finds it finds all of it.
     await rename(output, binary);
   } finally {
-    await leash.end();
+    await reaper.reap();
   }
   return binary;
 }

@@ -3,11 +3,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { ThrowawayAuthority } from '../../e2e/control-plane/certificates.ts';
+import { issueServerCertificate } from '../../e2e/control-plane/certificates.ts';
 import { Child } from '../../e2e/control-plane/child.ts';
 import { type ControlPlane, kubeconfig } from '../../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
-import type { Leash } from '../../e2e/control-plane/leash.ts';
+import type { ProcessReaper } from '../../e2e/control-plane/process-reaper.ts';
 import { certificateIn, serveArguments } from '../../e2e/support/guard-process.ts';
 import { imageEnvironment } from '../../e2e/support/image-environment.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
@@ -107,18 +107,17 @@ export interface PreparedWebhook extends WebhookAddress {
   readonly port: number;
   /** File with everything that it says. */
   readonly log: string;
-  readonly leash: Leash;
+  readonly reaper: ProcessReaper;
 }
 
 /** All that takes time before a webhook can be started, and is not its own doing. */
 export async function prepare(
-  { directory, leash }: ControlPlane,
+  { directory, reaper }: ControlPlane,
   { command, args, env }: WebhookProgram,
   { kubeconfig }: WebhookIdentity,
 ): Promise<PreparedWebhook> {
   const certDir = await mkdtemp(join(directory, 'webhook-'));
-  const authority = new ThrowawayAuthority();
-  const pair = authority.server();
+  const pair = await issueServerCertificate();
   await writeFile(join(certDir, 'tls.key'), pair.key, { mode: 0o600 });
   await writeFile(join(certDir, 'tls.crt'), pair.certificate);
   const [port = 0] = await freePorts(1);
@@ -129,9 +128,9 @@ export async function prepare(
     port,
     // Not beside the certificate, whose folder is watched: each line would make the webhook look there.
     log: `${certDir}.log`,
-    leash,
+    reaper,
     url: `https://127.0.0.1:${port}/validate`,
-    ca: authority.certificate,
+    ca: pair.ca,
   };
 }
 
@@ -151,15 +150,15 @@ export class PeerProcess implements WebhookAddress {
 
   /** Returns at once. */
   static spawn(prepared: PreparedWebhook): PeerProcess {
-    const { command, args, env, log, leash } = prepared;
-    return new PeerProcess(new Child({ command, args, env, logFile: log, leash }), prepared);
+    const { command, args, env, log, reaper } = prepared;
+    return new PeerProcess(new Child({ command, args, env, logFile: log, reaper }), prepared);
   }
 
   /** Returns once it listens. */
   static async start(controlPlane: ControlPlane, program: WebhookProgram, identity: WebhookIdentity) {
     const prepared = await prepare(controlPlane, program, identity);
     const peer = PeerProcess.spawn(prepared);
-    await peer.#child.until(() => accepts(prepared.port), READY_TIMEOUT_MS);
+    await peer.#child.waitUntil(() => accepts(prepared.port), READY_TIMEOUT_MS);
     return peer;
   }
 
