@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 
 /** Stands for lines that were left out. */
-export const LEFT_OUT = '⋮';
+const LEFT_OUT = '⋮';
 
 // oxlint-disable-next-line no-control-regex -- an escape character is what is looked for
 const PAINTED = /\u001B\[(?:1|31|32|33)m/;

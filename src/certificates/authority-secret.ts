@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -8,24 +9,22 @@ import { Reflector, type ReflectorTiming, SINGLE_OBJECT_TIMING } from '../kube/r
 import type { Resource } from '../kube/resource.ts';
 import { sleep, waitOrAbort } from '../kube/wait.ts';
 import { type Authority, checkAuthority } from './authority.ts';
+import type { KeyPair } from './key-pair.ts';
 import { issueLeaf } from './leaf.ts';
-import { needsRenewal } from './renewal.ts';
 import type { LeafKeyGenerator } from './rsa-keys.ts';
-import { type Expiry, readExpiry, type ServingCertificate, type ServingPair } from './serving-certificate.ts';
+import { type Expiry, readExpiry, type ServingCertificate } from './serving-certificate.ts';
+import { findRenewalReason } from './validity.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;
-  /** The namespace of the Secret and of the Service `machineconfig-guard` that the leaf is for. */
+  /** The namespace of the Secret and of the Service `machineconfig-guard`, whose names the leaf has. */
   readonly namespace: string;
-  /** The name of the Secret with `ca.crt` and `ca.key`. */
   readonly name: string;
   readonly log: Logger;
-  /** Ends the following. */
   readonly signal: AbortSignal;
   readonly now?: () => Date;
   readonly newKeys?: LeafKeyGenerator;
   readonly timing?: ReflectorTiming;
-  /** Milliseconds between two checks whether the leaf is due for renewal. */
   readonly checkIntervalMs?: number;
 }
 
@@ -34,22 +33,22 @@ const LEAF_DAYS = 7;
 const CHECK_INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 
-/** The Secret as the watch has delivered it: an authority, or why it contains none. */
+/** The Secret as the watch delivered it: an authority, or the reason why it contains none. */
 type FollowedSecret = { readonly name: string } & (
   { readonly authority: Authority } | { readonly authority: undefined; readonly problem: string }
 );
 
 /**
- * Follows the authority in a Secret and issues a serving certificate from it, in memory: replicas share nothing else, and
- * the key of a leaf is never stored.
+ * Follows the authority in a Secret until the signal aborts and issues a serving certificate from it, in memory:
+ * replicas share nothing else, and the key of a leaf is never stored.
  *
- * Resolves with the first leaf, and logs once why there is none yet. Later a Secret that is missing or invalid leaves the
- * last leaf in service. Rejects only with the signal's reason.
+ * Resolves with the first leaf, and logs once why there is none yet. Later, while the Secret is missing or invalid, the
+ * last leaf stays in service. Rejects only with the signal's reason.
  */
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {
   const certificate = new IssuedCertificate(options);
   void certificate.run();
-  await waitOrAbort(certificate.issued, options.signal);
+  await waitOrAbort(certificate.firstLeafIssued, options.signal);
   return certificate;
 }
 
@@ -59,12 +58,11 @@ class IssuedCertificate implements ServingCertificate {
   readonly #reflector: Reflector<FollowedSecret>;
   readonly #problem: ProblemLog;
   readonly #listeners: (() => void)[] = [];
-  /** Resolves with the first leaf. */
-  readonly issued: Promise<void>;
-  #resolveIssued: () => void = () => {};
+  readonly firstLeafIssued: Promise<void>;
+  #resolveFirstLeafIssued: () => void = () => {};
   /** The authority of the current leaf. */
   #authority: Authority | undefined;
-  #leaf: ServingPair | undefined;
+  #leaf: KeyPair | undefined;
   #wake: () => void = () => {};
 
   constructor(options: AuthoritySecretOptions) {
@@ -72,16 +70,14 @@ class IssuedCertificate implements ServingCertificate {
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
     this.#problem = new ProblemLog(log, `secret ${namespace}/${name} can be used again`);
-    this.issued = new Promise((resolve) => {
-      this.#resolveIssued = resolve;
+    this.firstLeafIssued = new Promise((resolve) => {
+      this.#resolveFirstLeafIssued = resolve;
     });
-    const onChange = (): void => {
-      this.#wake();
-    };
-    this.#reflector = new Reflector({ api, resource: secretResource(namespace, name), log, timing, onChange });
+    const resource = secretResource(namespace, name);
+    this.#reflector = new Reflector({ api, resource, log, timing, onChange: () => this.#wake() });
   }
 
-  current(): ServingPair {
+  current(): KeyPair {
     if (this.#leaf === undefined) throw new Error('there is no certificate yet');
     return this.#leaf;
   }
@@ -91,23 +87,21 @@ class IssuedCertificate implements ServingCertificate {
   }
 
   expiries(): readonly Expiry[] {
-    const authority =
-      this.#authority === undefined ? [] : [readExpiry('authority', this.#authority.certificatePem, false)];
-    return [readExpiry('serving', this.current().cert, true), ...authority];
+    const serving = readExpiry('serving', this.current().certificatePem, true);
+    if (this.#authority === undefined) return [serving];
+    return [serving, readExpiry('authority', this.#authority.certificatePem, false)];
   }
 
   /** Follows the Secret and renews the leaf until the signal aborts. Never rejects. */
   async run(): Promise<void> {
-    const { signal, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
-    await Promise.all([this.#reflector.run(signal), this.#issueWhenDue(signal, checkIntervalMs)]);
+    await Promise.all([this.#reflector.run(this.#options.signal), this.#issueWhenDue()]);
   }
 
-  async #issueWhenDue(signal: AbortSignal, checkIntervalMs: number): Promise<void> {
+  async #issueWhenDue(): Promise<void> {
+    const { signal, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
     while (!signal.aborted) {
       const changed = new AbortController();
-      this.#wake = () => {
-        changed.abort();
-      };
+      this.#wake = () => changed.abort();
       await this.#issueIfDue();
       await Promise.race([sleep(checkIntervalMs, signal), sleep(checkIntervalMs, changed.signal)]).catch(() => {});
     }
@@ -115,14 +109,14 @@ class IssuedCertificate implements ServingCertificate {
 
   async #issueIfDue(): Promise<void> {
     const { namespace, name } = this.#options;
-    const problem = this.#whyUnusable();
+    const problem = this.#findSecretProblem();
     if (problem === undefined) this.#problem.clear();
     else this.#problem.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
     const [secret] = this.#reflector.objects();
-    // An authority that was read before still signs: the Secret can be missing for longer than a leaf is valid.
+    // An authority in memory still signs, because the Secret can be missing for longer than a leaf is valid.
     const authority = problem === undefined ? (secret?.authority ?? this.#authority) : this.#authority;
     if (authority === undefined || !checkAuthority(authority, this.#now()).usable) return;
-    const reason = this.#whyDue(authority);
+    const reason = this.#findIssueReason(authority);
     if (reason === undefined) return;
     try {
       await this.#issue(authority, reason);
@@ -131,8 +125,8 @@ class IssuedCertificate implements ServingCertificate {
     }
   }
 
-  /** Undefined before the Secret has been read: until then the reflector logs what is wrong. */
-  #whyUnusable(): string | undefined {
+  /** Undefined before the Secret has been read. Until then the reflector logs the problem. */
+  #findSecretProblem(): string | undefined {
     if (!this.#reflector.isSynced) return undefined;
     const [secret] = this.#reflector.objects();
     if (secret === undefined) return 'it does not exist';
@@ -141,25 +135,20 @@ class IssuedCertificate implements ServingCertificate {
     return check.usable ? undefined : check.reason;
   }
 
-  #whyDue(authority: Authority): string | undefined {
-    const known = this.#authority;
-    if (known === undefined || this.#leaf === undefined) return 'there is none yet';
-    if (known.certificatePem !== authority.certificatePem || known.privateKeyPem !== authority.privateKeyPem) {
-      return 'the authority was exchanged';
-    }
-    const { isDue, reason } = needsRenewal(new X509Certificate(this.#leaf.cert), this.#now());
-    return isDue ? reason : undefined;
+  #findIssueReason(authority: Authority): string | undefined {
+    if (this.#leaf === undefined) return 'there is none yet';
+    if (!isDeepStrictEqual(authority, this.#authority)) return 'the authority was exchanged';
+    return findRenewalReason(new X509Certificate(this.#leaf.certificatePem), this.#now());
   }
 
   async #issue(authority: Authority, reason: string): Promise<void> {
     const { namespace, log, newKeys } = this.#options;
     const dnsNames = [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`];
-    const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now: this.#now(), newKeys });
+    this.#leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now: this.#now(), newKeys });
     this.#authority = authority;
-    this.#leaf = { cert: leaf.certificatePem, key: leaf.privateKeyPem };
-    const { validTo, fingerprint256 } = new X509Certificate(leaf.certificatePem);
+    const { validTo, fingerprint256 } = new X509Certificate(this.#leaf.certificatePem);
     log.info({ dnsNames, validTo, fingerprint256 }, `serving certificate issued: ${reason}`);
-    this.#resolveIssued();
+    this.#resolveFirstLeafIssued();
     for (const listener of this.#listeners) listener();
   }
 }
@@ -174,7 +163,10 @@ function secretResource(namespace: string, name: string): Resource<FollowedSecre
     isMetadataOnly: false,
     parse: (object) => {
       const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };
-      const decode = (key: string): string => Buffer.from(String(data?.[key] ?? ''), 'base64').toString('utf8');
+      const decode = (key: string): string => {
+        const value = data?.[key];
+        return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
+      };
       const missing = ['ca.crt', 'ca.key'].find((key) => decode(key) === '');
       if (missing !== undefined) return { name, authority: undefined, problem: `it has no ${missing}` };
       return { name, authority: { certificatePem: decode('ca.crt'), privateKeyPem: decode('ca.key') } };

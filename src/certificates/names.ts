@@ -1,46 +1,43 @@
 import { isIP } from 'node:net';
 
 /** RFC 1035 §2.3.4, without the trailing dot. */
-const MAX_NAME = 253;
-const MAX_LABEL = 63;
-
+const MAX_NAME_LENGTH = 253;
+const MAX_LABEL_LENGTH = 63;
 /**
- * Why `name` cannot be a DNS name in a certificate, or undefined if it can. Only plain host names of letters, digits and hyphens
- * (RFC 1123 §2.1): what Go compares (crypto/x509 validHostname) and what an IA5String holds. The answer is a phrase that follows
- * the name.
+ * Returns why a name cannot be a DNS name in a certificate, as a phrase that follows the name, or undefined. Only
+ * letters, digits and hyphens are allowed (RFC 1123 §2.1): Go compares no others (crypto/x509 validHostname), and an
+ * IA5String holds no others.
  */
 export function findDnsNameProblem(name: string): string | undefined {
   if (name === '') return 'is empty';
   if (isIP(name) !== 0) return 'is an IP address, not a DNS name';
-  if (name.length > MAX_NAME) return `is longer than ${MAX_NAME} characters`;
+  if (name.length > MAX_NAME_LENGTH) return `is longer than ${MAX_NAME_LENGTH} characters`;
   if (name.includes('*')) return 'has a wildcard; name each host';
   for (const label of name.split('.')) {
     if (label === '') return 'has an empty part between its dots, or a dot at an end';
-    if (label.length > MAX_LABEL) return `has a part longer than ${MAX_LABEL} characters`;
+    if (label.length > MAX_LABEL_LENGTH) return `has a part longer than ${MAX_LABEL_LENGTH} characters`;
     if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i.test(label)) {
       return 'has a part that is not letters, digits and inner hyphens (write other scripts as xn--...)';
     }
   }
-  // 10.0.0.300, 0x7f.1: resolvers may read them as addresses, Go never matches them as names.
-  if (/^(\d+|0x[0-9a-f]*)$/i.test(name.slice(name.lastIndexOf('.') + 1)))
-    return 'ends in a number, as only addresses do';
-  return undefined;
+  // 10.0.0.300, 0x7f.1: resolvers may read them as addresses, and Go never matches them as names.
+  const isLastLabelNumeric = /^(\d+|0x[0-9a-f]*)$/i.test(name.slice(name.lastIndexOf('.') + 1));
+  return isLastLabelNumeric ? 'ends in a number, as only addresses do' : undefined;
 }
 
-/** Why `address` cannot be an IP address in a certificate, or undefined if it can. The answer is a phrase that follows it. */
+/** Returns why an address cannot be in a certificate, as a phrase that follows the address, or undefined. */
 export function findIpAddressProblem(address: string): string | undefined {
   if (address.includes('%')) return 'has a zone; a certificate holds the bare address';
-  if (isIP(address) === 0) return 'is not an IPv4 or IPv6 address';
-  return undefined;
+  return isIP(address) === 0 ? 'is not an IPv4 or IPv6 address' : undefined;
 }
 
 /**
- * A valid IP address in the one notation that node-forge 1.4.3 encodes without a mistake: IPv4 as it is, IPv6 as eight groups. It
+ * Writes a valid IP address in the only notation that node-forge 1.4.3 encodes correctly: IPv6 as eight groups. It
  * takes `::ffff:10.0.0.1` for IPv4, and drops the last group of `::2:3:4:5:6:7:8`.
  */
 export function expandIpAddress(address: string): string {
   if (isIP(address) !== 6) return address;
-  // The URL parser turns a dotted quad at the end into hex groups and lower-cases the rest.
+  // The URL parser turns a dotted quad at the end into hex groups and the rest into lower case.
   const canonical = new URL(`https://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
   if (tail === undefined) return canonical;

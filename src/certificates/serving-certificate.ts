@@ -1,40 +1,35 @@
 import { X509Certificate } from 'node:crypto';
 import type { KeyPair } from './key-pair.ts';
+import { readValidity } from './validity.ts';
 
-/** What the TLS server presents to the API server: the certificate (chain) and its private key, both PEM. */
-export interface ServingPair {
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** Where the serving certificate comes from. It may be replaced at any time, without a call being dropped. */
+/** A serving certificate that can be replaced at any time. */
 export interface ServingCertificate {
-  /** The pair to serve with from now on. */
-  current(): ServingPair;
-  /** Calls the listener each time after {@link current} has changed. */
+  /** The certificate (or chain) and key for new connections. */
+  current(): KeyPair;
+  /** Calls the listener after each change of {@link current}. The listener must not throw. */
   onChange(listener: () => void): void;
-  /** When what is served with at present ends. */
+  /** The ends of the certificates that the current pair depends on. */
   expiries(): readonly Expiry[];
 }
 
-/** The end of a certificate on which serving depends. */
 export interface Expiry {
   readonly certificate: 'serving' | 'authority';
   readonly notAfter: Date;
-  /** This process renews it in time by itself. */
+  /** Whether this process renews it. */
   readonly isRenewedHere: boolean;
 }
 
-/** The end of the first certificate in a PEM text. */
+/** Reads the end of the first certificate in a PEM text. */
 export function readExpiry(certificate: Expiry['certificate'], pem: string, isRenewedHere: boolean): Expiry {
-  return { certificate, notAfter: new Date(new X509Certificate(pem).validTo), isRenewedHere };
+  const { notAfter } = readValidity(new X509Certificate(pem));
+  return { certificate, notAfter, isRenewedHere };
 }
 
-/** A certificate that stays as it is: for a guard that lives no longer than its certificate. */
-export function createFixedCertificate({ certificatePem, privateKeyPem }: KeyPair): ServingCertificate {
+/** Creates a certificate that never changes, for a guard that lives no longer than the certificate. */
+export function createFixedCertificate(pair: KeyPair): ServingCertificate {
   return {
-    current: () => ({ cert: certificatePem, key: privateKeyPem }),
+    current: () => pair,
     onChange: () => {},
-    expiries: () => [readExpiry('serving', certificatePem, false)],
+    expiries: () => [readExpiry('serving', pair.certificatePem, false)],
   };
 }

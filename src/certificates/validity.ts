@@ -1,35 +1,51 @@
-const HOUR_MS = 3_600_000;
+import type { X509Certificate } from 'node:crypto';
 
+const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * How far a new certificate's notBefore lies in the past. While a cluster is installed, hosts trust their hardware clock until the
- * first NTP answer, and one that was left on local time but is read as UTC is wrong by up to +14 h (Kiribati) or -12 h (Baker
- * Island). The issuer may be as far ahead as the API server that checks the certificate is behind: 26 h.
+ * How far new certificates are back-dated. During an installation hosts trust their hardware clock, and local time read
+ * as UTC is wrong by +14 h (Kiribati) to -12 h (Baker Island). The issuer may be ahead while the API server is behind.
  */
-export const BACKDATE_MS = (14 + 12) * HOUR_MS;
-
-/** Ten years, the life of an authority by default. Nothing made here has to outlive it. */
+const BACKDATE_MS = (14 + 12) * HOUR_MS;
+/** Ten years, the default life of an authority. */
 export const MAX_DAYS = 3650;
 
-/** From when until when a certificate is valid. */
 export interface Validity {
   readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
+/** Reads the validity of a certificate. (`validFromDate` exists only from Node 22.10 on.) */
+export function readValidity(certificate: X509Certificate): Validity {
+  return { notBefore: new Date(certificate.validFrom), notAfter: new Date(certificate.validTo) };
+}
+
 /**
- * The validity of a certificate that is issued at `now` for `days` days: back-dated by {@link BACKDATE_MS}, and never outside
- * `within`, the validity of its issuer. Throws a RangeError unless `days` is a whole number from 1 to {@link MAX_DAYS}.
+ * Computes the validity of a new certificate: `days` days from `now`, back-dated by 26 hours, within its issuer's.
+ *
+ * @throws RangeError unless `days` is a whole number from 1 to {@link MAX_DAYS}
  */
-export function computeValidity(now: Date, days: number, within?: Validity): Validity {
+export function computeValidity(now: Date, days: number, issuer?: Validity): Validity {
   if (!Number.isInteger(days) || days < 1 || days > MAX_DAYS) {
     throw new RangeError(`a certificate is valid for a whole number of days from 1 to ${MAX_DAYS}, not ${days}`);
   }
   const notBefore = now.getTime() - BACKDATE_MS;
   const notAfter = now.getTime() + days * DAY_MS;
   return {
-    notBefore: new Date(Math.max(notBefore, within?.notBefore.getTime() ?? notBefore)),
-    notAfter: new Date(Math.min(notAfter, within?.notAfter.getTime() ?? notAfter)),
+    notBefore: new Date(Math.max(notBefore, issuer?.notBefore.getTime() ?? notBefore)),
+    notAfter: new Date(Math.min(notAfter, issuer?.notAfter.getTime() ?? notAfter)),
   };
+}
+
+/**
+ * Returns why a certificate should be renewed at `now`, as a phrase, or undefined. It is due after two thirds of its
+ * life, as in cert-manager (pkg/server/tls/authority), and whenever it is invalid, also after a clock was set back.
+ */
+export function findRenewalReason(certificate: X509Certificate, now: Date): string | undefined {
+  const { notBefore, notAfter } = readValidity(certificate);
+  if (now < notBefore) return `it is not valid before ${notBefore.toISOString()}`;
+  if (now > notAfter) return `it expired at ${notAfter.toISOString()}`;
+  const dueAt = new Date((notBefore.getTime() + 2 * notAfter.getTime()) / 3);
+  return now < dueAt ? undefined : `two thirds of its life passed at ${dueAt.toISOString()}`;
 }

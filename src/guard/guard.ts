@@ -76,7 +76,7 @@ export class Guard {
     const app = createAdmissionApp({
       judge: new Judge({ api, index: this.#index, live, settings, log }),
       log,
-      draining: () => this.#isDraining,
+      isDraining: () => this.#isDraining,
       onDecision: (decision, review) => {
         this.#record(decision, review);
       },
@@ -88,7 +88,7 @@ export class Guard {
     }
     this.#metrics = new Metrics({
       mode,
-      dangling: () => this.#reporter?.danglingCount,
+      danglingCount: () => this.#reporter?.danglingCount,
       protectedConfigs: () => this.#reporter?.protectedConfigs,
       resources: REFERRER_RESOURCES.map(({ name }) => name),
       unsynced: () => this.#index.unsynced,
@@ -97,7 +97,7 @@ export class Guard {
       liveReads: () => live.readCount,
       expiries: () => certificate.expiries(),
     });
-    const metricsApp = createMetricsApp({ metrics: this.#metrics, access: new ScrapeAuthorizer({ api }), log });
+    const metricsApp = createMetricsApp({ metrics: this.#metrics, authorizer: new ScrapeAuthorizer(api), log });
     this.#metricsServer = new TlsServer({ app: metricsApp, certificate, minVersion, log });
     this.#healthServer = new HealthServer(() => this.#whyNotReady());
   }

@@ -1,155 +1,149 @@
 import { waitOrAbort } from '../kube/wait.ts';
 
-/** The part of a body that has arrived. */
-export interface IncomingBody {
+/** The memory of one body that is arriving. */
+export interface BodyBuffer {
   /**
-   * Room for a body of which this many bytes have arrived. What is held already stands at its beginning, the rest is anything. Waits until so
-   * much may be held. Rejects with the signal's reason.
+   * Grows the buffer to at least this many bytes and returns it. The bytes that were reserved before stay. Waits until
+   * the budget allows it. Rejects with the signal's reason.
    */
-  readonly room: (bytes: number, signal: AbortSignal) => Promise<Buffer>;
-  /** The body is not needed any more, and its room belongs to others. May be called more than once. */
+  readonly reserve: (bytes: number, signal: AbortSignal) => Promise<Buffer>;
+  /** Returns the memory to the budget. May be called more than once. */
   readonly release: () => void;
-  /** Is it only waiting for others? */
-  readonly waits: () => boolean;
+  /** Whether the body waits for the budget. */
+  readonly isWaiting: () => boolean;
 }
 
-/** How much of bodies may be held. */
-export interface BodyBudgetOptions {
-  /** Bytes of all bodies together. */
-  readonly total: number;
-  /** Up to this many bytes a body never waits. */
-  readonly small: number;
+interface OpenBody {
+  buffer: Buffer;
+  arrivedBytes: number;
+  activeAt: number;
+  isWaiting: boolean;
+  readonly evict: () => void;
 }
 
-/** One that is arriving. */
-interface Body {
-  /** Bytes of it. */
-  arrived: number;
-  /** When the last of them came. */
-  arrivedAt: number;
-  room: Buffer;
-  /** Is it only waiting for others? */
-  waits: boolean;
-  readonly giveWay: () => void;
-}
-
-/** The API server sends a body at once. One of which nothing has come for so long, in milliseconds, gives way to those that wait. */
+/** While others wait, a body without new bytes for this long is evicted. The API server sends a body immediately. */
 const STALLED_MS = 1_000;
-const NO_ROOM = Buffer.alloc(0);
-/** Room comes in powers of two from this on, so that it fits the next body too. */
-const ROOM_MIN = 1_024;
-/** Bytes that are kept for bodies to come, and for how long after the last one went. */
-const SPARE_MAX = 32 * 1024 * 1024;
-const SPARE_MS = 5_000;
+const EMPTY = Buffer.alloc(0);
+/** Sizes are this or a larger power of two, so that a buffer fits other bodies as well. */
+const MIN_BUFFER_BYTES = 1_024;
+/** Limit of the memory that is kept for later bodies, and for how long after the last one. */
+const MAX_POOL_BYTES = 32 * 1024 * 1024;
+const POOL_TTL_MS = 5_000;
 
 /**
- * Bounds the memory of bodies that are arriving: beyond it they wait in the order in which they began, and those that have stalled give way.
+ * Limits the memory of all arriving bodies. Beyond the limit they wait, and stalled bodies are evicted.
  *
- * What counts is what has arrived, not what was announced: a client that announces megabytes and sends a byte a second takes
- * away next to nothing. The body that began first always goes on, so that bodies which each hold a part never wait for each other.
- *
- * Room is used again: given to the garbage collector, a megabyte for each review makes it go through the whole heap every few reviews,
- * which takes longer than answering them (npm run bench -- --only webhook).
+ * Only arrived bytes count, so a client that announces megabytes and sends a byte a second takes almost nothing. The
+ * body that began first never waits, so bodies with a part each cannot wait for each other.
  */
 export class BodyBudget {
-  readonly #total: number;
-  readonly #small: number;
+  readonly #maxBytes: number;
+  readonly #smallBytes: number;
   /** In the order in which they began. */
-  readonly #bodies = new Set<Body>();
-  readonly #spare = new SpareRoom();
-  #held = 0;
+  readonly #bodies = new Set<OpenBody>();
+  readonly #pool = new BufferPool();
+  #bufferedBytes = 0;
   #waiting: (() => void)[] = [];
 
-  constructor({ total, small }: BodyBudgetOptions) {
-    this.#total = total;
-    this.#small = small;
+  /** @param smallBytes a body of at most this size never waits */
+  constructor(maxBytes: number, smallBytes: number) {
+    this.#maxBytes = maxBytes;
+    this.#smallBytes = smallBytes;
   }
 
-  /** A body begins to arrive. `giveWay` is called, perhaps more than once, when it has stalled while others wait: it should be released. */
-  open(giveWay: () => void): IncomingBody {
-    const body: Body = { arrived: 0, arrivedAt: performance.now(), room: NO_ROOM, waits: false, giveWay };
+  /** Opens a buffer. `evict` may be called more than once, and should lead to its release. */
+  open(evict: () => void): BodyBuffer {
+    const body: OpenBody = { buffer: EMPTY, arrivedBytes: 0, activeAt: performance.now(), isWaiting: false, evict };
     this.#bodies.add(body);
     return {
-      waits: () => body.waits,
-      room: async (bytes, signal) => {
-        body.waits = true;
-        while (!this.#fits(body, bytes)) await this.#change(signal);
-        body.waits = false;
-        this.#held += bytes - body.arrived;
-        body.arrived = bytes;
-        body.arrivedAt = performance.now();
-        if (bytes > body.room.length) {
-          const larger = this.#spare.take(roomFor(bytes));
-          body.room.copy(larger);
-          this.#spare.give(body.room);
-          body.room = larger;
-        }
-        return body.room;
-      },
-      release: () => {
-        this.#held -= body.arrived;
-        this.#spare.give(body.room);
-        this.#bodies.delete(body);
-        body.arrived = 0;
-        body.room = NO_ROOM;
-        const woken = this.#waiting;
-        this.#waiting = [];
-        for (const wake of woken) wake();
-      },
+      reserve: async (bytes, signal) => await this.#reserve(body, bytes, signal),
+      release: () => this.#release(body),
+      isWaiting: () => body.isWaiting,
     };
   }
 
-  #fits(body: Body, bytes: number): boolean {
-    const [first] = this.#bodies;
-    return first === body || bytes <= this.#small || this.#held - body.arrived + bytes <= this.#total;
+  async #reserve(body: OpenBody, bytes: number, signal: AbortSignal): Promise<Buffer> {
+    body.isWaiting = true;
+    while (!this.#fits(body, bytes)) await this.#waitForRelease(signal);
+    body.isWaiting = false;
+    this.#bufferedBytes += bytes - body.arrivedBytes;
+    body.arrivedBytes = bytes;
+    body.activeAt = performance.now();
+    if (bytes > body.buffer.length) {
+      const larger = this.#pool.take(bytes);
+      body.buffer.copy(larger);
+      this.#pool.give(body.buffer);
+      body.buffer = larger;
+    }
+    return body.buffer;
   }
 
-  /** Waits until some body is gone. Who gave up is forgotten with the next one that goes, which is its own at the latest. */
-  async #change(signal: AbortSignal): Promise<void> {
-    const change = new Promise<void>((resolve) => {
+  #release(body: OpenBody): void {
+    this.#bufferedBytes -= body.arrivedBytes;
+    this.#pool.give(body.buffer);
+    this.#bodies.delete(body);
+    body.arrivedBytes = 0;
+    body.buffer = EMPTY;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+
+  #fits(body: OpenBody, bytes: number): boolean {
+    const [first] = this.#bodies;
+    if (body === first || bytes <= this.#smallBytes) return true;
+    return this.#bufferedBytes - body.arrivedBytes + bytes <= this.#maxBytes;
+  }
+
+  /** Waits until a body is released, and evicts stalled bodies meanwhile. */
+  async #waitForRelease(signal: AbortSignal): Promise<void> {
+    const released = new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
     });
-    const looking = setInterval(() => {
-      for (const { arrivedAt, waits, giveWay } of this.#bodies) {
-        if (!waits && performance.now() - arrivedAt > STALLED_MS) giveWay();
+    const evictStalled = setInterval(() => {
+      for (const { activeAt, isWaiting, evict } of this.#bodies) {
+        if (!isWaiting && performance.now() - activeAt > STALLED_MS) evict();
       }
     }, STALLED_MS / 4);
     try {
-      await waitOrAbort(change, signal);
+      await waitOrAbort(released, signal);
     } finally {
-      clearInterval(looking);
+      clearInterval(evictStalled);
     }
   }
 }
 
-/** Room that nothing uses, by its size. */
-class SpareRoom {
-  readonly #bySize = new Map<number, Buffer[]>();
+/**
+ * Keeps unused buffers by size. Without it, the megabyte of each review would make the garbage collector go through the
+ * whole heap every few reviews, which takes longer than the answers (npm run bench -- --only webhook).
+ */
+class BufferPool {
+  readonly #buffers = new Map<number, Buffer[]>();
   #bytes = 0;
-  #forgets: NodeJS.Timeout | undefined;
+  #expiry: NodeJS.Timeout | undefined;
 
-  take(size: number): Buffer {
-    const spare = this.#bySize.get(size)?.pop();
-    if (spare === undefined) return Buffer.allocUnsafeSlow(size);
+  /** Returns a buffer of at least this many bytes, with any content. */
+  take(minBytes: number): Buffer {
+    const size = Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(minBytes)));
+    const buffer = this.#buffers.get(size)?.pop();
+    if (buffer === undefined) return Buffer.allocUnsafeSlow(size);
     this.#bytes -= size;
-    return spare;
+    return buffer;
   }
 
-  give(room: Buffer): void {
-    if (room.length === 0 || this.#bytes + room.length > SPARE_MAX) return;
-    this.#bytes += room.length;
-    const same = this.#bySize.get(room.length);
-    if (same === undefined) this.#bySize.set(room.length, [room]);
-    else same.push(room);
-    this.#forgets ??= setTimeout(() => {
-      this.#bySize.clear();
-      this.#bytes = 0;
-      this.#forgets = undefined;
-    }, SPARE_MS).unref();
-    this.#forgets.refresh();
+  give(buffer: Buffer): void {
+    if (buffer.length === 0 || this.#bytes + buffer.length > MAX_POOL_BYTES) return;
+    this.#bytes += buffer.length;
+    const sameSize = this.#buffers.get(buffer.length);
+    if (sameSize === undefined) this.#buffers.set(buffer.length, [buffer]);
+    else sameSize.push(buffer);
+    this.#expiry ??= setTimeout(() => this.#clear(), POOL_TTL_MS).unref();
+    this.#expiry.refresh();
   }
-}
 
-function roomFor(bytes: number): number {
-  return Math.max(ROOM_MIN, 2 ** Math.ceil(Math.log2(bytes)));
+  #clear(): void {
+    this.#buffers.clear();
+    this.#bytes = 0;
+    this.#expiry = undefined;
+  }
 }

@@ -1,41 +1,40 @@
 import type { Socket } from 'node:net';
 
 /**
- * Bounds the number of open connections: beyond it, one that has been of no use is cut off, the oldest first.
+ * Limits the number of open connections: beyond the limit, the oldest useless connection closes.
  *
- * A bound that turned newcomers away (`server.maxConnections`) would help whoever opens thousands of connections and says nothing:
- * the API server would be the one turned away. A connection is of use when a whole request has come over it. Neither kind can
- * push out the other beyond half of the places: not the silent ones those of the API server, and not idle ones that somebody
- * keeps in reserve the next one of the API server.
+ * A limit that rejects new connections (`server.maxConnections`) would reject the API server while another client keeps
+ * thousands of silent ones. A connection is useful if a whole request has arrived on it. Neither useful connections nor
+ * the others can take more than half of the places from each other.
  */
 export class ConnectionLimiter {
   readonly #max: number;
-  /** By the client's address and port, the oldest first. A TLS socket has the same two as the socket below it. */
+  /** By the client's address and port, which a TLS socket shares with the socket below it. Oldest first. */
   readonly #newcomers = new Map<string, Socket>();
-  /** The same, the one that was of use longest ago first. */
+  /** By the same, in the order of the last request. */
   readonly #useful = new Map<string, Socket>();
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** A client has connected. */
+  /** Adds a new connection, and closes another one if there are too many. */
   add(socket: Socket): void {
     const key = keyOf(socket);
     this.#newcomers.set(key, socket);
     socket.once('close', () => {
-      for (const kind of [this.#newcomers, this.#useful]) if (kind.get(key) === socket) kind.delete(key);
+      for (const sockets of [this.#newcomers, this.#useful]) if (sockets.get(key) === socket) sockets.delete(key);
     });
     if (this.#newcomers.size + this.#useful.size <= this.#max) return;
-    const kind = this.#newcomers.size > this.#max / 2 ? this.#newcomers : this.#useful;
-    for (const [first, one] of kind) {
-      kind.delete(first);
-      one.destroy();
+    const sockets = this.#newcomers.size > this.#max / 2 ? this.#newcomers : this.#useful;
+    for (const [oldestKey, oldest] of sockets) {
+      sockets.delete(oldestKey);
+      oldest.destroy();
       return;
     }
   }
 
-  /** A whole request has come over the connection. */
+  /** Records that a whole request has arrived on the connection. */
   markUseful(socket: Socket): void {
     const key = keyOf(socket);
     const open = this.#newcomers.get(key) ?? this.#useful.get(key);

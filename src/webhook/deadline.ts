@@ -1,15 +1,14 @@
 import { parseDuration } from '../decision/duration.ts';
 
-/** What the API server waits when a webhook does not say (kubernetes, admissionregistration/v1 defaults). */
+/** The defaults of a webhook's timeout (kubernetes, admissionregistration/v1). */
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** The longest timeout that a webhook can have. */
 const MAX_TIMEOUT_MS = 30_000;
-/** We promise an answer within 80 % of the timeout; the difference pays for the event loop and the way back. */
+/** The guard promises an answer within 80 % of the timeout. The rest is for the event loop and the network. */
 const SHARE = 0.76;
 
-/** By when a review must be answered, in milliseconds after its arrival, from the `timeout` that the API server sends along. */
+/** Returns the milliseconds in which a review must be answered, from the `timeout` of the request. */
 export function computeDeadlineMs(timeout: unknown): number {
-  const asked = typeof timeout === 'string' ? parseDuration(timeout) : undefined;
-  const ms = asked === undefined || asked <= 0 ? DEFAULT_TIMEOUT_MS : Math.min(asked, MAX_TIMEOUT_MS);
-  return Math.floor(ms * SHARE);
+  const requestedMs = typeof timeout === 'string' ? (parseDuration(timeout) ?? 0) : 0;
+  const timeoutMs = requestedMs <= 0 ? DEFAULT_TIMEOUT_MS : Math.min(requestedMs, MAX_TIMEOUT_MS);
+  return Math.floor(timeoutMs * SHARE);
 }

@@ -1,48 +1,41 @@
 import { createServer, type Server } from 'node:http';
 import { listen } from './tls-server.ts';
 
-/** Why the guard is not ready, in a few words, or undefined when it is. */
-export type NotReady = () => string | undefined;
-
 /**
- * `/healthz`: the process answers. `/readyz`: it serves and has read the cluster once. An API server that is lost later
- * does not make it unready: that would empty the Service and turn "could not verify" into "no endpoints".
+ * Serves the probes. `/healthz`: the process answers. `/readyz`: it serves and has read the cluster once.
+ *
+ * A later outage of the API server does not make the guard unready, because an unready guard cannot answer
+ * MCG_UNVERIFIED.
  */
 export class HealthServer {
   readonly #server: Server;
 
-  constructor(notReady: NotReady) {
-    this.#server = createServer((request, response) => {
-      const path = request.url?.split('?')[0];
-      const isRead = request.method === 'GET' || request.method === 'HEAD';
-      const problem = path === '/readyz' ? notReady() : undefined;
-      const known = path === '/healthz' || path === '/readyz';
-      const [status, text] = !known
-        ? ([404, 'not found: /healthz and /readyz are here'] as const)
-        : !isRead
-          ? ([405, 'method not allowed'] as const)
-          : problem === undefined
-            ? ([200, 'ok'] as const)
-            : ([503, problem] as const);
+  /** @param whyNotReady returns the reason in a few words, or undefined if the guard is ready */
+  constructor(whyNotReady: () => string | undefined) {
+    this.#server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, ({ url, method }, response) => {
+      const path = url?.split('?')[0];
+      const [status, text] = answerProbe(method, path, path === '/readyz' ? whyNotReady() : undefined);
       response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
       response.end(`${text}\n`);
     });
-    this.#server.headersTimeout = 5_000;
-    this.#server.requestTimeout = 5_000;
   }
 
-  /** Begins to listen; port 0 picks a free one. Throws the system's error. */
+  /** Listens, and returns the port. Port 0 picks a free one. Rejects with the system's error. */
   async listen(port: number, bindAddress: string | undefined): Promise<number> {
     return await listen(this.#server, port, bindAddress);
   }
 
-  /** Stops at once: probes are not worth waiting for. */
+  /** Stops without waiting for open requests. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
-      this.#server.close(() => {
-        resolve();
-      });
+      this.#server.close(() => resolve());
       this.#server.closeAllConnections();
     });
   }
+}
+
+function answerProbe(method = '', path = '', problem?: string): [status: number, text: string] {
+  if (path !== '/healthz' && path !== '/readyz') return [404, 'not found: /healthz and /readyz are here'];
+  if (method !== 'GET' && method !== 'HEAD') return [405, 'method not allowed'];
+  return problem === undefined ? [200, 'ok'] : [503, problem];
 }

@@ -9,29 +9,26 @@ import {
   QUOTE,
 } from '../kube/lists/json-bytes.ts';
 
-/**
- * The parts of an object that are wanted: `value` for a string, number, boolean or null, `values` for an object full of them, or the
- * wanted parts of an object in it.
- */
+/** The wanted members of an object. A `value` is a string, number, boolean or null, and `values` an object of them. */
 export interface Outline {
   readonly [key: string]: 'value' | 'values' | Outline;
 }
 
-/** The bytes cannot be taken for what they seem to say. The message goes on from "the request body". */
+/** The bytes cannot be read as JSON with one meaning. The message continues "the request body". */
 export class MalformedJson extends Error {
-  override readonly name = 'UnreadableJson';
+  override readonly name = 'MalformedJson';
 }
 
-/** As deep as the API server itself reads (sigs.k8s.io/json, internal/golang/encoding/json/scanner.go). */
-const DEPTH_MAX = 10_000;
-/** Bytes of wanted parts. All annotations of an object may have 256 KiB (kubernetes, apimachinery/pkg/api/validation); as JSON up to six times that. */
-const WANTED_MAX = 2 * 1024 * 1024;
-/** What a key or a value costs beside its bytes. */
-const EACH_COSTS = 16;
+/** The limit of the API server's own parser (sigs.k8s.io/json, internal/golang/encoding/json/scanner.go). */
+const MAX_DEPTH = 10_000;
+/** Annotations may have 256 KiB (kubernetes, apimachinery/pkg/api/validation), and six times that when escaped. */
+const MAX_WANTED_BYTES = 2 * 1024 * 1024;
+/** The cost of a key or value in addition to its bytes. */
+const ENTRY_BYTES = 16;
 
 const SPACE = 0x20;
 const LINE_FEED = 0x0a;
-const RETURN = 0x0d;
+const CARRIAGE_RETURN = 0x0d;
 const TAB = 0x09;
 const LETTER_U = 0x75;
 const LETTER_E = 0x65;
@@ -40,236 +37,227 @@ const PLUS = 0x2b;
 const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** The bit that makes an ASCII letter a small one. */
-const LOWER = 0x20;
+/** The bit that turns an ASCII letter into lower case. */
+const LOWER_CASE = 0x20;
 
-/** By their first letters. */
-const WORDS = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]));
-/** Strings up to about this length are looked at byte by byte. */
-const NEAR = 48;
-const ESCAPED = new Set(Buffer.from('"\\/bfnrtu'));
+const KEYWORDS = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]));
+/** Strings up to about this length are read byte by byte. */
+const SHORT_STRING = 48;
+const ESCAPES = new Set(Buffer.from('"\\/bfnrtu'));
 
-/** What may come next in a part that is only passed over. */
-type Next = 'value' | 'value or end' | 'key' | 'key or end' | 'colon' | 'comma or end';
+/** What may follow in a skipped value. */
+type Expected = 'value' | 'value or end' | 'key' | 'key or end' | 'comma or end';
 
 /**
- * Reads the wanted parts of a JSON object, and checks that the rest is JSON without making anything of it: a body made to cost
- * memory (eight million brackets parse for a second, and to 300 MB) costs what an ordinary one does.
+ * Reads the wanted members of a JSON object in UTF-8. It checks that the rest is JSON and builds no values from it, so
+ * a hostile body costs no more than an ordinary one: JSON.parse turns eight million brackets into 300 MB
+ * (docs/adr/0008).
  *
- * Stricter than JSON.parse in one thing: a wanted part that is there twice is refused. Which of two would count depends on who
- * reads, and the guard must not judge another object than the one that is deleted.
+ * It rejects a wanted member that occurs twice. Parsers disagree on which of the two counts, and the guard must not
+ * judge another object than the deleted one.
  *
- * @param bytes UTF-8
- * @returns an object without prototype, or undefined where the JSON is something else than an object. What is no object where one is
- *   wanted, or is one where a value is wanted, reads as null
- * @throws UnreadableJson
+ * @returns an object without prototype, or undefined if the JSON is not an object. An array, or an object in place of a
+ *   value, reads as null
+ * @throws MalformedJson
  */
 export function parseOutline(bytes: Buffer, outline: Outline): Readonly<Record<string, unknown>> | undefined {
-  const reader = new Reader(bytes);
-  const found = reader.part(outline);
-  reader.end();
-  return typeof found === 'object' && found !== null ? (found as Record<string, unknown>) : undefined;
+  const reader = new OutlineReader(bytes);
+  const value = reader.readMember(outline);
+  reader.expectEnd();
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 }
 
-class Reader {
+class OutlineReader {
   readonly #bytes: Buffer;
-  /** The brackets that are open in what is passed over. Grows with them: most bodies are flat. */
-  readonly #open: number[] = [];
-  #at = 0;
-  #quote = -1;
-  #backslash = -1;
-  #wanted = 0;
+  /** The open brackets of a skipped value. */
+  readonly #brackets: number[] = [];
+  #position = 0;
+  /** The next quote and backslash, as far as they were searched for. */
+  #nextQuote = -1;
+  #nextBackslash = -1;
+  #wantedBytes = 0;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
   }
 
-  part(wanted: Outline[string]): unknown {
-    this.#space();
-    if (wanted !== 'value' && this.#bytes[this.#at] === OPEN_OBJECT) return this.#object(wanted);
-    const begin = this.#at;
-    this.#pass();
-    const first = this.#bytes[begin];
-    return first === OPEN_OBJECT || first === OPEN_ARRAY ? null : this.#parsed(begin);
+  readMember(wanted: Outline[string]): unknown {
+    this.#skipSpace();
+    const start = this.#position;
+    const first = this.#bytes[start];
+    if (wanted !== 'value' && first === OPEN_OBJECT) return this.#readObject(wanted);
+    this.#skipValue();
+    return first === OPEN_OBJECT || first === OPEN_ARRAY ? null : this.#parseFrom(start);
   }
 
-  end(): void {
-    this.#space();
-    if (this.#at < this.#bytes.length) throw notJson();
+  expectEnd(): void {
+    this.#skipSpace();
+    if (this.#position < this.#bytes.length) throw notJson();
   }
 
-  #object(outline: 'values' | Outline): Record<string, unknown> {
-    const found = Object.create(null) as Record<string, unknown>;
-    this.#at += 1;
-    this.#space();
-    if (this.#took(CLOSE_OBJECT)) return found;
+  #readObject(outline: 'values' | Outline): Record<string, unknown> {
+    const members = Object.create(null) as Record<string, unknown>;
+    this.#position += 1;
+    this.#skipSpace();
+    if (this.#consume(CLOSE_OBJECT)) return members;
     for (;;) {
-      this.#space();
-      const begin = this.#at;
-      this.#string();
-      const key = this.#parsed(begin) as string;
-      this.#space();
-      if (!this.#took(COLON)) throw notJson();
+      this.#skipSpace();
+      const start = this.#position;
+      this.#skipString();
+      const key = this.#parseFrom(start) as string;
+      this.#skipColon();
       const wanted = outline === 'values' ? 'value' : Object.hasOwn(outline, key) ? outline[key] : undefined;
-      if (wanted === undefined) this.#pass();
-      else if (Object.hasOwn(found, key)) throw new MalformedJson(`has "${key}" twice in one object`);
-      else found[key] = this.part(wanted);
-      this.#space();
-      if (this.#took(CLOSE_OBJECT)) return found;
-      if (!this.#took(COMMA)) throw notJson();
+      if (wanted === undefined) this.#skipValue();
+      else if (Object.hasOwn(members, key)) throw new MalformedJson(`has "${key}" twice in one object`);
+      else members[key] = this.readMember(wanted);
+      this.#skipSpace();
+      if (this.#consume(CLOSE_OBJECT)) return members;
+      if (!this.#consume(COMMA)) throw notJson();
     }
   }
 
-  /** Passes over one value of any kind. Without recursion: it may be nested as deep as its sender likes. */
-  #pass(): void {
-    const open = this.#open;
-    let next: Next = 'value';
+  /** Skips any value, without recursion, because a client can nest it deeply. */
+  #skipValue(): void {
+    const brackets = this.#brackets;
+    let expected: Expected = 'value';
     do {
-      this.#space();
-      const byte = this.#bytes[this.#at];
-      const inObject = open.at(-1) === OPEN_OBJECT;
-      switch (next) {
-        case 'key or end':
-        case 'key':
-          if (next === 'key or end' && this.#took(CLOSE_OBJECT)) {
-            open.pop();
-            next = 'comma or end';
-          } else {
-            this.#string();
-            next = 'colon';
-          }
-          break;
-        case 'colon':
-          if (!this.#took(COLON)) throw notJson();
-          next = 'value';
-          break;
-        case 'comma or end':
-          if (this.#took(COMMA)) next = inObject ? 'key' : 'value';
-          else if (this.#took(inObject ? CLOSE_OBJECT : CLOSE_ARRAY)) open.pop();
-          else throw notJson();
-          break;
-        case 'value':
-        case 'value or end':
-          if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-            if (open.length === DEPTH_MAX) throw new MalformedJson(`is nested deeper than ${DEPTH_MAX} levels`);
-            open.push(byte);
-            this.#at += 1;
-            next = byte === OPEN_OBJECT ? 'key or end' : 'value or end';
-          } else if (next === 'value or end' && this.#took(CLOSE_ARRAY)) {
-            open.pop();
-            next = 'comma or end';
-          } else {
-            if (byte === QUOTE) this.#string();
-            else this.#scalar();
-            next = 'comma or end';
-          }
+      this.#skipSpace();
+      const isInObject = brackets.at(-1) === OPEN_OBJECT;
+      if (expected !== 'key' && expected !== 'value' && this.#consume(isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) {
+        brackets.pop();
+        expected = 'comma or end';
+      } else if (expected === 'comma or end') {
+        if (!this.#consume(COMMA)) throw notJson();
+        expected = isInObject ? 'key' : 'value';
+      } else if (expected === 'key' || expected === 'key or end') {
+        this.#skipString();
+        this.#skipColon();
+        expected = 'value';
+      } else {
+        expected = this.#skipScalarOrOpen();
       }
-    } while (open.length > 0);
+    } while (brackets.length > 0);
   }
 
-  #string(): void {
+  /** Skips a value that is not nested, or the opening bracket of one that is. */
+  #skipScalarOrOpen(): Expected {
+    const byte = this.#bytes[this.#position];
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (this.#brackets.length === MAX_DEPTH) throw new MalformedJson(`is nested deeper than ${MAX_DEPTH} levels`);
+      this.#brackets.push(byte);
+      this.#position += 1;
+      return byte === OPEN_OBJECT ? 'key or end' : 'value or end';
+    }
+    if (byte === QUOTE) this.#skipString();
+    else this.#skipScalar();
+    return 'comma or end';
+  }
+
+  #skipString(): void {
     const bytes = this.#bytes;
-    if (bytes[this.#at] !== QUOTE) throw notJson();
-    let at = this.#at + 1;
-    let far = at + NEAR;
+    if (bytes[this.#position] !== QUOTE) throw notJson();
+    let at = this.#position + 1;
+    let searchFrom = at + SHORT_STRING;
     for (;;) {
-      if (at > far) {
-        // The files of a config are long strings: those are left to memchr(3), which does not look for control characters.
-        // Found once and remembered, or a text of escapes would be searched to its end at each of them.
-        if (this.#quote < at) this.#quote = this.#next(QUOTE, at);
-        if (this.#backslash < at) this.#backslash = this.#next(BACKSLASH, at);
-        at = Math.min(this.#quote, this.#backslash);
-        far = at + NEAR;
+      if (at > searchFrom) {
+        // In long strings, such as the files of a config, memchr(3) searches, and control characters are not rejected.
+        // Without the stored positions a string of escapes would be searched to its end at each escape.
+        if (this.#nextQuote < at) this.#nextQuote = this.#indexOf(QUOTE, at);
+        if (this.#nextBackslash < at) this.#nextBackslash = this.#indexOf(BACKSLASH, at);
+        at = Math.min(this.#nextQuote, this.#nextBackslash);
+        searchFrom = at + SHORT_STRING;
       }
       const byte = bytes[at];
       if (byte === undefined || byte < SPACE) throw notJson();
       if (byte === QUOTE) break;
-      at = byte === BACKSLASH ? this.#escape(at + 1) : at + 1;
+      at = byte === BACKSLASH ? this.#endOfEscape(at + 1) : at + 1;
     }
-    this.#at = at + 1;
+    this.#position = at + 1;
   }
 
-  /** Where the text goes on after the backslash before `at`. */
-  #escape(at: number): number {
-    const escaped = this.#bytes[at];
-    if (escaped === undefined || !ESCAPED.has(escaped)) throw notJson();
-    if (escaped !== LETTER_U) return at + 1;
-    for (let digit = 1; digit <= 4; digit += 1) if (!isHex(this.#bytes[at + digit])) throw notJson();
+  /** Returns the position after an escape sequence. `at` is the position after its backslash. */
+  #endOfEscape(at: number): number {
+    const escape = this.#bytes[at];
+    if (escape === undefined || !ESCAPES.has(escape)) throw notJson();
+    if (escape !== LETTER_U) return at + 1;
+    for (let digit = 1; digit <= 4; digit += 1) if (!isHexDigit(this.#bytes[at + digit])) throw notJson();
     return at + 5;
   }
 
-  #next(byte: number, from: number): number {
-    const found = this.#bytes.indexOf(byte, from);
-    return found === -1 ? this.#bytes.length : found;
+  #indexOf(byte: number, from: number): number {
+    const index = this.#bytes.indexOf(byte, from);
+    return index === -1 ? this.#bytes.length : index;
   }
 
-  #scalar(): void {
-    const word = WORDS.get(this.#bytes[this.#at] ?? 0);
-    if (word === undefined) this.#number();
-    else if (this.#bytes.subarray(this.#at, this.#at + word.length).equals(word)) this.#at += word.length;
-    else throw notJson();
+  #skipColon(): void {
+    this.#skipSpace();
+    if (!this.#consume(COLON)) throw notJson();
   }
 
-  /** By hand: a regular expression wants a string of each, and eight million bytes hold four million numbers. */
-  #number(): void {
+  #skipScalar(): void {
+    const keyword = KEYWORDS.get(this.#bytes[this.#position] ?? 0);
+    if (keyword === undefined) this.#skipNumber();
+    else if (this.#bytes.subarray(this.#position, this.#position + keyword.length).equals(keyword)) {
+      this.#position += keyword.length;
+    } else throw notJson();
+  }
+
+  #skipNumber(): void {
     const bytes = this.#bytes;
-    let at = this.#at;
+    let at = this.#position;
     if (bytes[at] === MINUS) at += 1;
-    at = bytes[at] === ZERO ? at + 1 : this.#digits(at);
-    if (bytes[at] === POINT) at = this.#digits(at + 1);
-    if (((bytes[at] ?? 0) | LOWER) === LETTER_E) {
+    at = bytes[at] === ZERO ? at + 1 : this.#endOfDigits(at);
+    if (bytes[at] === POINT) at = this.#endOfDigits(at + 1);
+    if (((bytes[at] ?? 0) | LOWER_CASE) === LETTER_E) {
       const sign = bytes[at + 1];
-      at = this.#digits(sign === PLUS || sign === MINUS ? at + 2 : at + 1);
+      at = this.#endOfDigits(sign === PLUS || sign === MINUS ? at + 2 : at + 1);
     }
-    this.#at = at;
+    this.#position = at;
   }
 
-  /** Where the digits end that begin there; there must be one. */
-  #digits(begin: number): number {
-    let at = begin;
+  /** Returns the position after one or more digits. */
+  #endOfDigits(start: number): number {
+    let at = start;
     while (isDigit(this.#bytes[at])) at += 1;
-    if (at === begin) throw notJson();
+    if (at === start) throw notJson();
     return at;
   }
 
-  /** What the string or scalar says that goes from there to here. */
-  #parsed(begin: number): unknown {
-    this.#wanted += this.#at - begin + EACH_COSTS;
-    if (this.#wanted > WANTED_MAX) throw new MalformedJson('has more names and annotations than an object can have');
+  /** Parses the string or scalar between a position and the current one. */
+  #parseFrom(start: number): unknown {
+    this.#wantedBytes += this.#position - start + ENTRY_BYTES;
+    if (this.#wantedBytes > MAX_WANTED_BYTES) {
+      throw new MalformedJson('has more names and annotations than an object can have');
+    }
     try {
-      return JSON.parse(this.#bytes.toString('utf8', begin, this.#at)) as unknown;
+      return JSON.parse(this.#bytes.toString('utf8', start, this.#position)) as unknown;
     } catch {
       throw notJson();
     }
   }
 
-  #took(byte: number): boolean {
-    if (this.#bytes[this.#at] !== byte) return false;
-    this.#at += 1;
+  #consume(byte: number): boolean {
+    if (this.#bytes[this.#position] !== byte) return false;
+    this.#position += 1;
     return true;
   }
 
-  #space(): void {
-    const bytes = this.#bytes;
-    let at = this.#at;
-    for (
-      let byte = bytes[at];
-      byte === SPACE || byte === LINE_FEED || byte === RETURN || byte === TAB;
-      byte = bytes[at]
-    ) {
-      at += 1;
-    }
-    this.#at = at;
+  #skipSpace(): void {
+    while (isSpace(this.#bytes[this.#position])) this.#position += 1;
   }
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 }
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= NINE;
 }
 
-function isHex(byte: number | undefined): boolean {
-  const lower = (byte ?? 0) | LOWER;
-  return isDigit(byte) || (lower >= 0x61 && lower <= 0x66);
+function isHexDigit(byte: number | undefined): boolean {
+  const letter = (byte ?? 0) | LOWER_CASE;
+  return isDigit(byte) || (letter >= 0x61 && letter <= 0x66);
 }
 
 function notJson(): MalformedJson {

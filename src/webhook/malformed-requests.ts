@@ -2,63 +2,61 @@ import type { IncomingMessage } from 'node:http';
 import type { Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 
-/** What Node's parser says (llhttp's names and its own), and how a client is told. Everything else it refuses is a 400. */
+/** Codes of Node's parser (llhttp's names and its own). All others mean 400. */
 const STATUS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 const TEXT = 'The guard cannot read this request.\n';
-/** A client that is still sending must have read the answer before the connection is gone. */
+/** A client that is still sending must have time to read the answer. */
 const LINGER_MS = 1_000;
 
 /**
- * Answers what is no HTTP request and closes the connection.
+ * Answers requests that are not HTTP and closes the connection.
  *
- * Node would do the same, but loses its answer where more bytes come after those that it cannot read: to them it replies by cutting
- * the connection off. And it forgets the requests before, which may have been good ones and are still being judged.
+ * Node does so too, but resets the connection if more bytes follow, so that its answer is lost. It also drops earlier
+ * valid requests on the connection.
  */
 export function answerMalformedRequests(server: Server): void {
-  const requests = new WeakMap<Duplex, Set<IncomingMessage>>();
+  const openRequests = new WeakMap<Duplex, Set<IncomingMessage>>();
   const closing = new WeakSet<Duplex>();
   server.on('request', (request, response) => {
     const { socket } = request;
-    const unanswered = requests.get(socket) ?? new Set();
-    requests.set(socket, unanswered.add(request));
+    const open = openRequests.get(socket) ?? new Set();
+    openRequests.set(socket, open.add(request));
     response.once('close', () => {
-      unanswered.delete(request);
+      open.delete(request);
       socket.emit('answered');
     });
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const { code = '' } = error;
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Duplex) => {
+    if (closing.has(socket)) return;
+    // Others are TLS errors and resets.
     if (!socket.writable || !/^(?:HPE|ERR_HTTP)_/.test(code)) {
-      // A TLS error, a reset, or one more of what has been answered below.
-      if (!closing.has(socket)) socket.destroy();
+      socket.destroy();
       return;
     }
-    if (closing.has(socket)) return;
     closing.add(socket);
-    const refuse = (): void => {
-      // Of the one that cannot be read to its end, this is the answer.
-      if ([...(requests.get(socket) ?? [])].some(({ complete }) => complete)) return;
-      socket.off('answered', refuse);
-      if (socket.writable) socket.end(refusal(STATUS[code] ?? '400 Bad Request'));
-      setTimeout(() => {
-        socket.destroy();
-      }, LINGER_MS).unref();
+    const answerWhenLast = (): void => {
+      // An incomplete request is the malformed one.
+      if ([...(openRequests.get(socket) ?? [])].some(({ complete }) => complete)) return;
+      socket.off('answered', answerWhenLast);
+      if (socket.writable) socket.end(formatResponse(STATUS[code] ?? '400 Bad Request', TEXT));
+      setTimeout(() => socket.destroy(), LINGER_MS).unref();
     };
-    socket.on('answered', refuse);
-    refuse();
+    socket.on('answered', answerWhenLast);
+    answerWhenLast();
   });
 }
 
-function refusal(status: string): string {
+/** Formats the last response on a connection. The text is ASCII. */
+export function formatResponse(status: string, text: string): string {
   const head = [
     `HTTP/1.1 ${status}`,
     'Content-Type: text/plain',
-    `Content-Length: ${TEXT.length}`,
+    `Content-Length: ${text.length}`,
     'Connection: close',
   ];
-  return `${head.join('\r\n')}\r\n\r\n${TEXT}`;
+  return `${head.join('\r\n')}\r\n\r\n${text}`;
 }

@@ -1,34 +1,33 @@
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
-import { type Mode, MODES } from '../decision/settings.ts';
-import type { Referrer, ReferrerKind } from '../decision/references.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Code } from '../decision/codes.ts';
-import type { Decision } from './decision.ts';
 import type { Expiry } from '../certificates/serving-certificate.ts';
+import type { Code } from '../decision/codes.ts';
+import type { Referrer, ReferrerKind } from '../decision/references.ts';
+import { type Mode, MODES } from '../decision/settings.ts';
+import type { Decision } from './decision.ts';
 
-/** What the metrics read at the moment of a scrape. */
+/** Values that are read at each scrape. */
 export interface MetricsSources {
-  /** Kinds that have not been read completely yet, of all that are read. */
-  readonly unsynced: () => readonly string[];
   readonly resources: readonly string[];
-  /** How long ago each kind was last heard of, in milliseconds. */
+  /** The resources that have not been read completely yet. */
+  readonly unsynced: () => readonly string[];
+  /** Milliseconds since the last message about each resource. */
   readonly ages: () => readonly { readonly resource: string; readonly ms: number }[];
-  /** Everything that names a config, as the index knows it. */
   readonly referrers: () => Iterable<Referrer>;
   readonly liveReads: () => number;
   readonly mode: () => Mode;
-  /** Undefined where nobody looks for them. */
-  readonly dangling: () => number | undefined;
+  /** Undefined if the guard writes no status. */
+  readonly danglingCount: () => number | undefined;
   readonly protectedConfigs: () => number | undefined;
   readonly expiries: () => readonly Expiry[];
 }
 
 const KINDS: readonly ReferrerKind[] = ['Node', 'MachineConfigPool', 'MachineOSBuild'];
-/** A series that is not there until its first refusal would hide just that one from `increase()`. */
-const REFUSALS: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
+/** These series start with 0, because `increase()` misses the first increment of a new series. */
+const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
 
-/** From a denial out of the index on an idle machine to the longest that the API server waits. */
-const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** From a denial from the index on an idle node to the timeout of the webhook. */
+const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** The guard's metrics. Labels have few values, and none of them comes from a request. */
 export class Metrics {
@@ -37,9 +36,10 @@ export class Metrics {
   readonly #duration: Histogram<'path'>;
 
   constructor(sources: MetricsSources) {
-    // For everybody: prom-client renames counters for good when it writes OpenMetrics, so that no other format is right afterwards.
+    // The only format: after it has written OpenMetrics, prom-client keeps the counters under other names.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    const { unsynced, resources, ages, referrers, liveReads, expiries, mode, dangling, protectedConfigs } = sources;
+    const { unsynced, resources, ages, referrers, liveReads, expiries, mode, danglingCount, protectedConfigs } =
+      sources;
     const registers = [this.#registry];
     this.#decisions = new Counter({
       name: 'mcguard_decisions_total',
@@ -47,14 +47,14 @@ export class Metrics {
       labelNames: ['verdict', 'code', 'dry_run'],
       registers,
     });
-    for (const code of REFUSALS) {
+    for (const code of DENIAL_CODES) {
       for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict: 'denied', code, dry_run }, 0);
     }
     this.#duration = new Histogram({
       name: 'mcguard_decision_duration_seconds',
       help: 'Time from the arrival of a review to its answer, by where the knowledge came from.',
       labelNames: ['path'],
-      buckets: BUCKETS_S,
+      buckets: BUCKETS_SECONDS,
       registers,
     });
     const reads: Counter = new Counter({
@@ -66,75 +66,34 @@ export class Metrics {
         reads.inc(liveReads());
       },
     });
-    const expiry = new Gauge({
-      name: 'mcguard_certificate_expiry_timestamp_seconds',
-      help: 'End of the validity of the serving certificate and of its authority, in seconds since 1970.',
-      labelNames: ['certificate'],
-      registers,
-      collect: () => {
-        expiry.reset();
-        for (const { certificate, notAfter } of expiries()) expiry.set({ certificate }, notAfter.getTime() / 1000);
-      },
-    });
-    const modes = new Gauge({
-      name: 'mcguard_mode',
-      help: '1 for the mode at work, 0 for the others.',
-      labelNames: ['mode'],
-      registers,
-      collect: () => {
-        for (const one of MODES) modes.set({ mode: one }, one === mode() ? 1 : 0);
-      },
-    });
-    this.#gauge(
-      'mcguard_dangling_references',
-      'References that name a MachineConfig which does not exist.',
-      () => dangling() ?? 0,
+    const expiryHelp = 'End of the validity of the serving certificate and of its authority, in seconds since 1970.';
+    this.#addGaugePer('certificate', 'mcguard_certificate_expiry_timestamp_seconds', expiryHelp, () =>
+      expiries().map(({ certificate, notAfter }) => [certificate, notAfter.getTime() / 1000]),
     );
-    this.#gauge('mcguard_protected_configs', 'Rendered MachineConfigs that are in use.', () => protectedConfigs() ?? 0);
-    const synced = new Gauge({
-      name: 'mcguard_index_synced',
-      help: '1 if the kind has been read completely since the start.',
-      labelNames: ['resource'],
-      registers,
-      collect: () => {
-        const missing = unsynced();
-        for (const resource of resources) synced.set({ resource }, missing.includes(resource) ? 0 : 1);
-      },
-    });
-    const age = new Gauge({
-      name: 'mcguard_index_age_seconds',
-      help: 'Time since the API server last said anything about the kind.',
-      labelNames: ['resource'],
-      registers,
-      collect: () => {
-        for (const { resource, ms } of ages()) age.set({ resource }, ms / 1000);
-      },
-    });
-    const references = new Gauge({
-      name: 'mcguard_references',
-      help: 'Places that name a MachineConfig and protect it, by the kind of object.',
-      labelNames: ['kind'],
-      registers,
-      collect: () => {
-        const counts = new Map(KINDS.map((kind) => [kind, 0]));
-        for (const { kind, references } of referrers()) {
-          const hard = references.filter(({ strength }) => strength === 'strong').length;
-          counts.set(kind, (counts.get(kind) ?? 0) + hard);
-        }
-        for (const [kind, count] of counts) references.set({ kind }, count);
-      },
-    });
-    const buildInfo = new Gauge({
-      name: 'mcguard_build_info',
-      help: 'Always 1; the label tells the version.',
-      labelNames: ['version'],
-      registers,
-    });
-    buildInfo.set({ version: packageJson.version }, 1);
-    this.#gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
-    // Once: it would differ by microseconds with each scrape.
+    this.#addGaugePer('mode', 'mcguard_mode', '1 for the mode at work, 0 for the others.', () =>
+      MODES.map((one) => [one, one === mode() ? 1 : 0]),
+    );
+    const danglingHelp = 'References that name a MachineConfig which does not exist.';
+    this.#addGauge('mcguard_dangling_references', danglingHelp, () => danglingCount() ?? 0);
+    const protectedHelp = 'Rendered MachineConfigs that are in use.';
+    this.#addGauge('mcguard_protected_configs', protectedHelp, () => protectedConfigs() ?? 0);
+    const syncedHelp = '1 if the kind has been read completely since the start.';
+    this.#addGaugePer('resource', 'mcguard_index_synced', syncedHelp, () =>
+      resources.map((resource) => [resource, unsynced().includes(resource) ? 0 : 1]),
+    );
+    const ageHelp = 'Time since the API server last said anything about the kind.';
+    this.#addGaugePer('resource', 'mcguard_index_age_seconds', ageHelp, () =>
+      ages().map(({ resource, ms }) => [resource, ms / 1000]),
+    );
+    const referencesHelp = 'Places that name a MachineConfig and protect it, by the kind of object.';
+    this.#addGaugePer('kind', 'mcguard_references', referencesHelp, () => countStrongReferences(referrers()));
+    this.#addGaugePer('version', 'mcguard_build_info', 'Always 1; the label tells the version.', () => [
+      [packageJson.version, 1],
+    ]);
+    this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
+    // Computed once, because it would differ by microseconds from scrape to scrape.
     const startedAt = Date.now() / 1000 - process.uptime();
-    this.#gauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
+    this.#addGauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
   }
 
   /** Counts an answered review. */
@@ -143,19 +102,31 @@ export class Metrics {
     this.#duration.observe({ path }, ms / 1000);
   }
 
-  /** The text of a scrape, and its content type: OpenMetrics 1.0. */
+  /** Returns all metrics as OpenMetrics 1.0, and its content type. */
   async scrape(): Promise<{ text: string; contentType: string }> {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 
-  #gauge(name: string, help: string, value: () => number): void {
-    const gauge: Gauge = new Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      collect: () => {
-        gauge.set(value());
-      },
-    });
+  #addGauge(name: string, help: string, value: () => number): void {
+    const collect = (): void => gauge.set(value());
+    const gauge: Gauge = new Gauge({ name, help, registers: [this.#registry], collect });
   }
+
+  /** Adds a gauge with one label and a value for each of its values. */
+  #addGaugePer(label: string, name: string, help: string, values: () => Iterable<readonly [string, number]>): void {
+    const collect = (): void => {
+      gauge.reset();
+      for (const [labelValue, value] of values()) gauge.set({ [label]: labelValue }, value);
+    };
+    const gauge: Gauge = new Gauge({ name, help, labelNames: [label], registers: [this.#registry], collect });
+  }
+}
+
+function countStrongReferences(referrers: Iterable<Referrer>): Map<ReferrerKind, number> {
+  const counts = new Map(KINDS.map((kind) => [kind, 0]));
+  for (const { kind, references } of referrers) {
+    const strong = references.filter(({ strength }) => strength === 'strong').length;
+    counts.set(kind, (counts.get(kind) ?? 0) + strong);
+  }
+  return counts;
 }

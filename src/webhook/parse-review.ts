@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { toConfigName } from '../decision/config-name.ts';
-import type { Review, ReviewedConfig } from '../decision/review.ts';
-import { type Outline, parseOutline, MalformedJson } from './json-outline.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
+import type { Review, ReviewedConfig } from '../decision/review.ts';
+import { MalformedJson, type Outline, parseOutline } from './json-outline.ts';
 
-/** The request cannot be answered as a question, because it is none or lacks a part that the answer depends on. */
+/** The request is not a review, or lacks a field that the answer depends on. */
 export class BadReview extends Error {
   override readonly name = 'BadReview';
-  /** The uid to answer with; empty where even that could not be read. */
+  /** The uid of the answer. Empty if the request has no readable one. */
   readonly uid: string;
 
   constructor(message: string, uid = '') {
@@ -16,10 +16,11 @@ export class BadReview extends Error {
   }
 }
 
+const API_VERSION = 'admission.k8s.io/v1';
 const GROUP = 'machineconfiguration.openshift.io';
 const RESOURCE = 'machineconfigs';
 
-/** All that is ever looked at. The rest, up to megabytes of `spec`, is passed over. */
+/** The fields that the guard reads. It skips the others, such as up to megabytes of `spec`. */
 const OUTLINE: Outline = {
   apiVersion: 'value',
   kind: 'value',
@@ -35,63 +36,63 @@ const OUTLINE: Outline = {
 };
 
 /**
- * Reads the body of an admission request (`admission.k8s.io/v1`). The name comes from `oldObject`: during a
- * DELETECOLLECTION `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go). Unknown fields are
- * ignored, so that a newer API server is understood.
+ * Parses the body of an admission request (`admission.k8s.io/v1`), and ignores unknown fields. The name comes from
+ * `oldObject`: during a DELETECOLLECTION `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go).
  *
- * @throws BadReview for anything that is not a readable review
+ * @throws BadReview for anything but a readable review
  */
 export function parseReview(body: Buffer): Review {
   if (body.length === 0) throw new BadReview('the request has no body');
   if (!isUtf8(body)) throw new BadReview('the request body is not UTF-8');
-  const review = outlined(body);
-  if (review === undefined) throw new BadReview('the request body is not a JSON object');
+  const { kind, apiVersion, ...review } = parseBody(body);
   const request = asRecord(review['request']);
   const uid = typeof request?.['uid'] === 'string' ? request['uid'] : '';
-  if (review['kind'] !== 'AdmissionReview' || review['apiVersion'] !== 'admission.k8s.io/v1') {
-    throw new BadReview(
-      `expected an AdmissionReview of admission.k8s.io/v1, got ${described(review['kind'])} of ${described(review['apiVersion'])}`,
-      uid,
-    );
+  if (kind !== 'AdmissionReview' || apiVersion !== API_VERSION) {
+    const actual = `${quoteValue(kind)} of ${quoteValue(apiVersion)}`;
+    throw new BadReview(`expected an AdmissionReview of ${API_VERSION}, got ${actual}`, uid);
   }
   if (request === undefined) throw new BadReview('the AdmissionReview has no request');
   if (uid === '') throw new BadReview('the request has no uid');
   return {
     uid,
     dryRun: request['dryRun'] === true,
-    user: userOf(request),
-    config: asksForDeletionOfConfig(request, uid) ? deletedConfig(request, uid) : undefined,
+    user: parseUser(request),
+    config: isConfigDeletion(request, uid) ? parseOldObject(request, uid) : undefined,
   };
 }
 
-function outlined(body: Buffer): Readonly<Record<string, unknown>> | undefined {
+function parseBody(body: Buffer): Readonly<Record<string, unknown>> {
+  let outline: Readonly<Record<string, unknown>> | undefined;
   try {
-    return parseOutline(body, OUTLINE);
+    outline = parseOutline(body, OUTLINE);
   } catch (error) {
-    if (error instanceof MalformedJson) throw new BadReview(`the request body ${error.message}`);
-    throw error;
+    throw error instanceof MalformedJson ? new BadReview(`the request body ${error.message}`) : error;
   }
+  if (outline === undefined) throw new BadReview('the request body is not a JSON object');
+  return outline;
 }
 
-function asksForDeletionOfConfig(request: Record<string, unknown>, uid: string): boolean {
-  const resource = asRecord(request['resource']);
-  if (typeof request['operation'] !== 'string') throw new BadReview('the request has no operation', uid);
-  if (typeof resource?.['resource'] !== 'string' || typeof resource['group'] !== 'string') {
+function isConfigDeletion(request: Record<string, unknown>, uid: string): boolean {
+  const { operation } = request;
+  const { group, resource } = asRecord(request['resource']) ?? {};
+  if (typeof operation !== 'string') throw new BadReview('the request has no operation', uid);
+  if (typeof resource !== 'string' || typeof group !== 'string') {
     throw new BadReview('the request does not say which resource it is about', uid);
   }
-  // Any version of the group counts: matchPolicy Equivalent may bring the object in another one some day.
-  return request['operation'] === 'DELETE' && resource['group'] === GROUP && resource['resource'] === RESOURCE;
+  // Any version of the group counts, because matchPolicy Equivalent may deliver a newer one.
+  return operation === 'DELETE' && group === GROUP && resource === RESOURCE;
 }
 
-function deletedConfig(request: Record<string, unknown>, uid: string): ReviewedConfig {
+function parseOldObject(request: Record<string, unknown>, uid: string): ReviewedConfig {
   const metadata = asRecord(asRecord(request['oldObject'])?.['metadata']);
-  if (metadata === undefined)
+  if (metadata === undefined) {
     throw new BadReview('the request has no oldObject, so it cannot be told what is deleted', uid);
-  const name = metadata['name'];
+  }
+  const { name } = metadata;
   if (typeof name !== 'string' || name === '') throw new BadReview('oldObject has no name', uid);
-  const requested = request['name'];
-  if (typeof requested === 'string' && requested !== '' && requested !== name) {
-    throw new BadReview(`the request names ${described(requested)} but oldObject is ${described(name)}`, uid);
+  const requestName = request['name'];
+  if (typeof requestName === 'string' && requestName !== '' && requestName !== name) {
+    throw new BadReview(`the request names ${quoteValue(requestName)} but oldObject is ${quoteValue(name)}`, uid);
   }
   const annotations = new Map<string, string>();
   for (const [key, value] of Object.entries(asRecord(metadata['annotations']) ?? {})) {
@@ -100,17 +101,16 @@ function deletedConfig(request: Record<string, unknown>, uid: string): ReviewedC
   return { name: toConfigName(name), uid: typeof metadata['uid'] === 'string' ? metadata['uid'] : '', annotations };
 }
 
-function userOf(request: Record<string, unknown>): string {
+function parseUser(request: Record<string, unknown>): string {
   const username = asRecord(request['userInfo'])?.['username'];
   return typeof username === 'string' && username !== '' ? toPrintableLine(username, 256) : 'unknown';
 }
 
-function described(value: unknown): string {
+function quoteValue(value: unknown): string {
   return typeof value === 'string' ? `"${toPrintableLine(value, 80)}"` : 'nothing';
 }
 
 function asRecord(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
+  const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord ? (value as Record<string, unknown>) : undefined;
 }

@@ -1,57 +1,50 @@
 import type { IncomingMessage } from 'node:http';
+import type { BodyBuffer } from './body-budget.ts';
 import { BadReview } from './parse-review.ts';
-import type { IncomingBody } from './body-budget.ts';
-
-/** What is read of a request. */
-export interface ReadBodyOptions {
-  /** Where its bytes are counted. */
-  readonly held: IncomingBody;
-  /** Largest body in bytes. */
-  readonly limit: number;
-  /** Aborts when the client has gone or got its answer. That the body arrives in time is for the caller to see to. */
-  readonly signal: AbortSignal;
-}
 
 /**
- * The body of a request, in one piece.
+ * Reads the body of a request, and copies each chunk into the buffer. Hundreds of stored chunks would outlive the young
+ * generation of the heap, and only a full garbage collection would free their memory.
  *
- * Each piece is copied as it comes, into room that grows with it. Kept until the last, hundreds of pieces would outlive the young generation of
- * the heap, and their memory would be free only after a collection of the whole of it.
- *
- * @returns bytes in the room of `held`: theirs until that is released
- * @throws BadReview where it is compressed, larger than the limit, or breaks off; the signal's reason
+ * @param signal aborts when the client has gone or was answered; the caller enforces the timeout
+ * @returns a part of the buffer, valid until its release
+ * @throws BadReview if the body is compressed, larger than `maxBytes`, or incomplete. The signal's reason on abort
  */
-export async function readBody(request: IncomingMessage, { held, limit, signal }: ReadBodyOptions): Promise<Buffer> {
-  // The API server compresses nothing that it sends to webhooks, and a few bytes that inflate to gigabytes are an old trick.
+export async function readBody(
+  request: IncomingMessage,
+  buffer: BodyBuffer,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  // The API server never compresses reviews, and a few bytes can inflate to gigabytes.
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new BadReview('the request body is compressed, which admission reviews are not');
   }
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  const pieces = new Pieces(request, signal);
-  let room: Buffer = Buffer.alloc(0);
-  let length = 0;
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const chunks = new ChunkReader(request, signal);
+  let body: Buffer = Buffer.alloc(0);
   try {
-    for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) {
-      const needed = length + piece.length;
-      if (needed > limit) throw tooLarge(limit);
-      room = await held.room(needed, signal);
-      piece.copy(room, length);
-      length = needed;
+    for (let chunk = await chunks.next(); chunk !== undefined; chunk = await chunks.next()) {
+      const length = body.length + chunk.length;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      const reserved = await buffer.reserve(length, signal);
+      chunk.copy(reserved, body.length);
+      body = reserved.subarray(0, length);
     }
   } finally {
-    pieces.leave();
+    chunks.close();
   }
-  return room.subarray(0, length);
+  return body;
 }
 
-/** After each of these a piece may be there, or be known never to come. */
-const CHANGES = ['readable', 'end', 'error', 'close'];
+/** After each of these events there may be a chunk, or no further one. */
+const EVENTS = ['readable', 'end', 'error', 'close'];
 
 /**
- * The pieces of a body as they come. Node's own iterator is prepared for much that does not happen here, which takes longer than a
- * small body does; and left early, it would destroy the request, on whose connection the answer goes out.
+ * Reads chunks as they arrive. Node's iterator takes longer than a small body, and if it ends early, it destroys the
+ * request and with it the connection of the answer.
  */
-class Pieces {
+class ChunkReader {
   readonly #request: IncomingMessage;
   readonly #signal: AbortSignal;
   #wake: () => void = () => {};
@@ -59,21 +52,17 @@ class Pieces {
   constructor(request: IncomingMessage, signal: AbortSignal) {
     this.#request = request;
     this.#signal = signal;
-    for (const event of CHANGES) request.on(event, this.#onChange);
-    // A request that has been answered before it was complete never ends, not even with its connection.
-    signal.addEventListener('abort', this.#onChange);
+    for (const event of EVENTS) request.on(event, this.#onEvent);
+    // A request that was answered before it was complete never ends, not even with its connection.
+    signal.addEventListener('abort', this.#onEvent);
   }
 
-  /**
-   * The next one; undefined at the end.
-   *
-   * @throws BadReview where there is none although the body is not complete; the signal's reason
-   */
+  /** Returns the next chunk, or undefined at the end. Rejects as {@link readBody}. */
   async next(): Promise<Buffer | undefined> {
     for (;;) {
       this.#signal.throwIfAborted();
-      const piece = this.#request.read() as Buffer | null;
-      if (piece !== null) return piece;
+      const chunk = this.#request.read() as Buffer | null;
+      if (chunk !== null) return chunk;
       if (this.#request.complete) return undefined;
       if (this.#request.destroyed) throw new BadReview('the request body broke off');
       await new Promise<void>((resolve) => {
@@ -82,17 +71,16 @@ class Pieces {
     }
   }
 
-  /** No more of them are wanted. */
-  leave(): void {
-    for (const event of CHANGES) this.#request.off(event, this.#onChange);
-    this.#signal.removeEventListener('abort', this.#onChange);
+  close(): void {
+    for (const event of EVENTS) this.#request.off(event, this.#onEvent);
+    this.#signal.removeEventListener('abort', this.#onEvent);
   }
 
-  readonly #onChange = (): void => {
+  readonly #onEvent = (): void => {
     this.#wake();
   };
 }
 
-function tooLarge(limit: number): BadReview {
-  return new BadReview(`the request body is larger than ${limit / 1024 / 1024} MiB`);
+function tooLarge(maxBytes: number): BadReview {
+  return new BadReview(`the request body is larger than ${maxBytes / 1024 / 1024} MiB`);
 }

@@ -1,73 +1,61 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { KubeApi } from '../kube/api.ts';
 
-/** May the bearer of this token read the metrics? */
+/** Whether the owner of a token may read the metrics. */
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
 
-/** What {@link ScrapeAuthorizer} needs. */
-export interface ScrapeAuthorizerOptions {
-  readonly api: Pick<KubeApi, 'json'>;
-  /** The current time in milliseconds since 1970. */
-  readonly now?: () => number;
+/** The status of a TokenReview or a SubjectAccessReview. */
+interface ReviewStatus {
+  readonly authenticated?: unknown;
+  readonly user?: Readonly<Record<'username' | 'uid' | 'groups' | 'extra', unknown>>;
+  readonly allowed?: unknown;
 }
 
-const TOKEN_REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
-const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-const REVIEW_MS = 5_000;
-/** A scraper comes every 30 s; a token that was withdrawn is good for this much longer. */
-const ALLOWED_MS = 60_000;
-/** A right that was just granted works soon, and wrong tokens cannot become a flood of reviews. */
-const REFUSED_MS = 5_000;
-const REMEMBERED_MAX = 256;
+const REVIEW_TIMEOUT_MS = 5_000;
+/** Longer than the 30 s between two scrapes. A revoked token works for this much longer. */
+const ALLOWED_TTL_MS = 60_000;
+/** Short, so that a new right works soon. It still limits the reviews that wrong tokens cause. */
+const DENIED_TTL_MS = 5_000;
+const MAX_TOKENS = 256;
 
-/** Asks the API server who a token belongs to and whether they may `get /metrics`, and remembers the answer for a while. */
+/** Asks the API server whether the owner of a token may `get /metrics`, and caches the answer. */
 export class ScrapeAuthorizer {
   readonly #api: Pick<KubeApi, 'json'>;
-  readonly #now: () => number;
-  /** By hash, so that a heap dump holds no token. */
-  readonly #remembered = new Map<string, { access: ScrapeAccess; until: number }>();
+  /** By the hash of the token, so that a heap dump contains no token. */
+  readonly #accesses: LRUCache<string, ScrapeAccess>;
 
-  constructor({ api, now = Date.now }: ScrapeAuthorizerOptions) {
+  /** @param now returns milliseconds greater than 0 */
+  constructor(api: Pick<KubeApi, 'json'>, now: () => number = () => performance.now()) {
     this.#api = api;
-    this.#now = now;
+    this.#accesses = new LRUCache({ max: MAX_TOKENS, ttl: DENIED_TTL_MS, ttlResolution: 0, perf: { now } });
   }
 
-  /** Throws what ClusterApi throws where the API server cannot say. */
+  /** Rejects with the errors of {@link KubeApi}. */
   async authorize(token: string): Promise<ScrapeAccess> {
     const key = createHash('sha256').update(token).digest('hex');
-    const known = this.#remembered.get(key);
-    if (known !== undefined && this.#now() < known.until) return known.access;
-    const access = await this.#ask(token);
-    this.#remembered.delete(key);
-    this.#remembered.set(key, { access, until: this.#now() + (access === 'allowed' ? ALLOWED_MS : REFUSED_MS) });
-    for (const oldest of this.#remembered.keys()) {
-      if (this.#remembered.size <= REMEMBERED_MAX) break;
-      this.#remembered.delete(oldest);
-    }
+    const known = this.#accesses.get(key);
+    if (known !== undefined) return known;
+    const access = await this.#review(token);
+    this.#accesses.set(key, access, { ttl: access === 'allowed' ? ALLOWED_TTL_MS : DENIED_TTL_MS });
     return access;
   }
 
-  async #ask(token: string): Promise<ScrapeAccess> {
-    const review = (await this.#post(TOKEN_REVIEWS, 'authentication.k8s.io/v1', 'TokenReview', { token })) as {
-      status?: {
-        authenticated?: unknown;
-        user?: { username?: unknown; uid?: unknown; groups?: unknown; extra?: unknown };
-      };
-    };
-    const { authenticated, user } = review.status ?? {};
+  async #review(token: string): Promise<ScrapeAccess> {
+    const { authenticated, user } = await this.#create('authentication.k8s.io', 'TokenReview', { token });
     if (authenticated !== true || typeof user?.username !== 'string') return 'unauthenticated';
-    const answer = (await this.#post(ACCESS_REVIEWS, 'authorization.k8s.io/v1', 'SubjectAccessReview', {
-      user: user.username,
-      uid: user.uid,
-      groups: user.groups,
-      extra: user.extra,
-      nonResourceAttributes: { path: '/metrics', verb: 'get' },
-    })) as { status?: { allowed?: unknown } };
-    return answer.status?.allowed === true ? 'allowed' : 'forbidden';
+    const { username, uid, groups, extra } = user;
+    const nonResourceAttributes = { path: '/metrics', verb: 'get' };
+    const spec = { user: username, uid, groups, extra, nonResourceAttributes };
+    const { allowed } = await this.#create('authorization.k8s.io', 'SubjectAccessReview', spec);
+    return allowed === true ? 'allowed' : 'forbidden';
   }
 
-  async #post(path: string, apiVersion: string, kind: string, spec: unknown): Promise<unknown> {
-    const signal = AbortSignal.timeout(REVIEW_MS);
-    return await this.#api.json({ method: 'POST', path, body: { apiVersion, kind, spec }, signal });
+  async #create(group: string, kind: string, spec: unknown): Promise<ReviewStatus> {
+    const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
+    const body = { apiVersion: `${group}/v1`, kind, spec };
+    const signal = AbortSignal.timeout(REVIEW_TIMEOUT_MS);
+    const review = (await this.#api.json({ method: 'POST', path, body, signal })) as { status?: ReviewStatus };
+    return review.status ?? {};
   }
 }

@@ -4,77 +4,78 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { SecureVersion } from 'node:tls';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
-import { ConnectionLimiter } from './connection-limiter.ts';
-import { rejectPlainHttp } from './reject-plain-http.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import { ConnectionLimiter } from './connection-limiter.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
+import { rejectPlainHttp } from './reject-plain-http.ts';
 
-/** What the TLS server needs. */
 export interface TlsServerOptions {
   readonly app: Express;
   readonly certificate: ServingCertificate;
   readonly minVersion: SecureVersion;
   readonly log: Logger;
-  /** Open connections at once; more cut off those that are of no use. */
+  /** Limit of open connections. Beyond it the server closes useless ones. */
   readonly maxConnections?: number;
 }
 
-/**
- * The API server keeps idle connections for 90 s and does not send a call again whose connection was closed under it
- * (client-go, transport defaults). So we keep them longer.
- */
+/** The API server keeps idle connections for 90 s and repeats no call on a closed one (client-go, transport). */
 const KEEP_ALIVE_MS = 120_000;
-/** Headers and whole requests must arrive within these; the API server sends a review at once. */
-const HEADERS_MS = 10_000;
-const REQUEST_MS = 30_000;
-const CHECK_MS = 1_000;
-/** Node would wait two minutes for a handshake to end. */
-const HANDSHAKE_MS = 10_000;
+/** Timeouts of the headers and of a whole request. The API server sends a review immediately. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const CHECK_INTERVAL_MS = 1_000;
+/** Node's default is two minutes. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 /**
- * An API server opens one connection for each call under way and keeps up to 25 idle ones (kubernetes,
- * apimachinery/pkg/util/net/http.go); 300 deletions at once through three of them are 900. One costs some 50 kB.
+ * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
+ * apimachinery/pkg/util/net/http.go). 300 deletions through each of three need 900. A connection costs about 50 kB.
  */
 const MAX_CONNECTIONS = 2_000;
-/** The API server sends half a dozen. What is over it is left out, whatever it says. */
+/** The API server sends half a dozen. Node ignores the headers beyond the limit. */
 const MAX_HEADERS = 100;
-/** A rolling restart takes connections away from under nobody for this long; then it has to end. */
-const DRAIN_MS = 10_000;
+/** How long a shutdown waits for open calls. */
+const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
-/** Serves the webhook over TLS, takes over renewed certificates without dropping a call, and stops without dropping one. */
+/** Serves an application over TLS. Neither a new certificate nor the shutdown drops a call. */
 export class TlsServer {
   readonly #server: Server;
 
   constructor({ app, certificate, minVersion, log, maxConnections = MAX_CONNECTIONS }: TlsServerOptions) {
-    // TLS options must be given as a whole each time: setSecureContext forgets those that are left out, minVersion too.
-    const tls = (): ServerOptions => ({
-      ...certificate.current(),
-      minVersion,
-      ALPNProtocols: ['http/1.1'],
-      handshakeTimeout: HANDSHAKE_MS,
-      // In TLS 1.2 a client could ask for one handshake after the other on an open connection. Nobody has a use for it.
-      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-    });
+    // setSecureContext resets options that are left out, minVersion too.
+    const tlsOptions = (): ServerOptions => {
+      const { certificatePem, privateKeyPem } = certificate.current();
+      return {
+        cert: certificatePem,
+        key: privateKeyPem,
+        minVersion,
+        ALPNProtocols: ['http/1.1'],
+        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+        // In TLS 1.2 a client could start handshake after handshake on an open connection.
+        secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      };
+    };
     this.#server = createServer(
-      { ...tls(), requestTimeout: REQUEST_MS, headersTimeout: HEADERS_MS, connectionsCheckingInterval: CHECK_MS },
+      {
+        ...tlsOptions(),
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        connectionsCheckingInterval: CHECK_INTERVAL_MS,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+      },
       app,
     );
-    this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
     this.#server.maxHeadersCount = MAX_HEADERS;
     const connections = new ConnectionLimiter(maxConnections);
     this.#server.on('request', (request) => {
-      request.once('end', () => {
-        connections.markUseful(request.socket);
-      });
+      request.once('end', () => connections.markUseful(request.socket));
     });
     answerMalformedRequests(this.#server);
     rejectPlainHttp(this.#server);
-    this.#server.on('connection', (socket: Socket) => {
-      connections.add(socket);
-    });
+    this.#server.on('connection', (socket: Socket) => connections.add(socket));
     certificate.onChange(() => {
       try {
-        this.#server.setSecureContext(tls());
+        this.#server.setSecureContext(tlsOptions());
         log.info('serving with a new certificate');
       } catch (error) {
         log.error({ err: error }, 'the new certificate cannot be used; serving with the old one');
@@ -85,29 +86,20 @@ export class TlsServer {
     });
   }
 
-  /**
-   * Begins to listen; port 0 picks a free one.
-   *
-   * @returns the port
-   * @throws the system's error where the address cannot be used
-   */
+  /** Listens, and returns the port. Port 0 picks a free one. Rejects with the system's error. */
   async listen(port: number, bindAddress: string | undefined): Promise<number> {
     return await listen(this.#server, port, bindAddress);
   }
 
-  /** Takes no new connection, waits for the calls under way, and ends when all connections are gone. */
+  /** Accepts no new connection, waits for the open calls, and resolves when all connections are closed. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
-      // close() alone leaves a connection open that was busy when it was called.
-      const idle = setInterval(() => {
-        this.#server.closeIdleConnections();
-      }, IDLE_CHECK_MS);
-      const all = setTimeout(() => {
-        this.#server.closeAllConnections();
-      }, DRAIN_MS);
+      // server.close() never closes a connection that was busy when it was called.
+      const closeIdle = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
+      const closeAll = setTimeout(() => this.#server.closeAllConnections(), DRAIN_TIMEOUT_MS);
       this.#server.close(() => {
-        clearInterval(idle);
-        clearTimeout(all);
+        clearInterval(closeIdle);
+        clearTimeout(closeAll);
         resolve();
       });
       this.#server.closeIdleConnections();
@@ -115,7 +107,7 @@ export class TlsServer {
   }
 }
 
-/** Listens and answers the port. Throws the system's error. */
+/** Listens, and returns the port. Port 0 picks a free one. Rejects with the system's error. */
 export async function listen(server: NetServer, port: number, bindAddress: string | undefined): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

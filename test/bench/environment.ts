@@ -1,50 +1,26 @@
-import { execFile } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, totalmem } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-
 import type { Release } from '../e2e/control-plane/releases.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export type Environment = Readonly<ReturnType<typeof readEnvironment>>;
 
-/** What figures depend on: part of every report. */
-export interface Environment {
-  /** When it began, RFC 3339. */
-  readonly date: string;
-  /** Of this repository; with `+` where files were changed since. */
-  readonly commit: string;
-  readonly kubernetes: string;
-  readonly node: string;
-  readonly cpu: string;
-  readonly cores: number;
-  readonly memoryGiB: number;
-  /** Load average of the minute before: much more than 0 means that the machine had other things to do. */
-  readonly load: number;
-}
-
-export async function environment(release: Release): Promise<Environment> {
-  const processors = cpus();
+/** What the figures of a report depend on. */
+export function readEnvironment({ kubernetes }: Release) {
+  const changes = git('status', '--porcelain', '--', ':!test/bench/results');
   return {
     date: new Date().toISOString(),
-    commit: await commit(),
-    kubernetes: release.kubernetes,
+    // The plus sign means that files have changed since the commit.
+    commit: `${git('rev-parse', '--short=12', 'HEAD')}${changes === '' ? '' : '+'}`,
+    kubernetes,
     node: process.versions.node,
-    cpu: processors[0]?.model ?? 'unknown',
-    cores: processors.length,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
+    // Load average of the minute before. If it is far above 0, other work disturbs the run.
     load: Math.round((loadavg()[0] ?? 0) * 10) / 10,
   };
 }
 
-async function commit(): Promise<string> {
-  try {
-    const changes = await git('status', '--porcelain', '--', ':!test/bench/results');
-    return `${await git('rev-parse', '--short=12', 'HEAD')}${changes === '' ? '' : '+'}`;
-  } catch {
-    return 'unknown';
-  }
-}
-
-async function git(...args: string[]): Promise<string> {
-  return (await promisify(execFile)('git', args, { cwd: ROOT })).stdout.trim();
+function git(...args: readonly string[]): string {
+  return execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8' }).trim();
 }

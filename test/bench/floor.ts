@@ -7,42 +7,35 @@ import { kubectlOk } from '../e2e/support/kubectl.ts';
 import { machineConfig, node, pool, renderedName } from '../e2e/support/objects.ts';
 import { overlay } from '../e2e/support/overlays.ts';
 import { PATHS } from '../e2e/support/paths.ts';
+import { labelsOf } from './bench-cluster.ts';
+import { deleteDryRun } from './deletions.ts';
 
-const POLICIES = ['nodes', 'pools'] as const;
-/** An API server looks for new kinds every 30 seconds; until then the policy of pools refuses everything. */
+/** An API server looks for new kinds every 30 seconds. Until then the policy for pools denies every deletion. */
 const EFFECTIVE_TIMEOUT_MS = 60_000;
 
-/** Applies overlays/policy-floor as a person would; with labels, both policies look only at configs that carry them. */
-export async function applyFloor(controlPlane: ControlPlane, labels?: Readonly<Record<string, string>>): Promise<void> {
+/** Applies overlays/policy-floor. If a candidate is given, both policies only check its configs. */
+export async function applyFloor(controlPlane: ControlPlane, candidate?: string): Promise<void> {
   await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('policy-floor')]);
-  if (labels === undefined) return;
-  for (const policy of POLICIES) {
-    await controlPlane.apiServer.admin.patch(`${BINDINGS}/${policy}.machineconfig-guard.io`, {
-      spec: { matchResources: { objectSelector: { matchLabels: labels } } },
-    });
+  if (candidate === undefined) return;
+  const objectSelector = { matchLabels: labelsOf(candidate) };
+  for (const policy of ['nodes', 'pools']) {
+    const path = `${BINDINGS}/${policy}.machineconfig-guard.io`;
+    await controlPlane.apiServer.admin.patch(path, { spec: { matchResources: { objectSelector } } });
   }
 }
 
-/** Waits until both policies are in force at this API server. What it makes for that is gone when it returns. */
-export async function awaitFloor(admin: KubeClient, labels: Readonly<Record<string, string>> = {}): Promise<void> {
-  const [byNode, byPool] = [renderedName('probe'), renderedName('probe')];
-  const probe = unique('probe');
-  for (const name of [byNode, byPool]) await admin.create(PATHS.configs, machineConfig({ name, labels }));
-  await admin.create(PATHS.nodes, node({ name: probe, currentConfig: byNode }));
-  await admin.create(PATHS.pools, pool({ name: probe, spec: byPool }));
-  const refusedBy = async (config: string) =>
-    policyDenialOf(await admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' }))?.policy;
-  for (const [config, policy] of [
-    [byNode, 'nodes'],
-    [byPool, 'pools'],
-  ] as const) {
-    await until(`the policy of ${policy}`, async () => (await refusedBy(config)) === policy, {
-      timeoutMs: EFFECTIVE_TIMEOUT_MS,
-    });
+/** Waits until this API server enforces both policies. The nodes and pools are the same afterwards. */
+export async function awaitFloor(admin: KubeClient, candidate?: string): Promise<void> {
+  const labels = candidate === undefined ? {} : labelsOf(candidate);
+  const [name, nodeConfig, poolConfig] = [unique('probe'), renderedName('probe'), renderedName('probe')];
+  await admin.create(PATHS.configs, machineConfig({ name: nodeConfig, labels }));
+  await admin.create(PATHS.configs, machineConfig({ name: poolConfig, labels }));
+  await admin.create(PATHS.nodes, node({ name, currentConfig: nodeConfig }));
+  await admin.create(PATHS.pools, pool({ name, spec: poolConfig }));
+  for (const [policy, config] of Object.entries({ nodes: nodeConfig, pools: poolConfig })) {
+    const isDenied = async () => policyDenialOf(await deleteDryRun(admin, config))?.policy === policy;
+    await until(`the policy of ${policy}`, isDenied, { timeoutMs: EFFECTIVE_TIMEOUT_MS });
   }
-  for (const path of [`${PATHS.nodes}/${probe}`, `${PATHS.pools}/${probe}`]) await admin.delete(path);
-  for (const config of [byNode, byPool]) {
-    const isGone = async () => [200, 404].includes((await admin.delete(`${PATHS.configs}/${config}`)).status);
-    await until(`the deletion of ${config}`, isGone, { timeoutMs: 10_000 });
-  }
+  await admin.delete(`${PATHS.nodes}/${name}`);
+  await admin.delete(`${PATHS.pools}/${name}`);
 }

@@ -1,32 +1,42 @@
-/** One of several ways to do the same. */
-export interface Contestant {
-  readonly name: string;
-  /** Does it once and answers how long it took, in milliseconds; or several times at once, with each one's time. */
-  readonly once: () => Promise<number | readonly number[]>;
-}
+import { summarize, type Summary } from './statistics.ts';
 
-export interface InterleaveOptions {
-  readonly rounds: number;
-  /** Rounds before those that count: connections are opened, code is compiled. */
-  readonly warmUp: number;
+/** One of several alternatives that are compared. */
+export interface Measurement {
+  readonly name: string;
+  /** Does the work once and returns its duration in milliseconds, or the durations of parallel runs. */
+  readonly measure: () => Promise<number | readonly number[]>;
 }
 
 /**
- * Measures all of them in turn, one turn at a time, in every round beginning with another one: what the machine does besides
- * disturbs all of them alike, so that their ratios hold on a busy one too.
+ * Takes all measurements in turn, each round starting with another one, and summarizes them by name. Other work on the
+ * machine disturbs all of them alike, so their ratios hold on a busy machine too. The rounds of the warm-up, which open
+ * connections and compile code, do not count.
  */
 export async function interleave(
-  contestants: readonly Contestant[],
-  { rounds, warmUp }: InterleaveOptions,
-): Promise<ReadonlyMap<string, readonly number[]>> {
-  const measured = new Map(contestants.map(({ name }) => [name, [] as number[]]));
+  measurements: readonly Measurement[],
+  { rounds, warmUp }: { readonly rounds: number; readonly warmUp: number },
+): Promise<ReadonlyMap<string, Summary>> {
+  const times = new Map(measurements.map(({ name }) => [name, [] as number[]]));
   for (let round = -warmUp; round < rounds; round += 1) {
-    for (const index of contestants.keys()) {
-      const contestant = contestants[(index + Math.abs(round)) % contestants.length];
-      if (contestant === undefined) continue;
-      const ms = await contestant.once();
-      if (round >= 0) measured.get(contestant.name)?.push(...(typeof ms === 'number' ? [ms] : ms));
+    const first = Math.abs(round) % measurements.length;
+    for (const { name, measure } of [...measurements.slice(first), ...measurements.slice(0, first)]) {
+      const ms = await measure();
+      if (round >= 0) times.get(name)?.push(...(typeof ms === 'number' ? [ms] : ms));
     }
   }
-  return measured;
+  return new Map([...times].map(([name, values]) => [name, summarize(values)]));
+}
+
+/** @throws Error if the measurement was not taken */
+export function getSummary<Found extends Summary>(summaries: ReadonlyMap<string, Found>, name: string): Found {
+  const summary = summaries.get(name);
+  if (summary === undefined) throw new Error(`${name} was not measured.`);
+  return summary;
+}
+
+/** Milliseconds that some work takes. */
+export async function measureMs(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
 }

@@ -2,25 +2,40 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-
+import { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
-import { Usage } from '../support/usage.ts';
-import type { Bench } from './bench.ts';
-import { environment } from './environment.ts';
-import { asMarkdown, charts, type Report } from './report.ts';
-import { writeSummary } from './wanted.ts';
+import { UsageError } from '../support/usage.ts';
+import { BenchCluster } from './bench-cluster.ts';
+import { readEnvironment } from './environment.ts';
+import { formatReport, type Report, writeSummary } from './report.ts';
+import type { Table } from './table.ts';
 
 const BENCHES = new URL('benches/', import.meta.url);
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 
-const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds as JSON, Markdown and pictures.
+/**
+ * The exports of a file in test/bench/benches, which is named after the bench. Every bench measures its baseline in the
+ * same run.
+ */
+interface Bench {
+  readonly question: string;
+  /**
+   * `isQuick`: run a few small cases, which show that the bench works. Their figures mean nothing.
+   *
+   * @throws Error if an answer that it measures is wrong
+   */
+  readonly run: (cluster: BenchCluster, isQuick: boolean) => Promise<readonly Table[]>;
+}
+
+const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds as JSON
+and Markdown.
 
 Usage: npm run bench [-- --only NAME --quick --out DIR --kubernetes VERSION | --list | --summary]
 
 Options:
   --only NAME           this bench; may be given more than once (default: all of them)
   --quick               few and small: to see whether it works; written only where --out says
-  --out DIR             where to write NAME.json, NAME.md and NAME.svg (default: test/bench/results)
+  --out DIR             where to write NAME.json and NAME.md (default: test/bench/results)
   --kubernetes VERSION  1.33.0 (the default) or 1.31.0
   --list                names the benches
   --summary             measures nothing: writes what was wanted and found, of all results, into docs/performance.md
@@ -49,54 +64,45 @@ async function main(): Promise<number> {
     writeSummary();
     return 0;
   }
-  const names = await benchNames();
+  const names = (await readdir(BENCHES)).map((file) => file.replace('.ts', '')).toSorted();
   if (flags.list) {
-    for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await load(name)).question}\n`);
+    for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await loadBench(name)).question}\n`);
     return 0;
   }
   const unknown = flags.only.find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new Usage(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
+  if (unknown !== undefined) throw new UsageError(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
   const binaries = await prepareRun(flags.kubernetes);
-  const out = flags.out === undefined ? (flags.quick ? undefined : RESULTS) : resolve(flags.out);
-  for (const name of flags.only.length === 0 ? names : names.filter((one) => flags.only.includes(one))) {
-    const { question, run } = await load(name);
+  const defaultOut = flags.quick ? undefined : RESULTS;
+  const out = flags.out === undefined ? defaultOut : resolve(flags.out);
+  for (const name of names) {
+    if (flags.only.length > 0 && !flags.only.includes(name)) continue;
+    const { question, run } = await loadBench(name);
     log(`${name}: ${question}`);
-    const around = await environment(binaries.release);
-    const begun = performance.now();
-    const elapsed = () => (performance.now() - begun) / 1_000;
-    const tables = await run({
-      quick: flags.quick,
-      binaries,
-      log: (line) => log(`${elapsed().toFixed(0).padStart(5)} s  ${line}`),
-    });
+    const environment = readEnvironment(binaries.release);
+    const startedAt = performance.now();
+    const elapsedSeconds = () => Math.round((performance.now() - startedAt) / 1_000);
+    const logProgress = (line: string) => log(`${String(elapsedSeconds()).padStart(5)} s  ${line}`);
+    const guarded = await GuardedCluster.start(binaries, { direct: true });
+    let tables: readonly Table[];
+    try {
+      tables = await run(new BenchCluster(guarded, logProgress), flags.quick);
+    } finally {
+      await guarded.stop();
+    }
     const command = `npm run bench -- --only ${name}${flags.quick ? ' --quick' : ''}`;
-    await publish({ bench: name, question, command, environment: around, seconds: Math.round(elapsed()), tables }, out);
+    const report: Report = { bench: name, question, command, environment, seconds: elapsedSeconds(), tables };
+    process.stdout.write(`\n${formatReport(report)}\n`);
+    if (out === undefined) continue;
+    await mkdir(out, { recursive: true });
+    await writeFile(join(out, `${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
+    await writeFile(join(out, `${name}.md`), formatReport(report));
+    log(`Written to ${join(out, name)}.json and .md`);
   }
   return 0;
 }
 
-async function publish(report: Report, out: string | undefined): Promise<void> {
-  const markdown = asMarkdown(report);
-  process.stdout.write(`\n${markdown}\n`);
-  if (out === undefined) return;
-  await mkdir(out, { recursive: true });
-  await writeFile(join(out, `${report.bench}.json`), `${JSON.stringify(report, null, 2)}\n`);
-  await writeFile(join(out, `${report.bench}.md`), markdown);
-  for (const [file, svg] of charts(report)) await writeFile(join(out, file), svg);
-  log(`Written to ${join(out, report.bench)}.json and .md`);
-}
-
-async function benchNames(): Promise<readonly string[]> {
-  const files = await readdir(BENCHES);
-  return files
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => file.slice(0, -'.ts'.length))
-    .sort();
-}
-
-async function load(name: string): Promise<Bench> {
-  const module = (await import(new URL(`${name}.ts`, BENCHES).href)) as { readonly default: Bench };
-  return module.default;
+async function loadBench(name: string): Promise<Bench> {
+  return (await import(new URL(`${name}.ts`, BENCHES).href)) as Bench;
 }
 
 await runCommand('bench', main);

@@ -76,7 +76,8 @@ async function follow(data: SecretData | undefined): Promise<Followed> {
   };
 }
 
-const leafOf = (certificate: ServingCertificate): X509Certificate => new X509Certificate(certificate.current().cert);
+const leafOf = (certificate: ServingCertificate): X509Certificate =>
+  new X509Certificate(certificate.current().certificatePem);
 
 test('issues a leaf of seven days for the Service in the namespace of the Secret', async () => {
   const { starting, lines } = await follow(dataOf(first));
@@ -169,7 +170,6 @@ test('waits at start until the Secret contains a valid authority', async () => {
 
 test('rejects when it is stopped before the first leaf', async () => {
   const { starting, stop } = await follow(undefined);
-  const rejected = expect(starting).rejects.toThrow(/abort/i);
   stop();
-  await rejected;
+  await expect(starting).rejects.toThrow(/abort/i);
 });

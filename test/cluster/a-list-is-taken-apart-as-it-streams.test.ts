@@ -57,7 +57,6 @@ describe('what is not a whole list', () => {
     ['a page', '{"kind":"NodeList","metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}'],
     ['no version', '{"kind":"NodeList","metadata":{},"items":[]}'],
     ['another object', '{"kind":"Status","status":"Failure"}'],
-    ['an escaped key', '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"\\u0069tems":[{"a":1}]}'],
     ['two lists', '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[]}{}'],
     ['a page of a proxy', '<html></html>'],
     ['nothing', ''],
@@ -71,12 +70,10 @@ describe('what is not a whole list', () => {
     expect(text(body)).toEqual({ items: [], resourceVersion: '1' });
   });
 
-  test('an item without end does not fill the memory', () => {
+  test('a list without end does not fill the memory', () => {
     const list = new JsonListParser(() => {});
-    list.write(Buffer.from('{"kind":"NodeList","items":[{"a":"'));
-    const more = Buffer.alloc(1024 * 1024, 'x');
-    expect(() => {
-      for (let mebibytes = 0; mebibytes < 20; mebibytes += 1) list.write(more);
-    }).toThrow('an item of the list is too large');
+    const chunk = Buffer.alloc(16 * 1024 * 1024, 'x');
+    for (let mebibytes = 0; mebibytes < 64; mebibytes += 16) list.write(chunk);
+    expect(() => list.write(chunk)).toThrow('the list is too large');
   });
 });

@@ -4,7 +4,7 @@ import type { Referrer } from '../../src/decision/references.ts';
 import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
-import { build, NAMES, node, pool } from '../policy/arbitrary.ts';
+import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
 /** One a kind, as in the index. */
 const change = <T>(referrer: fc.Arbitrary<T>) =>

@@ -1,77 +1,64 @@
 import { Random } from '../simulation/random.ts';
 import type { Coverage } from './coverage.ts';
-import { mutated } from './mutation.ts';
+import { mutate } from './mutation.ts';
 import type { Target } from './targets.ts';
 
-/** A case in which a target did what it must not. */
+/** An input that broke a target. The message contains what is necessary to repeat it. */
 export class Finding extends Error {
   override readonly name = 'Finding';
 }
 
-export interface FuzzOptions {
-  readonly cases: number;
-  readonly seed: number;
-  /** Where it is given, inputs that reach what none before them did are mutated further. */
-  readonly coverage?: Pick<Coverage, 'look' | 'among'>;
-}
+/** To read the coverage costs as much as a hundred cases. */
+const BATCH_SIZE = 1_000;
 
-export interface Fuzzed {
-  /** How often each outcome came. */
-  readonly outcomes: Readonly<Record<string, number>>;
-  /** Inputs that reached something new, in the order in which they were found. */
-  readonly found: readonly Buffer[];
-}
-
-/** To look at the coverage costs as much as a hundred cases. */
-const BATCH = 1_000;
-
-/** Tries mutations of a target's seeds. Throws a {@link Finding} with what repeats it. */
-export function fuzz(target: Target, { cases, seed, coverage }: FuzzOptions): Fuzzed {
+/**
+ * Runs a target with mutations of its seeds. With coverage, inputs that reach new code become seeds as well.
+ *
+ * @returns the number of inputs by outcome, and the inputs that reached new code
+ * @throws Finding
+ */
+export function fuzz(target: Target, cases: number, seed: number, coverage?: Coverage) {
   const random = new Random(seed);
   const outcomes: Record<string, number> = {};
   const corpus = [...target.seeds];
-  const take = (bytes: Buffer, index: number): string => {
+  const run = (bytes: Buffer, index?: number): string => {
     try {
-      return target.take(bytes, random);
+      return target.run(bytes, random);
     } catch (error) {
-      const start = bytes.subarray(0, 2_000).toString('base64');
-      throw new Finding(`${target.name}, seed ${seed}, case ${index}: ${String(error)}: ${start}`, { cause: error });
+      const input = bytes.subarray(0, 2_000).toString('base64');
+      throw new Finding(`${target.name}, seed ${seed}, case ${index}: ${String(error)}: ${input}`, { cause: error });
     }
   };
-  // What the seeds reach is not new.
-  for (const bytes of corpus) take(bytes, -1);
-  coverage?.look();
-  for (let first = 0; first < cases; first += BATCH) {
+  for (const bytes of corpus) run(bytes);
+  const knownBlocks = new Set(coverage?.takeBlocks());
+  for (let start = 0; start < cases; start += BATCH_SIZE) {
     const batch: Buffer[] = [];
-    for (let index = first; index < Math.min(cases, first + BATCH); index += 1) {
-      const bytes = mutated(random.pick(corpus) ?? Buffer.alloc(0), random.pick(corpus) ?? Buffer.alloc(0), random);
-      const outcome = take(bytes, index);
+    for (let index = start; index < Math.min(cases, start + BATCH_SIZE); index += 1) {
+      const bytes = mutate(random.pick(corpus) ?? Buffer.alloc(0), random.pick(corpus) ?? Buffer.alloc(0), random);
+      const outcome = run(bytes, index);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-      if (coverage !== undefined) batch.push(bytes);
+      batch.push(bytes);
     }
-    if (coverage !== undefined) corpus.push(...thoseThatReached(new Set(coverage.look()), batch, coverage, take));
+    const newBlocks = new Set(coverage?.takeBlocks().filter((block) => !knownBlocks.has(block)));
+    for (const block of newBlocks) knownBlocks.add(block);
+    if (coverage !== undefined) corpus.push(...selectInputs(newBlocks, batch, coverage, run));
   }
   return { outcomes, found: corpus.slice(target.seeds.length) };
 }
 
-/**
- * Of a batch that has reached something new, the inputs that did: the first for each block. By halves, because each look takes
- * milliseconds.
- */
-function thoseThatReached(
-  fresh: Set<string>,
-  batch: readonly Buffer[],
-  coverage: Pick<Coverage, 'look' | 'among'>,
-  take: (bytes: Buffer, index: number) => string,
-): readonly Buffer[] {
-  if (fresh.size === 0) return [];
-  for (const bytes of batch) take(bytes, -1);
-  const reached = coverage.among(fresh);
+type Run = (bytes: Buffer) => void;
+
+/** Selects the first input of a batch for each new block, by bisection. */
+function selectInputs(newBlocks: Set<string>, batch: Buffer[], coverage: Coverage, run: Run): Buffer[] {
+  if (newBlocks.size === 0) return [];
+  for (const bytes of batch) run(bytes);
+  const reached = coverage.takeBlocks().filter((block) => newBlocks.has(block));
   if (reached.length === 0) return [];
   if (batch.length === 1) {
-    for (const block of reached) fresh.delete(block);
+    for (const block of reached) newBlocks.delete(block);
     return batch;
   }
   const middle = Math.ceil(batch.length / 2);
-  return [batch.slice(0, middle), batch.slice(middle)].flatMap((half) => thoseThatReached(fresh, half, coverage, take));
+  const halves = [batch.slice(0, middle), batch.slice(middle)];
+  return halves.flatMap((half) => selectInputs(newBlocks, half, coverage, run));
 }

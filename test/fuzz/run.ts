@@ -1,23 +1,23 @@
 import { parseArgs } from 'node:util';
 
-import { Usage, wholeNumber, wrongUsage } from '../support/usage.ts';
+import { describeUsageError, parseWholeNumber, UsageError } from '../support/usage.ts';
 import { Coverage } from './coverage.ts';
 import { Finding, fuzz } from './fuzz.ts';
-import { keepSeeds } from './seeds.ts';
+import { storeSeeds } from './seeds.ts';
 import { TARGETS } from './targets.ts';
 
-const HELP = `Gives what the guard reads from others millions of broken and hostile inputs. What gets further than anything before is broken further.
+const HELP = `Runs the guard's parsers with mutated input. Inputs that reach new code are mutated further.
 
 Usage: npm run fuzz [-- --cases N --seed S --only TARGET --keep]
 
 Options:
-  --cases N      for each target (default: 260000)
-  --seed S       where the random numbers begin (default: 1)
-  --only TARGET  this one: ${TARGETS.map(({ name }) => name).join(', ')} (default: all of them)
-  --keep         adds the inputs that got further to test/fuzz/seeds, which npm test takes again
-  --help         this text
+  --cases N      inputs for each target (default: 260000)
+  --help         print this text
+  --keep         store inputs that reach new code in test/fuzz/seeds, for npm test
+  --only TARGET  one of: ${TARGETS.map(({ name }) => name).join(', ')} (default: all)
+  --seed S       seed of the random numbers (default: 1)
 
-Ends with 1 where a target does what it must not, and prints the input in base64; 2 for wrong usage.
+Exits with 1 if a target fails, and prints the input in base64. Exits with 2 on wrong usage.
 Example: npm run fuzz -- --only review --cases 50000 --seed 7
 `;
 
@@ -35,32 +35,29 @@ function main(): void {
     process.stdout.write(HELP);
     return;
   }
-  const [cases, seed] = [wholeNumber('cases', values.cases), wholeNumber('seed', values.seed)];
+  const [cases, seed] = [parseWholeNumber('cases', values.cases), parseWholeNumber('seed', values.seed)];
   const targets = TARGETS.filter(({ name }) => values.only === undefined || name === values.only);
-  if (targets.length === 0) throw new Usage(`There is no target ${values.only}.`);
-  // Most cases end in an error that a reader makes on purpose; where it was made costs more than the case.
+  if (targets.length === 0) throw new UsageError(`There is no target ${values.only}.`);
+  // Most cases end in an expected error, whose stack would cost more than the case.
   Error.stackTraceLimit = 0;
   const coverage = new Coverage();
-  let total = 0;
   for (const target of targets) {
-    const begun = performance.now();
-    const { outcomes, found } = fuzz(target, { cases, seed, coverage });
-    const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
-    const ends = Object.entries(outcomes).map(([outcome, times]) => `${outcome} ${times}`);
-    const kept = values.keep ? `, ${keepSeeds(target.name, found)} of them kept` : '';
-    console.log(
-      `${target.name}: ${cases} cases in ${seconds} s: ${ends.join(', ')}; ${found.length} got further${kept}; ${coverage.size} blocks reached so far`,
-    );
-    total += cases;
+    const startedAt = performance.now();
+    const { outcomes, found } = fuzz(target, cases, seed, coverage);
+    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0);
+    const counts = Object.entries(outcomes).map(([outcome, count]) => `${outcome} ${count}`);
+    const stored = values.keep ? `, ${storeSeeds(target.name, found)} of them stored` : '';
+    console.log(`${target.name}: ${cases} cases in ${seconds} s: ${counts.join(', ')}`);
+    console.log(`  ${found.length} inputs reached new code${stored}`);
   }
   coverage.stop();
-  console.log(`${total} cases, seed ${seed}: nothing happened that must not.`);
+  console.log(`${targets.length * cases} cases, seed ${seed}: no target failed.`);
 }
 
 try {
   main();
 } catch (error) {
-  const usage = wrongUsage(error);
+  const usage = describeUsageError(error);
   if (error instanceof Finding) {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = 1;

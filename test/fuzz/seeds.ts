@@ -1,35 +1,24 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-const FOLDER = new URL('seeds/', import.meta.url);
-/** Longer ones tell a reader nothing, and the repository keeps them for ever. */
-const LONGEST = 2_048;
+/** Longer inputs are hard to read, and the repository keeps them forever. */
+const MAX_SEED_BYTES = 2_048;
 
-/** Inputs that have once reached what none before them did, one a line, in base64. None where there is no such file. */
-export function keptSeeds(target: string): readonly Buffer[] {
-  let text: string;
-  try {
-    text = readFileSync(fileFor(target), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => Buffer.from(line, 'base64'));
+/** Reads the stored inputs of a target, one base64 text a line. */
+export function readSeeds(target: string): readonly Buffer[] {
+  const file = fileOf(target);
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+  return lines.filter((line) => line !== '').map((line) => Buffer.from(line, 'base64'));
 }
 
-/** Adds these to the kept ones. Answers how many were new and short enough. */
-export function keepSeeds(target: string, found: readonly Buffer[]): number {
-  const kept = new Set(keptSeeds(target).map((seed) => seed.toString('base64')));
-  const before = kept.size;
-  for (const seed of found) if (seed.length <= LONGEST) kept.add(seed.toString('base64'));
-  mkdirSync(fileURLToPath(FOLDER), { recursive: true });
-  writeFileSync(fileFor(target), `${[...kept].join('\n')}\n`);
-  return kept.size - before;
+/** Stores the inputs that are new and short enough. Returns their number. */
+export function storeSeeds(target: string, inputs: readonly Buffer[]): number {
+  const stored = readSeeds(target);
+  const short = inputs.filter(({ length }) => length <= MAX_SEED_BYTES);
+  const lines = new Set([...stored, ...short].map((bytes) => bytes.toString('base64')));
+  writeFileSync(fileOf(target), `${[...lines].join('\n')}\n`);
+  return lines.size - stored.length;
 }
 
-function fileFor(target: string): string {
-  return fileURLToPath(new URL(`${target.replaceAll(' ', '-')}.txt`, FOLDER));
+function fileOf(target: string): URL {
+  return new URL(`seeds/${target.replaceAll(' ', '-')}.txt`, import.meta.url);
 }

@@ -6,7 +6,7 @@ import type { Review } from '../../src/decision/review.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
-import { build, NAMES, node, pool, rendered } from './arbitrary.ts';
+import { build, NAMES, node, pool, rendered } from '../support/arbitrary.ts';
 
 interface World {
   readonly nodes: readonly ApiObject[];

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { type ReferenceGroup, summarizeReferences } from '../../src/decision/references.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
-import { build, NAMES, node, pool } from './arbitrary.ts';
+import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
 const byName = { selector: ({ metadata }: { metadata?: { name?: unknown } | null }) => metadata?.name };
 const referrers = fc

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { poolOfConfig } from '../../src/decision/config-name.ts';
 import { checkConsistency, type ConsistencyResult } from '../../src/inspect/consistency.ts';
-import { NAMES } from './arbitrary.ts';
+import { NAMES } from '../support/arbitrary.ts';
 import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from './inspected.ts';
 
 const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';

@@ -39,7 +39,7 @@ let tls: Promise<{ ca: string; leaf: KeyPair }> | undefined;
 
 async function madeTls(): Promise<{ ca: string; leaf: KeyPair }> {
   const now = new Date();
-  const authority = await createAuthority({ commonName: 'stub-webhook', days: 1, now });
+  const authority = await createAuthority({ days: 1, now });
   const names = { dnsNames: ['guard.guard-system.svc'], ipAddresses: ['127.0.0.1'] };
   return { ca: authority.certificatePem, leaf: await issueLeaf({ authority, ...names, days: 1, now }) };
 }

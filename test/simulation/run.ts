@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
-import { wholeNumber, wrongUsage } from '../support/usage.ts';
+import { describeUsageError, parseWholeNumber } from '../support/usage.ts';
 
 const HELP = `Runs the guard's own reading and deciding against a cluster in which everything happens in random order.
 
@@ -30,10 +30,10 @@ function simulate(): number {
     process.stdout.write(HELP);
     return 0;
   }
-  const first = wholeNumber('seed', values.seed);
-  const seeds = Array.from({ length: wholeNumber('seeds', values.seeds) }, (_, index) => first + index);
+  const first = parseWholeNumber('seed', values.seed);
+  const seeds = Array.from({ length: parseWholeNumber('seeds', values.seeds) }, (_, index) => first + index);
   const variables = {
-    MCG_SIMULATION_STEPS: String(wholeNumber('steps', values.steps)),
+    MCG_SIMULATION_STEPS: String(parseWholeNumber('steps', values.steps)),
     MCG_SIMULATION_SEEDS: seeds.join(','),
   };
   const args = ['vitest', 'run', 'test/simulation', '--testNamePattern', '^seed', '--reporter', 'verbose'];
@@ -43,7 +43,7 @@ function simulate(): number {
 try {
   process.exitCode = simulate();
 } catch (error) {
-  const usage = wrongUsage(error);
+  const usage = describeUsageError(error);
   if (usage === undefined) throw error;
   process.stderr.write(`${usage} See: npm run simulate -- --help\n`);
   process.exitCode = 2;

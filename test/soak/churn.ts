@@ -1,164 +1,150 @@
-import { expectStatus, KubeClient, statusOf, type KubeResponse } from '../e2e/control-plane/kube-client.ts';
+import { createFleet, nodeName } from '../bench/fleet.ts';
+import { expectStatus, type KubeClient, type KubeResponse, statusOf } from '../e2e/control-plane/kube-client.ts';
 import { pause } from '../e2e/control-plane/until.ts';
-import type { ClusterConnection } from '../e2e/support/cluster.ts';
 import { machineConfig, nodeConfigPatch, pool, poolStatus, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
-import { createFleet, nodeName } from '../bench/nodes.ts';
 
 /**
  * A kubelet writes its node's status when something has changed, else every five minutes (kubernetes,
- * pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency); that it lives, it says by a Lease, which the guard does
- * not watch. So 5,000 quiet nodes are 17 writes a second, and every one is an event of the guard's watch.
+ * pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency). Its heartbeat is a Lease, which the guard
+ * does not watch. So 5,000 quiet nodes are 17 writes a second, and each write is an event of the guard's watch.
  */
-const STATUS_EVERY_S = 300;
-/** Of the pool that rolls out one config after another: small enough that it goes around several times in a run. */
+const STATUS_INTERVAL_MS = 300_000;
+/** This part of the nodes rolls out one config after another: few, so that a run has several rollouts. */
 const ROLLING_SHARE = 0.02;
-const ROLLING_MIN = 3;
-/** Between two nodes of a rollout. A real one takes minutes for each; to the guard it is the same two writes. */
+/** Between two nodes of a rollout. A real one takes minutes a node, but the guard sees the same two writes. */
 const NEXT_NODE_MS = 500;
-/** Between two deletions that must be refused, and two that must be allowed: each of those reads all nodes. */
-const USED_EVERY_MS = 1_000;
-const FREE_EVERY_MS = 4_000;
+/** Between two deletions of configs in use, and of unused configs. The guard lists all nodes for each of the latter. */
+const USED_INTERVAL_MS = 1_000;
+const UNUSED_INTERVAL_MS = 4_000;
 
-/** How deletions ended so far. */
-export interface Tally {
-  /** Of configs in use, and refused because they are. */
-  refused: number;
-  /** Of free ones, and gone. */
-  deleted: number;
-  /** Nobody decided, or the guard could not find out: nothing was deleted. */
-  undecided: number;
-  /** Anything else; each with what was said. */
-  readonly wrong: string[];
-  /** Writes of kubelets, and rollouts that came to their end. */
-  statuses: number;
-  rollouts: number;
-}
+/** Counts of what has happened in a run. */
+export type Tally = Churn['tally'];
 
-/** A cluster in which everything goes its way: kubelets report, pools roll out, old configs are cleaned up. */
+/** The usual work of a healthy cluster: kubelets report, pools roll out, and old configs are deleted. */
 export class Churn {
-  readonly tally: Tally = { refused: 0, deleted: 0, undecided: 0, wrong: [], statuses: 0, rollouts: 0 };
-  readonly #connection: ClusterConnection;
+  readonly tally = {
+    /** Deletions of configs in use that were denied for this reason. */
+    refused: 0,
+    /** Deletions of unused configs that succeeded. */
+    deleted: 0,
+    /** Deletions that were denied because the guard was late or could not read the cluster. */
+    undecided: 0,
+    /** All other answers. */
+    wrong: [] as string[],
+    /** Status writes of kubelets. */
+    statuses: 0,
+    /** Finished rollouts. */
+    rollouts: 0,
+  };
+  readonly #admin: KubeClient;
   readonly #nodes: number;
-  /** Of the nodes that only report; and of those that roll. */
-  readonly #worker = renderedName('worker');
-  #rolling = renderedName('canary');
-  #stopping = false;
+  readonly #rollingNodes: number;
+  readonly #workerConfig = renderedName('worker');
+  #rollingConfig = renderedName('canary');
+  #isStopping = false;
 
-  constructor(connection: ClusterConnection, nodes: number) {
-    this.#connection = connection;
+  constructor(admin: KubeClient, nodes: number) {
+    this.#admin = admin;
     this.#nodes = nodes;
+    this.#rollingNodes = Math.max(3, Math.round(nodes * ROLLING_SHARE));
   }
 
-  /** How many nodes roll. */
-  get #rollingNodes(): number {
-    return Math.max(ROLLING_MIN, Math.round(this.#nodes * ROLLING_SHARE));
-  }
-
-  /** Makes the nodes, two pools and their configs. */
+  /** Creates two pools, their configs and the nodes. */
   async prepare(): Promise<void> {
-    await this.#withClient(async (client) => {
-      for (const [name, config] of [
-        ['worker', this.#worker],
-        ['canary', this.#rolling],
-      ] as const) {
-        await client.create(PATHS.configs, machineConfig({ name: config }));
-        await client.create(PATHS.pools, pool({ name, spec: config }));
-        await client.patch(`${PATHS.pools}/${name}/status`, poolStatus(config));
-      }
-      const configsOf = (index: number) => {
-        const config = index < this.#rollingNodes ? this.#rolling : this.#worker;
-        return { currentConfig: config, desiredConfig: config };
-      };
-      await createFleet(client, { to: this.#nodes, configsOf });
-    });
+    await this.#createPool('worker', this.#workerConfig);
+    await this.#createPool('canary', this.#rollingConfig);
+    await createFleet(this.#admin, { to: this.#rollingNodes, configs: [this.#rollingConfig] });
+    await createFleet(this.#admin, { from: this.#rollingNodes, to: this.#nodes, configs: [this.#workerConfig] });
   }
 
-  /** Goes on until {@link stop}. Rejects where the API server refuses what it must not. */
+  /**
+   * Runs until {@link stop}.
+   *
+   * @throws Error if the API server denies a write that must succeed
+   */
   async run(): Promise<void> {
     await Promise.all([
-      this.#withClient((client) => this.#kubelets(client)),
-      this.#withClient((client) => this.#rollouts(client)),
-      this.#withClient((client) => this.#every(USED_EVERY_MS, () => this.#deleteUsed(client, this.#worker))),
-      this.#withClient((client) => this.#every(FREE_EVERY_MS, () => this.#deleteFree(client))),
+      this.#repeat(STATUS_INTERVAL_MS / this.#nodes, () => this.#writeStatus()),
+      this.#repeat(0, () => this.#rollOut()),
+      this.#repeat(USED_INTERVAL_MS, () => this.#deleteUsed(this.#workerConfig)),
+      this.#repeat(UNUSED_INTERVAL_MS, async () => {
+        await this.#deleteUnused(await this.#createConfig(renderedName('free')));
+      }),
     ]);
   }
 
   stop(): void {
-    this.#stopping = true;
+    this.#isStopping = true;
   }
 
-  async #withClient(work: (client: KubeClient) => Promise<void>): Promise<void> {
-    const client = new KubeClient(this.#connection.admin);
-    try {
-      await work(client);
-    } finally {
-      client.close();
-    }
-  }
-
-  /** Calls in a steady rhythm: what took long is followed at once, so that the rate is the one that was promised. */
-  async #every(ms: number, once: () => Promise<void>): Promise<void> {
-    for (let next = performance.now() + ms; !this.#stopping; next += ms) {
-      await once();
+  /** Calls a function at a fixed rate. After a slow call the next ones follow immediately, which keeps the rate. */
+  async #repeat(intervalMs: number, work: () => Promise<void>): Promise<void> {
+    for (let next = performance.now() + intervalMs; !this.#isStopping; next += intervalMs) {
+      await work();
       await pause(Math.max(0, next - performance.now()));
     }
   }
 
-  async #kubelets(client: KubeClient): Promise<void> {
-    let index = 0;
-    await this.#every((STATUS_EVERY_S * 1_000) / this.#nodes, async () => {
-      const heartbeat = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
-      const path = `${PATHS.nodes}/${nodeName(index)}/status`;
-      const body = { status: { conditions: [heartbeat] } };
-      const contentType = 'application/strategic-merge-patch+json';
-      const response = await client.request('PATCH', path, body, { query: { fieldManager: 'kubelet' }, contentType });
-      expectStatus(response, [200], `PATCH ${path}`);
-      this.tally.statuses += 1;
-      index = (index + 1) % this.#nodes;
-    });
+  async #createConfig(name: string): Promise<string> {
+    await this.#admin.create(PATHS.configs, machineConfig({ name }));
+    return name;
+  }
+
+  async #createPool(name: string, config: string): Promise<void> {
+    await this.#createConfig(config);
+    await this.#admin.create(PATHS.pools, pool({ name, spec: config }));
+    await this.#admin.patch(`${PATHS.pools}/${name}/status`, poolStatus(config));
+  }
+
+  /** Writes the status of one node after the other. */
+  async #writeStatus(): Promise<void> {
+    const heartbeat = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
+    const path = `${PATHS.nodes}/${nodeName(this.tally.statuses % this.#nodes)}/status`;
+    const body = { status: { conditions: [heartbeat] } };
+    const extras = { query: { fieldManager: 'kubelet' }, contentType: 'application/strategic-merge-patch+json' };
+    expectStatus(await this.#admin.request('PATCH', path, body, extras), [200], `PATCH ${path}`);
+    this.tally.statuses += 1;
   }
 
   /**
-   * One after the other, as the operator does: a new config, the pool, node by node, and at last the old config goes. The pool's
-   * status names the old one until then, so that both are in use all the time.
+   * Rolls out a new config as the operator does: the config, the pool, node by node, and at last the deletion of the
+   * old config. Until then the pool's status names the old one, so both are in use all the time.
    */
-  async #rollouts(client: KubeClient): Promise<void> {
-    while (!this.#stopping) {
-      const [old, next] = [this.#rolling, renderedName('canary')];
-      await client.create(PATHS.configs, machineConfig({ name: next }));
-      await client.patch(`${PATHS.pools}/canary`, { spec: { configuration: { name: next } } });
-      for (let index = 0; index < this.#rollingNodes; index += 1) {
-        if (this.#stopping) return;
-        const path = `${PATHS.nodes}/${nodeName(index)}`;
-        await client.patch(path, nodeConfigPatch({ desiredConfig: next }));
-        await this.#deleteUsed(client, next);
-        await client.patch(path, nodeConfigPatch({ currentConfig: next }));
-        await this.#deleteUsed(client, old);
-        await pause(NEXT_NODE_MS);
-      }
-      await client.patch(`${PATHS.pools}/canary/status`, poolStatus(next));
-      this.#rolling = next;
-      this.#judge('free', old, await client.delete(`${PATHS.configs}/${old}`));
-      this.tally.rollouts += 1;
+  async #rollOut(): Promise<void> {
+    const old = this.#rollingConfig;
+    const next = await this.#createConfig(renderedName('canary'));
+    await this.#admin.patch(`${PATHS.pools}/canary`, { spec: { configuration: { name: next } } });
+    for (let index = 0; index < this.#rollingNodes; index += 1) {
+      if (this.#isStopping) return;
+      const path = `${PATHS.nodes}/${nodeName(index)}`;
+      await this.#admin.patch(path, nodeConfigPatch({ desiredConfig: next }));
+      await this.#deleteUsed(next);
+      await this.#admin.patch(path, nodeConfigPatch({ currentConfig: next }));
+      await this.#deleteUsed(old);
+      await pause(NEXT_NODE_MS);
     }
+    await this.#admin.patch(`${PATHS.pools}/canary/status`, poolStatus(next));
+    this.#rollingConfig = next;
+    await this.#deleteUnused(old);
+    this.tally.rollouts += 1;
   }
 
-  async #deleteUsed(client: KubeClient, config: string): Promise<void> {
-    this.#judge('used', config, await client.delete(`${PATHS.configs}/${config}`));
+  async #deleteUsed(config: string): Promise<void> {
+    const response = await this.#admin.delete(`${PATHS.configs}/${config}`);
+    const isRight = response.status === 403 && statusOf(response).message?.includes('MCG_IN_USE') === true;
+    if (isRight) this.tally.refused += 1;
+    else this.#countFailure(`${config} (used)`, response);
   }
 
-  async #deleteFree(client: KubeClient): Promise<void> {
-    const name = renderedName('free');
-    await client.create(PATHS.configs, machineConfig({ name }));
-    this.#judge('free', name, await client.delete(`${PATHS.configs}/${name}`));
+  async #deleteUnused(config: string): Promise<void> {
+    const response = await this.#admin.delete(`${PATHS.configs}/${config}`);
+    if (response.status === 200) this.tally.deleted += 1;
+    else this.#countFailure(`${config} (free)`, response);
   }
 
-  #judge(about: 'used' | 'free', config: string, response: KubeResponse): void {
-    const { message = '' } = statusOf(response);
-    if (about === 'used' && response.status === 403 && message.includes('MCG_IN_USE')) this.tally.refused += 1;
-    else if (about === 'free' && response.status === 200) this.tally.deleted += 1;
-    else if (response.status >= 500) this.tally.undecided += 1;
-    else this.tally.wrong.push(`${config} (${about}): ${response.status} ${message}`);
+  #countFailure(config: string, response: KubeResponse): void {
+    if (response.status >= 500) this.tally.undecided += 1;
+    else this.tally.wrong.push(`${config}: ${response.status} ${statusOf(response).message}`);
   }
 }

@@ -2,25 +2,33 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-
-import { environment } from '../bench/environment.ts';
+import { readEnvironment } from '../bench/environment.ts';
+import { measureMs } from '../bench/interleave.ts';
+import type { Binaries } from '../e2e/control-plane/binaries.ts';
+import { pause } from '../e2e/control-plane/until.ts';
+import { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
-import { wholeNumber } from '../support/usage.ts';
-import { asChart, asMarkdown, failuresOf, reportOf, type SoakReport } from './report.ts';
-import { soak } from './soak.ts';
+import { parseWholeNumber } from '../support/usage.ts';
+import { Churn } from './churn.ts';
+import { type Observation, observe, readCpuSeconds } from './observation.ts';
+import { createReport, formatReport, listFailures } from './report.ts';
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
-/** A shorter run has no second half worth the name. */
-const MINUTES_MIN = 1;
+const OBSERVATION_INTERVAL_MS = 2_000;
+/** Even the shortest run has 80 observations, which are enough for a trend. */
+const MAX_INTERVAL_MS_PER_MINUTE = 750;
+/** With one observation every 2 s, this logs one line a minute. */
+const OBSERVATIONS_PER_LINE = 30;
 
-const HELP = `Runs the guard beside a real API server in which much happens, and fails when its memory, its open files or its delay grow.
+const HELP = `Runs the guard beside a real API server in which much happens, and fails when its memory, its open files
+or its delay grow.
 
 Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 
 Options:
   --minutes N  how long, after the nodes were made (default: 20)
   --nodes N    how many nodes (default: 5000, which take some minutes to make)
-  --out DIR    where to write soak.json, soak.md and soak.svg (default: test/soak/results)
+  --out DIR    where to write soak.json and soak.md (default: test/soak/results)
   --help       this text
 
 Ends with 0 where nothing grows and every deletion was decided rightly, 1 where not, 2 for wrong usage.
@@ -40,28 +48,58 @@ async function main(): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const minutes = wholeNumber('minutes', values.minutes, MINUTES_MIN);
-  const nodes = wholeNumber('nodes', values.nodes, 10);
+  const minutes = parseWholeNumber('minutes', values.minutes);
+  const nodes = parseWholeNumber('nodes', values.nodes, 10);
   const binaries = await prepareRun();
-  const around = await environment(binaries.release);
-  const begun = performance.now();
-  const elapsed = (): string => ((performance.now() - begun) / 1_000).toFixed(0).padStart(5);
-  const soaked = await soak({ binaries, minutes, nodes, log: (line) => log(`${elapsed()} s  ${line}`) });
+  const environment = readEnvironment(binaries.release);
   const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
-  const report = reportOf({ command, environment: around, minutes, nodes }, soaked);
-  await publish(report, resolve(values.out));
-  return failuresOf(report).length === 0 ? 0 : 1;
+  const report = createReport({ command, environment, minutes, nodes, ...(await soak(binaries, minutes, nodes)) });
+  const out = resolve(values.out);
+  await mkdir(out, { recursive: true });
+  await writeFile(join(out, 'soak.json'), `${JSON.stringify(report)}\n`);
+  await writeFile(join(out, 'soak.md'), formatReport(report));
+  process.stdout.write(`\n${formatReport(report)}\n`);
+  log(`Written to ${join(out, 'soak')}.json and .md`);
+  return listFailures(report).length === 0 ? 0 : 1;
 }
 
-async function publish(report: SoakReport, out: string): Promise<void> {
-  const markdown = asMarkdown(report);
-  process.stdout.write(`\n${markdown}\n`);
-  await mkdir(out, { recursive: true });
-  const file = (ending: string): string => join(out, `soak.${ending}`);
-  await writeFile(file('json'), `${JSON.stringify(report)}\n`);
-  await writeFile(file('md'), markdown);
-  await writeFile(file('svg'), asChart(report));
-  log(`Written to ${join(out, 'soak')}.json, .md and .svg`);
+/** Observes the bundled guard every two seconds while the cluster works. */
+async function soak(binaries: Binaries, minutes: number, nodes: number) {
+  const guarded = await GuardedCluster.start(binaries, { direct: true });
+  try {
+    const { controlPlane, guard } = guarded;
+    const churn = new Churn(controlPlane.apiServer.admin, nodes);
+    log(`${nodes} nodes are made …`);
+    const setUpSeconds = Math.round((await measureMs(() => churn.prepare())) / 1_000);
+    log(`made in ${setUpSeconds} s; ${minutes} minutes of churn …`);
+    const observations: Observation[] = [];
+    const cpuBefore = await readCpuSeconds(guard.pid);
+    const startedAt = performance.now();
+    const observeAll = async () => {
+      const intervalMs = Math.min(OBSERVATION_INTERVAL_MS, minutes * MAX_INTERVAL_MS_PER_MINUTE);
+      for (let elapsed = intervalMs; elapsed <= minutes * 60_000; elapsed += intervalMs) {
+        await pause(Math.max(0, startedAt + elapsed - performance.now()));
+        const minute = (performance.now() - startedAt) / 60_000;
+        const observation = await observe(guard.pid, guard.healthUrl, minute);
+        observations.push(observation);
+        if (observations.length % OBSERVATIONS_PER_LINE === 0) {
+          const { refused, deleted, undecided, wrong, rollouts } = churn.tally;
+          const deletions = `${refused} refused, ${deleted} deleted, ${undecided} undecided, ${wrong.length} wrong`;
+          log(`${minute.toFixed(1)} min  ${observation.memory.toFixed(0)} MB; ${deletions}; ${rollouts} rollouts`);
+        }
+      }
+    };
+    const churning = churn.run();
+    const observing = observeAll();
+    // A failure of one of them ends the other.
+    await Promise.race([churning, observing]);
+    churn.stop();
+    await Promise.all([churning, observing]);
+    const cpu = ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
+    return { observations, tally: churn.tally, setUpSeconds, cpu };
+  } finally {
+    await guarded.stop();
+  }
 }
 
 await runCommand('soak', main);

@@ -1,40 +1,39 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 
-/** A named pipe for somebody's log, with a reader that reads only when it is told to. */
+/** A named pipe that a process logs to. It is only read on demand, so it can be full. */
 export class LogPipe {
   readonly file: string;
-  readonly #both: number;
+  readonly #descriptor: number;
   #text = '';
 
-  /** Makes it; there must be no such file yet. */
+  /** Creates the pipe. The file must not exist. */
   constructor(file: string) {
     execFileSync('mkfifo', [file]);
     this.file = file;
-    this.#both = openSync(file, constants.O_RDWR | constants.O_NONBLOCK);
+    this.#descriptor = openSync(file, constants.O_RDWR | constants.O_NONBLOCK);
   }
 
-  /** From now on it takes nothing more, until it is read. */
+  /** Fills the pipe: writes to it block until the next {@link read}. */
   fill(): void {
-    untilItWouldBlock(() => writeSync(this.#both, '.'.repeat(1024)));
+    repeatUntilBlocked(() => writeSync(this.#descriptor, '.'.repeat(1024)));
   }
 
-  /** All that was written to it so far. */
+  /** Empties the pipe and returns everything that has been written so far. */
   read(): string {
     const chunk = Buffer.alloc(4096);
-    untilItWouldBlock(() => {
-      this.#text += chunk.toString('utf8', 0, readSync(this.#both, chunk));
+    repeatUntilBlocked(() => {
+      this.#text += chunk.toString('utf8', 0, readSync(this.#descriptor, chunk));
     });
     return this.#text;
   }
 
-  /** Nobody will read it any more. */
   close(): void {
-    closeSync(this.#both);
+    closeSync(this.#descriptor);
   }
 }
 
-function untilItWouldBlock(step: () => unknown): void {
+function repeatUntilBlocked(step: () => unknown): void {
   try {
     for (;;) step();
   } catch (error) {

@@ -10,7 +10,7 @@ let authority: Promise<Authority> | undefined;
 
 /** A sandbox that ends with the test. One authority a file: making one takes longer than most tests. */
 export async function startTestCluster(options: InMemoryClusterOptions = {}): Promise<InMemoryCluster> {
-  authority ??= createAuthority({ commonName: 'sandbox-test', days: 1, now: new Date() });
+  authority ??= createAuthority({ days: 1, now: new Date() });
   const sandbox = await startInMemoryCluster({ authority: await authority, ...options });
   onTestFinished(async () => {
     await sandbox.stop();

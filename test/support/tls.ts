@@ -31,7 +31,7 @@ export function exchangeable(first: KeyPair): ServingCertificate & { exchange: (
   let pair = first;
   const listeners: (() => void)[] = [];
   return {
-    current: () => ({ cert: pair.certificatePem, key: pair.privateKeyPem }),
+    current: () => pair,
     onChange: (listener) => void listeners.push(listener),
     expiries: () => [],
     exchange: (next) => {

@@ -1,18 +1,22 @@
-/** Wrong usage of a command; the message is one sentence. */
-export class Usage extends Error {}
+/** A command line that the command does not accept. The message is one sentence. */
+export class UsageError extends Error {}
 
-/** The value of an option that is a whole number, at least so large. Throws {@link Usage}. */
-export function wholeNumber(option: string, text: string, atLeast = 1): number {
+/**
+ * Parses the value of a numeric option.
+ *
+ * @throws UsageError if the value is not a whole number of at least `min`
+ */
+export function parseWholeNumber(option: string, text: string, min = 1): number {
   const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= atLeast) return value;
-  throw new Usage(`--${option} needs a whole number of at least ${atLeast}, not ${text}.`);
+  if (Number.isSafeInteger(value) && value >= min) return value;
+  throw new UsageError(`--${option} needs a whole number of at least ${min}, not ${text}.`);
 }
 
-/** What is wrong with the way in which a command was called, in one sentence; undefined where the error is another one. */
-export function wrongUsage(error: unknown): string | undefined {
+/** Describes a wrong command line in one sentence. Returns undefined for any other error. */
+export function describeUsageError(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  if (error instanceof Usage) return error.message;
-  // util.parseArgs says it in an error of its own; what follows the first sentence is advice on escaping that is of no use here.
+  if (error instanceof UsageError) return error.message;
+  // After its first sentence, util.parseArgs only explains how to escape arguments.
   const { code = '' } = error as NodeJS.ErrnoException;
   return code.startsWith('ERR_PARSE_ARGS') ? `${error.message.split('. ')[0]?.replace(/\.$/, '')}.` : undefined;
 }

@@ -8,8 +8,8 @@ import {
 } from './certificate-directory.ts';
 import { findDnsNameProblem, findIpAddressProblem } from '../../certificates/names.ts';
 import { OutputDirectoryError } from '../../install/output-directory.ts';
-import { readValidity } from '../../certificates/renewal.ts';
-import { MAX_DAYS } from '../../certificates/validity.ts';
+
+import { MAX_DAYS, readValidity } from '../../certificates/validity.ts';
 import { createRotateCommand } from './rotate.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { parseDays } from '../option-parsers.ts';

@@ -203,8 +203,7 @@ export class InMemoryCluster {
 /** Starts a sandbox on a free port of 127.0.0.1, with certificates of its own. Takes about a second, most of it for keys. */
 export async function startInMemoryCluster(options: InMemoryClusterOptions = {}): Promise<InMemoryCluster> {
   const now = new Date();
-  const authority =
-    options.authority ?? (await createAuthority({ commonName: 'sandbox', days: CERTIFICATE_DAYS, now }));
+  const authority = options.authority ?? (await createAuthority({ days: CERTIFICATE_DAYS, now }));
   const serving = await issueLeaf({
     authority,
     dnsNames: ['localhost'],

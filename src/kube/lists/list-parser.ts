@@ -3,7 +3,7 @@ export interface ListMetadata {
   readonly resourceVersion: string;
 }
 
-/** Parses a Kubernetes list while its bytes arrive, and passes on the items one by one. */
+/** Parses a Kubernetes list whose bytes arrive in chunks, and passes on the items one by one. */
 export interface ListParser {
   /**
    * Parses the next bytes, however the list is chunked.
@@ -18,8 +18,3 @@ export interface ListParser {
    */
   readonly end: () => ListMetadata;
 }
-
-/** etcd rejects objects over 1.5 MiB. Their JSON, managed fields included, stays far below this. */
-export const MAX_ITEM_BYTES = 8 * 1024 * 1024;
-/** Everything besides the items. */
-export const MAX_ENVELOPE_BYTES = 1024 * 1024;

@@ -69,11 +69,7 @@ export async function listCollection(
     signal,
   });
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
-  const parser = isProtobuf
-    ? new ProtobufListParser(onObject, annotations)
-    : new JsonListParser((item) => {
-        onObject(item as ApiObject);
-      });
+  const parser = isProtobuf ? new ProtobufListParser(onObject, annotations) : new JsonListParser(onObject);
   await parseBody(response, parser, signal);
   return parser.end().resourceVersion;
 }

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
 import { ByteQueue } from './byte-queue.ts';
-import { type ListMetadata, type ListParser, MAX_ENVELOPE_BYTES, MAX_ITEM_BYTES } from './list-parser.ts';
+import type { ListMetadata, ListParser } from './list-parser.ts';
 import { AnnotationsParser, parseObjectMetadata } from './protobuf-metadata.ts';
 import { LENGTH_DELIMITED, MalformedProtobuf, PROTOBUF_MAGIC, ProtobufReader, readVarint } from './protobuf-reader.ts';
 
@@ -12,6 +12,10 @@ const TYPE_META = { apiVersion: 1, kind: 2 } as const;
 const LIST = { metadata: 1, items: 2 } as const;
 const LIST_META = { resourceVersion: 2, continue: 3 } as const;
 
+/** etcd rejects objects over 1.5 MiB. */
+const MAX_ITEM_BYTES = 8 * 1024 * 1024;
+/** Everything besides the items. */
+const MAX_ENVELOPE_BYTES = 1024 * 1024;
 /** A tag and a length, each at most ten bytes. */
 const MAX_HEADER_BYTES = 20;
 

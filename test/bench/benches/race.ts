@@ -1,132 +1,94 @@
-import { ControlPlane, type ApiServer } from '../../e2e/control-plane/control-plane.ts';
-import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
-import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
-import { PATHS } from '../../e2e/support/paths.ts';
-import { race, type Lane, type RaceResult } from '../../e2e/support/race.ts';
-import type { Bench, BenchContext, Table } from '../bench.ts';
+import type { KubeClient } from '../../e2e/control-plane/kube-client.ts';
+import { race, type RaceResult } from '../../e2e/support/race.ts';
+import type { BenchCluster } from '../bench-cluster.ts';
 import { applyFloor, awaitFloor } from '../floor.ts';
-import { goalTable } from '../goals.ts';
-import { createFleet } from '../nodes.ts';
-import { atMost } from '../percentiles.ts';
+import { maxTrueShare } from '../statistics.ts';
+import { createColumns, createGoalTable, type Row, type Table } from '../table.ts';
 
-/** Beside those that are moved: a small cluster. */
+export const question =
+  'A node is moved to a config, and as soon as that is acknowledged its deletion is asked for: how often is it let go?';
+
+/** Nodes of a small cluster, beside those that move. */
 const NODES = 50;
-const WORKERS = 4;
+const ACROSS = 'written to one, deleted at another';
+const IN_USE = 'MCG_IN_USE';
+const FULL = { floor: 2_000, guard: 10_000 };
+const QUICK = { floor: 100, guard: 100 };
 
-const ROUNDS = {
-  full: { floor: 2_000, guard: 10_000 },
-  quick: { floor: 100, guard: 100 },
-} as const;
-
-const bench: Bench = {
-  question:
-    'A node is moved to a config, and as soon as that is acknowledged its deletion is asked for: how often is it let go?',
-  run,
-};
-export default bench;
-
-interface Outcome extends RaceResult {
+interface Result extends RaceResult {
   readonly who: string;
   readonly where: string;
 }
 
-async function run(context: BenchContext): Promise<readonly Table[]> {
-  const { floor, guard } = ROUNDS[context.quick ? 'quick' : 'full'];
-  const [ofFloor, ofGuard] = [await raceOfFloor(context, floor), await raceOfGuard(context, guard)];
-  const goals = ofGuard.map(({ where, rounds, wronglyAllowed }) => ({
-    what: `guard, ${where}: let go although in use, of ${rounds.toLocaleString('en-US')}`,
-    found: wronglyAllowed,
+const TABLE = {
+  title: 'Configs let go although a node had them',
+  columns: [
+    ...createColumns({ who: 'who decides', where: 'where', rounds: 'rounds', wronglyAllowed: 'let go' }),
+    ...createColumns({ percent: '%', atMostPercent: 'at most, %' }, 2),
+    ...createColumns({ freed: 'free ones deleted', perSecond: 'rounds/s' }),
+  ],
+  notes: [
+    `4 workers, each with a node of its own, ${NODES} other nodes.`,
+    'At most: what the true share may be with 95 % confidence; none of 10,000 is not "never".',
+    'Free ones: every 20th round also asks for the config that the node has just left; a cache may not know that ' +
+      'yet and refuse.',
+  ],
+};
+
+export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
+  const rounds = isQuick ? QUICK : FULL;
+  const { admin, guarded } = cluster;
+  const second = (await guarded.controlPlane.startApiServer()).admin;
+  await cluster.growFleet(NODES, [await cluster.createConfig('none')]);
+  const guardResults = await raceAll(cluster, 'guard', second, rounds.guard);
+  // A denial for another reason, such as an unreadable source, would prove nothing.
+  const otherCodes = guardResults.flatMap(({ refusals }) => Object.keys(refusals).filter((code) => code !== IN_USE));
+  if (otherCodes.length > 0) throw new Error(`The guard refused with ${otherCodes.join(', ')}.`);
+
+  await cluster.stopGuard();
+  await applyFloor(guarded.controlPlane);
+  cluster.log('Waiting for both API servers to have the policies …');
+  for (const client of [admin, second]) await awaitFloor(client);
+  const floorResults = await raceAll(cluster, 'policy floor', second, rounds.floor);
+  const goals = guardResults.map((result) => ({
+    what: `guard, ${result.where}: let go although in use, of ${result.rounds.toLocaleString('en-US')}`,
+    found: result.wronglyAllowed,
     atMost: 0,
   }));
-  return [table([...ofFloor, ...ofGuard]), goalTable('The race against what was wanted', goals)];
+  const title = 'The race against what was wanted';
+  const rows = [...floorResults, ...guardResults].map((result) => createRow(result));
+  return [{ ...TABLE, rows }, createGoalTable(title, goals)];
 }
 
-async function raceOfFloor({ binaries, log }: BenchContext, rounds: number): Promise<readonly Outcome[]> {
-  const controlPlane = await ControlPlane.start(binaries);
-  try {
-    const [first, second] = [controlPlane.apiServer, await controlPlane.startApiServer()];
-    await applyFloor(controlPlane);
-    log('Waiting for both API servers to have the policies …');
-    for (const { admin } of [first, second]) await awaitFloor(admin);
-    return await racesOf('policy floor', first, second, rounds, log);
-  } finally {
-    await controlPlane.stop();
-  }
-}
-
-/** The guard reads from the first API server; half of the workers write to the other one. */
-async function raceOfGuard({ binaries, log }: BenchContext, rounds: number): Promise<readonly Outcome[]> {
-  const guarded = await GuardedCluster.start(binaries, { direct: true });
-  try {
-    const { controlPlane } = guarded;
-    const [first, second] = [controlPlane.apiServer, await controlPlane.startApiServer()];
-    const outcomes = await racesOf('guard', first, second, rounds, log);
-    // Anything else would be a refusal for want of knowledge, and proof of nothing.
-    const others = outcomes.flatMap(({ refusals }) => Object.keys(refusals)).filter((code) => code !== 'MCG_IN_USE');
-    if (others.length > 0) throw new Error(`The guard refused with ${others.join(', ')}.`);
-    return outcomes;
-  } finally {
-    await guarded.stop();
-  }
-}
-
-async function racesOf(
+/** Races on one API server, and on two: half of the workers write to the first one, from which the guard reads. */
+async function raceAll(
+  cluster: BenchCluster,
   who: string,
-  first: ApiServer,
-  second: ApiServer,
+  second: KubeClient,
   rounds: number,
-  log: (line: string) => void,
-): Promise<readonly Outcome[]> {
-  const config = renderedName();
-  await first.admin.create(PATHS.configs, machineConfig({ name: config }));
-  const configsOf = () => ({ currentConfig: config, desiredConfig: config });
-  await createFleet(first.admin, { to: NODES, configsOf });
-  const same: Lane = { write: first.admin, delete: first.admin };
-  const across: readonly Lane[] = [
-    { write: first.admin, delete: second.admin },
-    { write: second.admin, delete: first.admin },
-  ];
-  const outcomes: Outcome[] = [];
-  for (const [where, lanes] of [
-    ['one API server', [same]],
-    ['written to one, deleted at another', across],
-  ] as const) {
-    log(`${who}, ${where}: ${rounds} rounds …`);
-    const workers = Array.from({ length: WORKERS }, (_, index) => lanes[Math.floor(index / 2) % lanes.length] ?? same);
-    const result = await race({ lanes: workers, rounds });
-    log(`${who}, ${where}: ${result.wronglyAllowed} of ${result.rounds} let go in ${result.seconds.toFixed(0)} s`);
-    outcomes.push({ who, where, ...result });
+): Promise<readonly Result[]> {
+  const first = cluster.admin;
+  const same = { write: first, delete: first };
+  const forth = { write: first, delete: second };
+  const back = { write: second, delete: first };
+  const results: Result[] = [];
+  const races = { 'one API server': [same, same, same, same], [ACROSS]: [forth, forth, back, back] };
+  for (const [where, lanes] of Object.entries(races)) {
+    cluster.log(`${who}, ${where}: ${rounds} rounds …`);
+    results.push({ who, where, ...(await race({ lanes, rounds })) });
   }
-  return outcomes;
+  return results;
 }
 
-function table(outcomes: readonly Outcome[]): Table {
+function createRow({ who, where, rounds, wronglyAllowed, freed, seconds }: Result): Row {
   return {
-    title: 'Configs let go although a node had them',
-    columns: [
-      { key: 'who', heading: 'who decides' },
-      { key: 'where', heading: 'where' },
-      { key: 'rounds', heading: 'rounds' },
-      { key: 'wronglyAllowed', heading: 'let go' },
-      { key: 'percent', heading: '%', digits: 2 },
-      { key: 'atMostPercent', heading: 'at most, %', digits: 2 },
-      { key: 'freed', heading: 'free ones deleted' },
-      { key: 'perSecond', heading: 'rounds/s' },
-    ],
-    rows: outcomes.map(({ who, where, rounds, wronglyAllowed, freed, seconds }) => ({
-      who,
-      where,
-      rounds,
-      wronglyAllowed,
-      percent: (wronglyAllowed / rounds) * 100,
-      atMostPercent: atMost(wronglyAllowed, rounds) * 100,
-      freed: `${freed.allowed} of ${freed.tried}`,
-      perSecond: Math.round(rounds / seconds),
-    })),
-    notes: [
-      `${WORKERS} workers, each with a node of its own, ${NODES} other nodes.`,
-      'At most: what the true share may be with 95 % confidence; none of 10,000 is not "never".',
-      'Free ones: every 20th round also asks for the config that the node has just left; a cache may not know that yet and refuse.',
-    ],
+    who,
+    where,
+    rounds,
+    wronglyAllowed,
+    percent: (wronglyAllowed / rounds) * 100,
+    atMostPercent: maxTrueShare(wronglyAllowed, rounds) * 100,
+    freed: `${freed.allowed} of ${freed.tried}`,
+    perSecond: Math.round(rounds / seconds),
   };
 }

@@ -1,185 +1,116 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-
-import { acceptHeaderForList, acceptHeaderForStreamedList } from '../../../src/kube/resource.ts';
 import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
 import type { ListParser } from '../../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
+import { acceptHeaderForList, acceptHeaderForStreamedList } from '../../../src/kube/resource.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
-import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
-import { machineConfig, renderedName } from '../../e2e/support/objects.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
-import type { Bench, BenchContext, Table } from '../bench.ts';
-import { goalTable } from '../goals.ts';
-import { type Contestant, interleave } from '../interleave.ts';
-import { createFleet, nodeSizes } from '../nodes.ts';
-import { summary, summaryColumns } from '../percentiles.ts';
+import type { BenchCluster } from '../bench-cluster.ts';
+import { measureAllowed } from '../deletions.ts';
+import { getSummary, interleave, measureMs } from '../interleave.ts';
+import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
+
+export const question =
+  'What does it cost to know afresh which configs the nodes name, and what of it does a deletion pay that is allowed?';
 
 const FULL = [
   { nodes: 5, rounds: 200 },
   { nodes: 500, rounds: 100 },
   { nodes: 2_000, rounds: 50 },
   { nodes: 5_000, rounds: 30 },
-] as const;
-const QUICK = [{ nodes: 50, rounds: 10 }] as const;
+];
+const QUICK = [{ nodes: 50, rounds: 10 }];
 
-const RAW = 'JSON, bytes only';
+const JSON_BYTES = 'JSON, bytes only';
 const DELETION = 'dry-run DELETE, allowed by the guard';
+const JSON_ACCEPT = acceptHeaderForList(true);
+const PROTOBUF_ACCEPT = acceptHeaderForStreamedList(true);
 
-const bench: Bench = {
-  question:
-    'What does it cost to know afresh which configs the nodes name, and what of it does a deletion pay that is allowed?',
-  run,
+const TABLE = {
+  title: 'A consistent metadata-only list of all nodes, milliseconds',
+  columns: [
+    ...createColumns({ nodes: 'nodes', how: 'how' }),
+    ...summaryColumns(1),
+    ...createColumns({ timesRaw: `p50 × ${JSON_BYTES}` }, 2),
+  ],
+  notes: [
+    'One client on kept connections; all ways are measured in turn.',
+    'The deletion goes through the API server and the guard, which lists pools and builds as well.',
+  ],
 };
-export default bench;
 
-async function run({ quick, binaries, log }: BenchContext): Promise<readonly Table[]> {
-  const guarded = await GuardedCluster.start(binaries, { direct: true });
-  try {
-    const { admin } = guarded.controlPlane.apiServer;
-    const api = new KubeApi(connectionFromKubeconfig(await readFile(guarded.kubeconfig, 'utf8')));
-    const free = renderedName();
-    await admin.create(PATHS.configs, machineConfig({ name: free }));
-    const used = renderedName();
-    await admin.create(PATHS.configs, machineConfig({ name: used }));
-    const rows: Table['rows'][number][] = [];
-    let made = 0;
-    for (const { nodes, rounds } of quick ? QUICK : FULL) {
-      log(`${nodes} nodes are made …`);
-      await createFleet(admin, {
-        from: made,
-        to: nodes,
-        configsOf: () => ({ currentConfig: used, desiredConfig: used }),
-      });
-      made = nodes;
-      log(`${nodes} nodes: ${rounds} rounds …`);
-      const deletion: Contestant = {
-        name: DELETION,
-        once: async () => {
-          const { status, ms } = await admin.delete(`${PATHS.configs}/${free}`, { dryRun: 'All' });
-          if (status !== 200) throw new Error(`The deletion of a free config was answered ${status}.`);
-          return ms;
-        },
-      };
-      const measured = await interleave([...readers(api, used, nodes), deletion], { rounds, warmUp: 5 });
-      const raw = summary(measured.get(RAW) ?? []).p50;
-      for (const [how, times] of measured) {
-        const figures = summary(times);
-        rows.push({ nodes, how, ...figures, timesRaw: figures.p50 / raw });
-      }
-    }
-    api.close();
-    return [table(rows, await nodeSizes(admin)), goals(rows)];
-  } finally {
-    await guarded.stop();
+export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
+  const api = new KubeApi(connectionFromKubeconfig(await readFile(cluster.guarded.kubeconfig, 'utf8')));
+  const [used, unused] = [await cluster.createConfig('guard'), await cluster.createConfig('guard')];
+  const deletion = { name: DELETION, measure: () => measureAllowed(cluster.admin, unused) };
+  const rows: Row[] = [];
+  const goals: Goal[] = [];
+  for (const { nodes, rounds } of isQuick ? QUICK : FULL) {
+    await cluster.growFleet(nodes, [used]);
+    cluster.log(`${nodes} nodes: ${rounds} rounds …`);
+    const reads = createReads(api, used, nodes).map(([name, read]) => ({ name, measure: () => measureMs(read) }));
+    const summaries = await interleave([...reads, deletion], { rounds, warmUp: 5 });
+    const baseline = getSummary(summaries, JSON_BYTES).p50;
+    for (const [how, summary] of summaries) rows.push({ nodes, how, ...summary, timesRaw: summary.p50 / baseline });
+    const what = `${nodes} nodes: a deletion that is allowed, p50 × one list of the nodes in JSON, bytes only`;
+    const found = getSummary(summaries, DELETION).p50 / baseline;
+    if (nodes >= 2_000) goals.push({ what, found, atMost: 0.7 });
   }
-}
-
-/** Ways to find out; each is checked to have found all nodes. */
-function readers(api: KubeApi, used: string, nodes: number): readonly Contestant[] {
-  const expect = (found: number) => {
-    if (found !== nodes) throw new Error(`${found} nodes were found instead of ${nodes}.`);
-  };
-  const read = async (accept: string) =>
-    (await api.request({ path: PATHS.nodes, accept, signal: AbortSignal.timeout(30_000) })).body;
-  const streamed = async (accept: string, readerFor: (keep: (object: ApiObject) => void) => ListParser) => {
-    let found = 0;
-    const reader = readerFor((object) => {
-      found += parseNodeReferrer(object).references.some(({ config }) => config === used) ? 1 : 0;
-    });
-    for await (const chunk of (await read(accept)) as AsyncIterable<Buffer>) reader.write(chunk);
-    reader.end();
-    expect(found);
-  };
+  api.close();
+  const title = 'An allowed deletion against what was wanted';
   return [
-    {
-      name: RAW,
-      once: timed(async () => {
-        for await (const chunk of (await read(acceptHeaderForList(true))) as AsyncIterable<Buffer>) void chunk;
-      }),
-    },
-    {
-      name: 'JSON, JSON.parse of it all',
-      once: timed(async () => {
-        const list = JSON.parse((await buffer(await read(acceptHeaderForList(true)))).toString('utf8')) as {
-          items: ApiObject[];
-        };
-        expect(list.items.filter((item) => parseNodeReferrer(item).references.length > 0).length);
-      }),
-    },
-    {
-      name: 'JSON, taken apart as it streams',
-      once: timed(() =>
-        streamed(acceptHeaderForList(true), (keep) => new JsonListParser((item) => keep(item as ApiObject))),
-      ),
-    },
-    {
-      name: 'protobuf, bytes only',
-      once: timed(async () => {
-        for await (const chunk of (await read(acceptHeaderForStreamedList(true))) as AsyncIterable<Buffer>) void chunk;
-      }),
-    },
-    {
-      name: 'protobuf, searched for one name',
-      once: timed(async () => {
-        const name = Buffer.from(used);
-        let last: Buffer = Buffer.alloc(0);
-        let found = false;
-        for await (const chunk of (await read(acceptHeaderForStreamedList(true))) as AsyncIterable<Buffer>) {
-          const bytes = Buffer.concat([last, chunk]);
-          found ||= bytes.includes(name);
-          last = bytes.subarray(Math.max(0, bytes.length - name.length));
-        }
-        if (!found) throw new Error('The name was not found.');
-      }),
-    },
-    {
-      name: 'protobuf, taken apart as it streams (the guard)',
-      once: timed(() =>
-        streamed(acceptHeaderForStreamedList(true), (keep) => new ProtobufListParser(keep, NODE_REFERENCE_ANNOTATIONS)),
-      ),
-    },
+    { ...TABLE, rows, notes: [...TABLE.notes, `${await cluster.describeNodeSize()}.`] },
+    createGoalTable(title, goals),
   ];
 }
 
-function timed(once: () => Promise<void>): () => Promise<number> {
-  return async () => {
-    const begun = performance.now();
-    await once();
-    return performance.now() - begun;
+/** Ways to list the nodes. Those that parse the list must find the config in all of them. */
+function createReads(api: KubeApi, config: string, nodes: number): readonly (readonly [string, () => Promise<void>])[] {
+  const expectAll = (found: number) => {
+    if (found !== nodes) throw new Error(`${found} nodes were found instead of ${nodes}.`);
   };
-}
-
-function goals(rows: Table['rows']): Table {
-  const deletions = rows.filter(({ nodes, how }) => how === DELETION && Number(nodes) >= 2_000);
-  return goalTable(
-    'An allowed deletion against what was wanted',
-    deletions.map(({ nodes, timesRaw }) => ({
-      what: `${nodes} nodes: a deletion that is allowed, p50 × one list of the nodes in JSON, bytes only`,
-      found: Number(timesRaw),
-      atMost: 0.7,
-    })),
-  );
-}
-
-function table(rows: Table['rows'], sizes: { readonly full: number; readonly metadata: number }): Table {
-  return {
-    title: 'A consistent metadata-only list of all nodes, milliseconds',
-    columns: [
-      { key: 'nodes', heading: 'nodes' },
-      { key: 'how', heading: 'how' },
-      ...summaryColumns(1),
-      { key: 'timesRaw', heading: `p50 × ${RAW}`, digits: 2 },
-    ],
-    rows,
-    bars: { groups: ['nodes'], label: 'how', value: 'p50', reach: 'p99', axis: 'ms, p50 to p99' },
-    notes: [
-      'One client on kept connections; all ways are measured in turn.',
-      `A node has ${(sizes.full / 1_000).toFixed(1)} kB of JSON, ${(sizes.metadata / 1_000).toFixed(1)} kB of it metadata.`,
-      'The deletion goes through the API server and the guard, which lists pools and builds as well.',
-    ],
+  const list = async (accept: string): Promise<AsyncIterable<Buffer>> =>
+    (await api.request({ path: PATHS.nodes, accept, signal: AbortSignal.timeout(30_000) })).body;
+  const discard = async (accept: string) => {
+    for await (const chunk of await list(accept)) void chunk;
   };
+  const parse = async (accept: string, createParser: (onObject: (object: ApiObject) => void) => ListParser) => {
+    let found = 0;
+    const parser = createParser((object) => {
+      if (parseNodeReferrer(object).references.some((reference) => reference.config === config)) found += 1;
+    });
+    for await (const chunk of await list(accept)) parser.write(chunk);
+    parser.end();
+    expectAll(found);
+  };
+  const parseWhole = async () => {
+    const body = (await buffer(await list(JSON_ACCEPT))).toString('utf8');
+    const { items } = JSON.parse(body) as { readonly items: readonly ApiObject[] };
+    expectAll(items.filter((item) => parseNodeReferrer(item).references.length > 0).length);
+  };
+  const search = async () => {
+    let previous: Buffer = Buffer.alloc(0);
+    let isFound = false;
+    for await (const chunk of await list(PROTOBUF_ACCEPT)) {
+      const bytes = Buffer.concat([previous, chunk]);
+      isFound ||= bytes.includes(config);
+      previous = bytes.subarray(Math.max(0, bytes.length - config.length));
+    }
+    if (!isFound) throw new Error('The name was not found.');
+  };
+  return [
+    [JSON_BYTES, () => discard(JSON_ACCEPT)],
+    ['JSON, JSON.parse of it all', parseWhole],
+    ['JSON, as the guard parses it', () => parse(JSON_ACCEPT, (onObject) => new JsonListParser(onObject))],
+    ['protobuf, bytes only', () => discard(PROTOBUF_ACCEPT)],
+    ['protobuf, searched for one name', search],
+    [
+      'protobuf, taken apart as it streams (the guard)',
+      () => parse(PROTOBUF_ACCEPT, (onObject) => new ProtobufListParser(onObject, NODE_REFERENCE_ANNOTATIONS)),
+    ],
+  ];
 }

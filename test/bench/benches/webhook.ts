@@ -1,20 +1,22 @@
-import { GuardedCluster } from '../../e2e/support/guarded-cluster.ts';
-import type { Bench, BenchContext, Table } from '../bench.ts';
-import { askDirectly, overriddenReview, type WebhookClient, webhookClient } from '../direct-reviews.ts';
-import { goalTable } from '../goals.ts';
-import { type Contestant, interleave } from '../interleave.ts';
-import { summary, summaryColumns } from '../percentiles.ts';
-import { startPlainWebhook } from '../plain-webhooks.ts';
+import type { BenchCluster } from '../bench-cluster.ts';
+import { getSummary, interleave, measureMs } from '../interleave.ts';
+import type { NodeWebhookKind } from '../peers/node-webhook.ts';
+import { nodeProgram, startWebhook } from '../peers/webhook-process.ts';
+import { createColumns, createGoalTable, type Row, summaryColumns, type Table } from '../table.ts';
+import { buildOverriddenReview, WebhookClient } from '../webhook-client.ts';
+
+export const question =
+  'How many reviews a second does the guard answer, against the least that a webhook in Node can do?';
 
 const BYTES_ONLY = 'node:https, bytes only';
-const PEERS = {
-  [BYTES_ONLY]: 'bytes',
-  'node:https, JSON.parse': 'parse',
-  'express.json': 'express',
-} as const;
+const PEERS: readonly (readonly [name: string, kind: NodeWebhookKind])[] = [
+  [BYTES_ONLY, 'bytes'],
+  ['node:https, JSON.parse', 'parse'],
+  ['express.json', 'express'],
+];
 const GUARD = 'guard';
 
-/** The size of a review, and how many are sent one after another and in parallel. */
+/** The size of a review, the rounds with one request, and the rounds with a batch of parallel requests. */
 interface Size {
   readonly title: string;
   readonly bytes: number;
@@ -29,98 +31,66 @@ const FULL: readonly Size[] = [
 ];
 const QUICK: readonly Size[] = FULL.map((size) => ({ ...size, rounds: 5, batches: 1 }));
 
-/** In parallel: as many as an API server may well send at once. */
 const PARALLEL = 8;
-const BATCH = 4 * PARALLEL;
+const BATCH_SIZE = 4 * PARALLEL;
 
-const bench: Bench = {
-  question: 'How many reviews a second does the guard answer, against the least that a webhook in Node can do?',
-  run,
+const TABLE = {
+  title: 'Reviews over TLS, without an API server between, milliseconds',
+  columns: [
+    ...createColumns({ size: 'review', who: 'who answers' }),
+    ...summaryColumns(2),
+    ...createColumns({ timesBytes: `p50 × ${BYTES_ONLY}` }, 2),
+    ...createColumns({ perSecond: `a second, ${PARALLEL} in parallel` }),
+    ...createColumns({ share: 'share of bytes only' }, 2),
+  ],
+  notes: [
+    'One at a time, then in parallel; all are measured in turn, over kept connections, each in a process of its own.',
+    'The client sends and encrypts on the same two cores, which is part of every figure.',
+    '"Bytes only" reads the body and looks for the uid in its beginning. The guard checks the whole review, decides ' +
+      '(overridden by annotation, a dry run: no look at the cluster), logs and counts.',
+  ],
 };
-export default bench;
 
-async function run({ quick, binaries, log }: BenchContext): Promise<readonly Table[]> {
-  const guarded = await GuardedCluster.start(binaries, { direct: true });
-  try {
-    const clients = new Map<string, WebhookClient>();
-    for (const [who, kind] of Object.entries(PEERS)) {
-      clients.set(who, webhookClient(await startPlainWebhook(guarded.controlPlane, kind), PARALLEL));
-    }
-    clients.set(GUARD, webhookClient(guarded.guard, PARALLEL));
-    const rows: Table['rows'][number][] = [];
-    for (const size of quick ? QUICK : FULL) {
-      log(`reviews of ${size.title} …`);
-      rows.push(...(await measure(clients, size)));
-    }
-    for (const { agent } of clients.values()) agent.destroy();
-    return [table(rows), goals(rows)];
-  } finally {
-    await guarded.stop();
+export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
+  const { guarded } = cluster;
+  const clients: [string, WebhookClient][] = [];
+  for (const [name, kind] of PEERS) {
+    const webhook = await startWebhook(guarded.controlPlane, nodeProgram(kind));
+    clients.push([name, new WebhookClient(webhook, PARALLEL)]);
   }
-}
-
-async function measure(clients: ReadonlyMap<string, WebhookClient>, size: Size): Promise<Table['rows']> {
-  const body = overriddenReview(size.bytes);
-  const contestants = (once: (client: WebhookClient) => Promise<unknown>): readonly Contestant[] =>
-    [...clients].map(([name, client]) => ({
-      name,
-      once: async () => {
-        const begun = performance.now();
-        await once(client);
-        return performance.now() - begun;
-      },
-    }));
-  const single = await interleave(
-    contestants((client) => askDirectly(client, body)),
-    { rounds: size.rounds, warmUp: Math.ceil(size.rounds / 10) },
-  );
-  const batches = await interleave(
-    contestants((client) => Promise.all(Array.from({ length: BATCH }, () => askDirectly(client, body)))),
-    { rounds: size.batches, warmUp: 1 },
-  );
-  const perSecond = (who: string) => (BATCH * 1_000) / summary(batches.get(who) ?? []).p50;
-  return [...clients.keys()].map((who) => {
-    const figures = summary(single.get(who) ?? []);
-    return {
-      size: size.title,
-      who,
-      ...figures,
-      timesBytes: figures.p50 / summary(single.get(BYTES_ONLY) ?? []).p50,
-      perSecond: perSecond(who),
-      share: perSecond(who) / perSecond(BYTES_ONLY),
-    };
-  });
-}
-
-/** Where bodies are large, what a review costs beside its bytes must not matter. */
-function goals(rows: Table['rows']): Table {
+  clients.push([GUARD, new WebhookClient(guarded.guard, PARALLEL)]);
+  const rows: Row[] = [];
+  for (const size of isQuick ? QUICK : FULL) {
+    cluster.log(`reviews of ${size.title} …`);
+    rows.push(...(await measureSize(clients, size)));
+  }
+  for (const [, client] of clients) client.close();
+  // In a large review, everything that the guard does beside reading bytes must not matter.
   const share = rows.find(({ size, who }) => size === '1 MB' && who === GUARD)?.['share'];
-  return goalTable('Reviews of 1 MB against what was wanted', [
-    {
-      what: `time a review of 1 MB, ${PARALLEL} in parallel, × ${BYTES_ONLY}`,
-      found: 1 / Number(share),
-      atMost: 1 / 0.85,
-    },
-  ]);
+  const what = `time a review of 1 MB, ${PARALLEL} in parallel, × ${BYTES_ONLY}`;
+  const goal = { what, found: 1 / Number(share), atMost: 1 / 0.85 };
+  return [{ ...TABLE, rows }, createGoalTable('Reviews of 1 MB against what was wanted', [goal])];
 }
 
-function table(rows: Table['rows']): Table {
-  return {
-    title: 'Reviews over TLS, without an API server between, milliseconds',
-    columns: [
-      { key: 'size', heading: 'review' },
-      { key: 'who', heading: 'who answers' },
-      ...summaryColumns(2),
-      { key: 'timesBytes', heading: `p50 × ${BYTES_ONLY}`, digits: 2 },
-      { key: 'perSecond', heading: `a second, ${PARALLEL} in parallel` },
-      { key: 'share', heading: 'share of bytes only', digits: 2 },
-    ],
-    rows,
-    bars: { groups: ['size'], label: 'who', value: 'p50', reach: 'p99', axis: 'ms, p50 to p99', log: true },
-    notes: [
-      'One at a time, then in parallel; all are measured in turn, over kept connections, each in a process of its own.',
-      'The client sends and encrypts on the same two cores, which is part of every figure.',
-      '"Bytes only" reads the body and looks for the uid in its beginning. The guard checks the whole review, decides (overridden by annotation, a dry run: no look at the cluster), logs and counts.',
-    ],
-  };
+async function measureSize(
+  clients: readonly (readonly [string, WebhookClient])[],
+  { title, bytes, rounds, batches }: Size,
+): Promise<readonly Row[]> {
+  const review = buildOverriddenReview(bytes);
+  const createMeasurements = (send: (client: WebhookClient) => Promise<unknown>) =>
+    clients.map(([name, client]) => ({ name, measure: () => measureMs(() => send(client)) }));
+  const singles = createMeasurements((client) => client.expectAllowed(review));
+  const parallels = createMeasurements((client) =>
+    Promise.all(Array.from({ length: BATCH_SIZE }, () => client.expectAllowed(review))),
+  );
+  const single = await interleave(singles, { rounds, warmUp: Math.ceil(rounds / 10) });
+  const parallel = await interleave(parallels, { rounds: batches, warmUp: 1 });
+  return [...single].map(([who, summary]) => ({
+    size: title,
+    who,
+    ...summary,
+    timesBytes: summary.p50 / getSummary(single, BYTES_ONLY).p50,
+    perSecond: (BATCH_SIZE * 1_000) / getSummary(parallel, who).p50,
+    share: getSummary(parallel, BYTES_ONLY).p50 / getSummary(parallel, who).p50,
+  }));
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { environment } from '../../bench/environment.ts';
+import { readEnvironment } from '../../bench/environment.ts';
 import { IS_LONG, MUST_WRITE_DOCS } from '../support/run-binaries.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 import { formatTable, replaceTable, type Row } from './failure-modes-page.ts';
@@ -12,7 +12,7 @@ import { problemsOf, runFault } from './run-fault.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/failure-modes.md', import.meta.url));
 const cluster = await sharedGuardedCluster();
-const measuredOn = await environment(cluster.controlPlane.release);
+const measuredOn = readEnvironment(cluster.controlPlane.release);
 const rows: Row[] = [];
 
 afterAll(async () => {

@@ -160,11 +160,6 @@ export function statusOf(response: KubeResponse): Status {
   return response.body as Status;
 }
 
-/** The object in the body of a response. */
-export function objectOf(response: KubeResponse): KubeObject {
-  return response.body as KubeObject;
-}
-
 /** @throws Error with the message of the API server if the status is not among the allowed ones */
 export function expectStatus(response: KubeResponse, allowed: readonly number[], what: string): KubeResponse {
   if (allowed.includes(response.status)) return response;

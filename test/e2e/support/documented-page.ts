@@ -12,7 +12,7 @@ const EXIT_CODE = /\s+# exit code (?<code>\d)$/;
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
 /** The commands that no test can run, and what they need. The tests run every other command of the documentation. */
-export const NEEDS_ANOTHER_MACHINE: readonly (readonly [command: RegExp, why: string])[] = [
+const NEEDS_ANOTHER_MACHINE: readonly (readonly [command: RegExp, why: string])[] = [
   [/^podman /, 'a container engine'],
   [/^cosign /, 'a registry, and a key to sign with'],
   [/^openshift-install /, "the installer's program"],

@@ -212,7 +212,7 @@ export class Kubelet {
 }
 
 /** An address of this machine. The API server rejects endpoints at 127.0.0.1. */
-export function findOwnAddress(): string {
+function findOwnAddress(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const own = addresses.find(
     ({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'),

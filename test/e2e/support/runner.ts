@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { Usage, wrongUsage } from '../../support/usage.ts';
+import { UsageError, describeUsageError } from '../../support/usage.ts';
 import { availableReleases, findBinaries, type Binaries } from '../control-plane/binaries.ts';
 import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
 import type { Release } from '../control-plane/releases.ts';
@@ -18,21 +18,21 @@ export function log(line: string): void {
  * The release with this version, or the newest one that this machine can run.
  *
  * @param flag the flag that the version comes from, for the error message
- * @throws Usage if there is no such release
+ * @throws UsageError if there is no such release
  */
 export async function selectRelease(flag: string, version: string | undefined): Promise<Release> {
   const releases = await availableReleases();
   const release = releases.find(({ kubernetes }) => version === undefined || kubernetes === version);
   if (release !== undefined) return release;
   const known = releases.map(({ kubernetes }) => kubernetes).join(' or ');
-  throw new Usage(`${flag} ${version} is not available here: it can be ${known}.`);
+  throw new UsageError(`${flag} ${version} is not available here: it can be ${known}.`);
 }
 
 /**
  * Finds the binaries of a release and builds dist/ from the sources, so that a measurement uses the same bundle as a
  * cluster.
  *
- * @throws Usage if there is no such release
+ * @throws UsageError if there is no such release
  */
 export async function prepareRun(kubernetes?: string): Promise<Binaries> {
   const binaries = await findBinaries(await selectRelease('--kubernetes', kubernetes), log);
@@ -48,7 +48,7 @@ export async function runCommand(name: string, main: () => Promise<number>): Pro
   try {
     process.exitCode = await main();
   } catch (error) {
-    const usage = wrongUsage(error);
+    const usage = describeUsageError(error);
     if (usage !== undefined) {
       log(`${usage} See: npm run ${name} -- --help`);
       process.exitCode = 2;

@@ -11,14 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// guard denies the deletion of a config that something uses.
+// guard denies the deletion of a config that is in use.
 type guard struct {
 	cached, live references
 }
 
-// Handle denies by the cache: if that is late, it denies for a moment too long. It allows only after everything was read again.
+// Handle denies if the cache has a referrer. A late cache can only deny for a moment too long. Handle allows only after
+// a live read.
 func (g *guard) Handle(ctx context.Context, req admission.Request) admission.Response {
-	// Not req.Name, which is empty in a DELETECOLLECTION.
+	// req.Name is empty in a DELETECOLLECTION.
 	var config metav1.PartialObjectMetadata
 	if err := json.Unmarshal(req.OldObject.Raw, &config); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
@@ -27,12 +28,12 @@ func (g *guard) Handle(ctx context.Context, req admission.Request) admission.Res
 		return admission.Errored(http.StatusBadRequest, errors.New("the review does not name what is deleted"))
 	}
 	for _, references := range []references{g.cached, g.live} {
-		user, err := references.whoUses(ctx, config.Name)
+		referrer, err := references.findReferrer(ctx, config.Name)
 		if err != nil {
 			return admission.Errored(http.StatusServiceUnavailable, err)
 		}
-		if user != "" {
-			return admission.Denied(fmt.Sprintf("%s is in use by %s", config.Name, user))
+		if referrer != "" {
+			return admission.Denied(fmt.Sprintf("%s is in use by %s", config.Name, referrer))
 		}
 	}
 	return admission.Allowed("")

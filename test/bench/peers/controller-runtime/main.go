@@ -1,5 +1,6 @@
-// Command controller-runtime is the webhook that an engineer would write in Go, with the libraries that Kubernetes' own
-// controllers are made of: no deletion of a MachineConfig that a node or a pool names. It exists to be measured beside the guard.
+// Command controller-runtime denies the deletion of a MachineConfig that a node or a pool names. It is the webhook that
+// an engineer would write in Go, with the libraries of Kubernetes' own controllers. The bench measures the guard beside
+// it.
 package main
 
 import (
@@ -17,10 +18,10 @@ import (
 )
 
 func main() {
-	// --kubeconfig is a flag of controller-runtime's own.
+	// controller-runtime defines the flag --kubeconfig.
 	certDir := flag.String("cert-dir", "", "folder with tls.crt and tls.key")
 	port := flag.Int("port", 0, "port on 127.0.0.1")
-	mode := flag.String("mode", "scan", "scan: look at every object of the cache; index: ask it for those that name the config; no-op: allow everything, read nothing")
+	mode := flag.String("mode", "scan", "scan or index: how to search the cache; no-op: allow without reading")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	if err := serve(*mode, webhook.Options{Host: "127.0.0.1", Port: *port, CertDir: *certDir}); err != nil {
@@ -40,7 +41,7 @@ func serve(mode string, options webhook.Options) error {
 	if err != nil {
 		return err
 	}
-	// The API server's fairness bounds what a webhook may ask, not 20 requests a second.
+	// The API server limits its clients itself. The default limit of 20 requests per second would slow down live reads.
 	config.QPS = -1
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		WebhookServer: server,
@@ -52,7 +53,7 @@ func serve(mode string, options webhook.Options) error {
 		return err
 	}
 	for _, kind := range kinds {
-		// Starts the informer now, so that not the first review has to wait for it.
+		// This starts the informer. Otherwise the first review would wait for it.
 		if _, err := manager.GetCache().GetInformer(ctx, kind.object(), cache.BlockUntilSynced(false)); err != nil {
 			return err
 		}

@@ -17,14 +17,14 @@ const (
 	currentConfig = "machineconfiguration.openshift.io/currentConfig"
 	desiredConfig = "machineconfiguration.openshift.io/desiredConfig"
 
-	// byConfig names the cache's index of objects by the configs that they name.
+	// byConfig is the name of the cache's index.
 	byConfig = "config"
 )
 
-// kind is a kind of object that names configs.
+// kind is a kind of object that refers to configs.
 type kind struct {
 	schema.GroupVersionKind
-	// metadataOnly: the annotations are all that is needed of it.
+	// metadataOnly is set if all references are annotations.
 	metadataOnly bool
 }
 
@@ -56,7 +56,7 @@ func (k kind) list() client.ObjectList {
 	return objects
 }
 
-// configsOf tells which configs an object names. A pool that is being deleted needs its configs no more.
+// configsOf returns the configs that an object names. A pool that is being deleted does not need its configs.
 func configsOf(object client.Object) []string {
 	pool, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -71,7 +71,7 @@ func configsOf(object client.Object) []string {
 	return []string{spec, status}
 }
 
-// references reads the objects that name configs.
+// references searches the objects that refer to configs.
 type references struct {
 	client.Reader
 	indexed bool
@@ -79,11 +79,11 @@ type references struct {
 
 var errFound = errors.New("found")
 
-// whoUses answers with one object that names the config, or with nothing.
-func (r references) whoUses(ctx context.Context, config string) (user string, err error) {
+// findReferrer returns one object that names the config, or an empty string.
+func (r references) findReferrer(ctx context.Context, config string) (referrer string, err error) {
 	var options []client.ListOption
 	if r.indexed {
-		// One is enough to deny, and each that is listed is copied.
+		// One is enough to deny, and the cache copies each object that it lists.
 		options = append(options, client.MatchingFields{byConfig: config}, client.Limit(1))
 	}
 	for _, kind := range kinds {
@@ -96,14 +96,14 @@ func (r references) whoUses(ctx context.Context, config string) (user string, er
 			if !slices.Contains(configsOf(object), config) {
 				return nil
 			}
-			user = kind.Kind + " " + object.GetName()
+			referrer = kind.Kind + " " + object.GetName()
 			return errFound
 		})
 		if err != nil && !errors.Is(err, errFound) {
 			return "", err
 		}
-		if user != "" {
-			return user, nil
+		if referrer != "" {
+			return referrer, nil
 		}
 	}
 	return "", nil

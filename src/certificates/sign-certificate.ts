@@ -1,0 +1,51 @@
+import { createSign, randomBytes } from 'node:crypto';
+import forge from 'node-forge';
+import type { Validity } from './validity.ts';
+
+/** The content of a certificate, and the key that signs it. */
+export interface CertificateContent {
+  readonly subject: forge.pki.CertificateField[];
+  readonly issuer: forge.pki.CertificateField[];
+  readonly publicKeyPem: string;
+  readonly validity: Validity;
+  readonly extensions: object[];
+  readonly issuerKeyPem: string;
+}
+
+/** RFC 5280 §4.1.2.2 allows up to 20 octets. Authorities must have 64 random bits. */
+const SERIAL_BYTES = 16;
+
+/** Creates a certificate with a new serial number, signed with RSA and SHA-256. Returns PEM. */
+export function signCertificate(content: CertificateContent): string {
+  const certificate = forge.pki.createCertificate();
+  certificate.serialNumber = generateSerial();
+  certificate.publicKey = forge.pki.publicKeyFromPem(content.publicKeyPem);
+  certificate.validity = { ...content.validity };
+  certificate.setSubject(content.subject);
+  certificate.setIssuer(content.issuer);
+  certificate.setExtensions(content.extensions);
+  // OpenSSL signs, because node-forge's own arithmetic would block the event loop for 0.1 s and more.
+  const signer = {
+    sign: (): string => {
+      const tbsCertificate = Buffer.from(forge.asn1.toDer(certificate.tbsCertificate).getBytes(), 'latin1');
+      return createSign('sha256').update(tbsCertificate).sign(content.issuerKeyPem).toString('latin1');
+    },
+  };
+  // node-forge calls no other method of the key. Without a digest it would write SHA-1, which Go rejects.
+  certificate.sign(signer as unknown as forge.pki.rsa.PrivateKey, forge.md.sha256.create());
+  // node-forge writes CRLF, which YAML can only hold in an escaped string.
+  return forge.pki.certificateToPem(certificate).replaceAll('\r\n', '\n');
+}
+
+/**
+ * Generates a serial number in the hex that node-forge writes into the DER without a change.
+ *
+ * The first byte lies in 0x40..0x7f. Its highest bit is clear, because DER integers are signed and Go rejects negative
+ * serials ("x509: negative serial number", since Go 1.23). Its second bit is set, because minimal DER has no leading
+ * zero.
+ */
+export function generateSerial(random: (size: number) => Uint8Array = randomBytes): string {
+  const bytes = Uint8Array.from(random(SERIAL_BYTES));
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
+  return Buffer.from(bytes).toString('hex');
+}

@@ -1,0 +1,122 @@
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
+import { until } from '../e2e/control-plane/until.ts';
+import { AuditLog } from '../e2e/support/audit-log.ts';
+import type { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
+import { machineConfig, pool, renderedName } from '../e2e/support/objects.ts';
+import { PATHS } from '../e2e/support/paths.ts';
+import { createFleet } from './fleet.ts';
+import { type RunningWebhook, startWebhook, type WebhookProgram } from './peers/webhook-process.ts';
+import type { WebhookAddress } from './webhook-client.ts';
+
+/** The API server's counter of webhook calls. */
+const CALLS_METRIC = 'apiserver_admission_webhook_request_total';
+const EFFECTIVE_TIMEOUT_MS = 20_000;
+
+/**
+ * A real control plane with a guard beside it, and a fleet of nodes that grows from case to case. All candidates of a
+ * bench are registered at the same time, so that they can be measured in turn. Each one reviews its own configs only.
+ */
+export class BenchCluster {
+  readonly guarded: GuardedCluster;
+  /** Prints a line of progress. */
+  readonly log: (line: string) => void;
+  #nodeCount = 0;
+
+  constructor(guarded: GuardedCluster, log: (line: string) => void) {
+    this.guarded = guarded;
+    this.log = log;
+  }
+
+  get admin(): KubeClient {
+    return this.guarded.controlPlane.apiServer.admin;
+  }
+
+  /** Creates nodes until there are this many. The new ones name these configs in turn, two each. */
+  async growFleet(nodeCount: number, configs: readonly string[]): Promise<void> {
+    if (nodeCount <= this.#nodeCount) return;
+    this.log(`${nodeCount} nodes are made …`);
+    await createFleet(this.admin, { from: this.#nodeCount, to: nodeCount, configs });
+    this.#nodeCount = nodeCount;
+  }
+
+  async createPools(): Promise<void> {
+    for (const name of ['master', 'worker', 'infra']) {
+      await this.admin.create(PATHS.pools, pool({ name, spec: renderedName(name) }));
+    }
+  }
+
+  /** Creates a rendered config that the candidate reviews, and returns its name. */
+  async createConfig(candidate: string, bytes = 0): Promise<string> {
+    const name = renderedName();
+    await this.admin.create(PATHS.configs, machineConfig({ name, labels: labelsOf(candidate), bytes }));
+    return name;
+  }
+
+  /** Stops the guard and removes its registration. */
+  async stopGuard(): Promise<void> {
+    await this.admin.delete(`${PATHS.webhookConfigurations}/machineconfig-guard`);
+    await this.guarded.guard.stop();
+  }
+
+  /** Limits the guard, which is registered already, to the configs of a candidate. */
+  async limitGuard(candidate: string): Promise<void> {
+    const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
+    const patch = [{ op: 'add', path: '/webhooks/0/objectSelector', value: { matchLabels: labelsOf(candidate) } }];
+    const response = await this.admin.request('PATCH', path, patch, { contentType: 'application/json-patch+json' });
+    expectStatus(response, [200], `PATCH ${path}`);
+  }
+
+  /** Registers a webhook for the configs of a candidate, as the guard is registered. Returns when the API server calls it. */
+  async registerWebhook(candidate: string, { url, ca }: WebhookAddress): Promise<void> {
+    const id = toObjectName(candidate);
+    const name = `${id}.bench.machineconfig-guard.io`;
+    const clientConfig = { url, caBundle: Buffer.from(ca).toString('base64') };
+    const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
+    const objectSelector = { matchLabels: labelsOf(candidate) };
+    const webhooks = configuration.webhooks.map((webhook) => ({ ...webhook, name, objectSelector }));
+    await this.admin.create(PATHS.webhookConfigurations, { ...configuration, webhooks });
+    const probe = await this.createConfig(candidate);
+    const isCalled = async () => {
+      await this.admin.delete(`${PATHS.configs}/${probe}`, { dryRun: 'All' });
+      const metrics = String((await this.admin.request('GET', '/metrics')).body);
+      return ['200', '403'].some((code) => metrics.includes(`${CALLS_METRIC}{code="${code}",name="${name}"`));
+    };
+    await until(`the API server to ask ${candidate}`, isCalled, { timeoutMs: EFFECTIVE_TIMEOUT_MS, everyMs: 250 });
+  }
+
+  /** Starts a webhook and registers it for a candidate of the same name. */
+  async startCandidate(name: string, program: WebhookProgram, kubeconfig?: string): Promise<RunningWebhook> {
+    const webhook = await startWebhook(this.guarded.controlPlane, program, kubeconfig);
+    await this.registerWebhook(name, webhook);
+    return webhook;
+  }
+
+  /** The number of lists of all nodes that a user has sent, by the audit log of the API server. */
+  async countNodeLists(username: string): Promise<number> {
+    const auditLog = new AuditLog(this.guarded.controlPlane.apiServer.auditLog);
+    const lists = await auditLog.events(
+      ({ verb, objectRef, user }) => verb === 'list' && objectRef?.resource === 'nodes' && user.username === username,
+    );
+    return lists.length;
+  }
+
+  /** The size of a node in JSON, as the API server sends it, as a sentence without its period. */
+  async describeNodeSize(): Promise<string> {
+    const [node] = await this.admin.list(PATHS.nodes, { limit: '1' });
+    const [full, metadata] = [node, node?.metadata].map((part) => (JSON.stringify(part).length / 1_000).toFixed(1));
+    return `A node has ${full} kB of JSON, ${metadata} kB of it metadata`;
+  }
+}
+
+/** The labels of the configs that a candidate reviews. */
+export function labelsOf(candidate: string): Readonly<Record<string, string>> {
+  return { 'bench.machineconfig-guard.io/candidate': toObjectName(candidate) };
+}
+
+function toObjectName(candidate: string): string {
+  return candidate
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+}

@@ -1,0 +1,94 @@
+import type { KubeClient, KubeResponse } from '../e2e/control-plane/kube-client.ts';
+import { until } from '../e2e/control-plane/until.ts';
+import { decisionsAbout } from '../e2e/support/guard-process.ts';
+import { PATHS } from '../e2e/support/paths.ts';
+import { interleave } from './interleave.ts';
+import type { Summary } from './statistics.ts';
+
+/** A deletion that a bench measures. */
+export interface Deletion {
+  /** The candidate that decides about it. */
+  readonly candidate: string;
+  readonly config: string;
+  /** The HTTP status that it must get. */
+  readonly answer: 200 | 403;
+}
+
+/** `late`: deletions that the candidate did not answer in time. */
+type DeletionSummary = Summary & { readonly late: number };
+
+interface MeasureOptions<Measured extends Deletion> {
+  readonly rounds: number;
+  /** Default: a tenth of the rounds. */
+  readonly warmUp?: number;
+  /** Parallel requests for the same config. Default 1. */
+  readonly clients?: number;
+  /** Creates the config of an allowed deletion again and returns its name. Without it, all deletions are dry runs. */
+  readonly recreate?: (deletion: Measured) => Promise<string>;
+}
+
+const EFFECTIVE_TIMEOUT_MS = 30_000;
+
+export function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> {
+  return admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
+}
+
+/** Requests a dry-run deletion that the guard must allow. Returns its milliseconds. */
+export async function measureAllowed(admin: KubeClient, config: string): Promise<number> {
+  const response = await deleteDryRun(admin, config);
+  if (!isInTime(response, { candidate: 'the guard', answer: 200 })) throw new Error('The guard was late.');
+  return response.ms;
+}
+
+/** Waits until every candidate is registered and has seen the nodes that exist. */
+export async function awaitAnswers(admin: KubeClient, deletions: readonly Deletion[]): Promise<void> {
+  for (const { candidate, config, answer } of deletions) {
+    const isRight = async () => (await deleteDryRun(admin, config)).status === answer;
+    await until(`the right answer of ${candidate}`, isRight, { timeoutMs: EFFECTIVE_TIMEOUT_MS });
+  }
+}
+
+/**
+ * Measures deletions in turn and summarizes them by config. Creating a config again does not count.
+ *
+ * @throws Error if an answer is wrong
+ */
+export async function measureDeletions<Measured extends Deletion>(
+  admin: KubeClient,
+  deletions: readonly Measured[],
+  { rounds, warmUp = Math.ceil(rounds / 10), clients = 1, recreate }: MeasureOptions<Measured>,
+): Promise<ReadonlyMap<string, DeletionSummary>> {
+  const late = new Map<string, number>();
+  const measure = async (deletion: Measured) => {
+    const isRecreated = recreate !== undefined && deletion.answer === 200;
+    const path = `${PATHS.configs}/${isRecreated ? await recreate(deletion) : deletion.config}`;
+    const query: Record<string, string> = recreate === undefined ? { dryRun: 'All' } : {};
+    const responses = await Promise.all(Array.from({ length: clients }, () => admin.delete(path, query)));
+    const lateCount = responses.filter((response) => !isInTime(response, deletion)).length;
+    late.set(deletion.config, (late.get(deletion.config) ?? 0) + lateCount);
+    return responses.map(({ ms }) => ms);
+  };
+  const measurements = deletions.map((deletion) => ({ name: deletion.config, measure: () => measure(deletion) }));
+  const summaries = await interleave(measurements, { rounds, warmUp });
+  return new Map([...summaries].map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]));
+}
+
+/**
+ * Whether a deletion got its answer. It did not if the API server or the guard denied it after a timeout.
+ *
+ * @throws Error if the answer is wrong
+ */
+export function isInTime({ status, body }: KubeResponse, { candidate, answer }: Omit<Deletion, 'config'>): boolean {
+  if (status === answer) return true;
+  if (status >= 500) return false;
+  throw new Error(`${candidate} answered ${status}, not ${answer}: ${JSON.stringify(body).slice(0, 500)}`);
+}
+
+/** Checks that the guard denied from its index and allowed after a live read, as the tables say. */
+export async function checkDecisionPaths(guardLog: string, deletions: readonly Deletion[]): Promise<void> {
+  for (const { candidate, config, answer } of deletions) {
+    if (candidate !== 'guard') continue;
+    const path = (await decisionsAbout(guardLog, config)).at(-1)?.path;
+    if (path !== (answer === 403 ? 'index' : 'live')) throw new Error(`The guard decided about ${config} by ${path}.`);
+  }
+}

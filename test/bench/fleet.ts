@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import PQueue from 'p-queue';
+import { parseAllDocuments } from 'yaml';
+import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
+import { PATHS } from '../e2e/support/paths.ts';
+
+/** The images that a kubelet reports at most (kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go). */
+const IMAGES = Array.from({ length: 50 }, (_, index) => {
+  const payload = `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${toHex(`image ${index}`, 64)}`;
+  const tag = 'v4.19.0-202505210330.p0.g1c3b2a4.assembly.stream.el9';
+  const operator = `registry.redhat.io/openshift4/operator-${index}-rhel9:${tag}`;
+  return { names: index % 2 === 0 ? [payload, operator] : [payload], sizeBytes: 400_000_000 + index * 7_654_321 };
+});
+/** More gain nothing on an API server with two cores. */
+const MAX_PARALLEL_WRITES = 8;
+
+/** A write by one field manager. */
+interface Write {
+  readonly manager: string;
+  readonly subresource?: string;
+  readonly body: { readonly status?: object };
+}
+
+/** The writes of node.yaml as JSON, in which `${...}` stands for the values of a node. */
+const WRITES = parseAllDocuments(readFileSync(new URL('node.yaml', import.meta.url), 'utf8')).map((document) => {
+  const write = document.toJS() as Write;
+  const { status } = write.body;
+  return JSON.stringify(status === undefined ? write : { ...write, body: { status: { ...status, images: IMAGES } } });
+});
+
+export interface FleetOptions {
+  /** The index of the first node. Default 0. */
+  readonly from?: number;
+  /** The index after the last node. */
+  readonly to: number;
+  /** The configs that the nodes name in turn, two each. */
+  readonly configs: readonly string[];
+}
+
+/** The name of the node with this index. */
+export function nodeName(index: number): string {
+  return `worker-${String(index).padStart(5, '0')}.cluster.example.com`;
+}
+
+/** Creates nodes whose labels, annotations, conditions, images and managedFields have their real sizes. */
+export async function createFleet(admin: KubeClient, { from = 0, to, configs }: FleetOptions): Promise<void> {
+  const indexes = Array.from({ length: to - from }, (_, offset) => from + offset);
+  const queue = new PQueue({ concurrency: MAX_PARALLEL_WRITES });
+  await queue.addAll(indexes.map((index) => () => createNode(admin, index, configs)));
+}
+
+async function createNode(admin: KubeClient, index: number, configs: readonly string[]): Promise<void> {
+  for (const [position, { manager, subresource = '', body }] of createWrites(index, configs).entries()) {
+    const [method, path] = position === 0 ? ['POST', PATHS.nodes] : ['PATCH', `${PATHS.nodes}/${nodeName(index)}`];
+    const contentType = method === 'POST' ? 'application/json' : 'application/strategic-merge-patch+json';
+    const extras = { query: { fieldManager: manager }, contentType };
+    expectStatus(await admin.request(method, `${path}${subresource}`, body, extras), [200, 201], `${method} ${path}`);
+  }
+}
+
+function createWrites(index: number, configs: readonly string[]): readonly Write[] {
+  const name = nodeName(index);
+  const id = index + 2;
+  const values: Readonly<Record<string, string | undefined>> = {
+    name,
+    address: `10.${64 + (index >> 14)}.${(index >> 6) & 255}.${2 + (index & 63)}`,
+    currentConfig: configs[(2 * index) % configs.length],
+    desiredConfig: configs[(2 * index + 1) % configs.length],
+    id: String(id),
+    lowId: `${id >> 8}.${id & 255}`,
+    subnet: `${128 + (id >> 7)}.${(id & 127) * 2}`,
+    mac: ['02', '92', '26', ...(index.toString(16).padStart(6, '0').match(/../g) ?? [])].join(':'),
+    hostId: toUuid(`host ${name}`),
+    chassisId: toUuid(`chassis ${name}`),
+    bootId: toUuid(`boot ${name}`),
+    systemId: toUuid(`system ${name}`),
+    machineId: toHex(`machine ${name}`, 32),
+  };
+  return WRITES.map(
+    (write) => JSON.parse(write.replaceAll(/\$\{(\w+)\}/g, (_, key: string) => values[key] ?? '')) as Write,
+  );
+}
+
+/** Digits that look random and are the same in every run. */
+function toHex(seed: string, digits: number): string {
+  return createHash('sha256').update(seed).digest('hex').slice(0, digits);
+}
+
+function toUuid(seed: string): string {
+  return toHex(seed, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}

@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { issueServerCertificate } from '../../e2e/control-plane/certificates.ts';
+import { Child, type ChildOptions } from '../../e2e/control-plane/child.ts';
+import { type ControlPlane, kubeconfig } from '../../e2e/control-plane/control-plane.ts';
+import { freePorts } from '../../e2e/control-plane/free-ports.ts';
+import { goBuild } from '../../e2e/control-plane/go-build.ts';
+import { certificateIn, serveArguments } from '../../e2e/support/guard-process.ts';
+import { imageEnvironment } from '../../e2e/support/image-environment.ts';
+import { kubectlOk } from '../../e2e/support/kubectl.ts';
+import { serviceAccountToken } from '../../e2e/support/service-account.ts';
+import type { WebhookAddress } from '../webhook-client.ts';
+import type { NodeWebhookKind } from './node-webhook.ts';
+
+const NODE_WEBHOOK = fileURLToPath(new URL('node-webhook.ts', import.meta.url));
+const GO_MODULE = fileURLToPath(new URL('controller-runtime', import.meta.url));
+const NAMESPACE = 'default';
+const READY_TIMEOUT_MS = 30_000;
+
+interface StartOptions {
+  /** Folder with tls.crt and tls.key. */
+  readonly certDir: string;
+  /** On 127.0.0.1. */
+  readonly port: number;
+  /** File, empty if the webhook does not call the API server. */
+  readonly kubeconfig: string;
+}
+
+/** The command line and the environment of a webhook. */
+export type WebhookProgram = (options: StartOptions) => Pick<ChildOptions, 'command' | 'args' | 'env'>;
+
+/** The bundled guard. `certificate`: its TLS flags, by default those for a certificate in files. */
+export function guardProgram(certificate?: readonly string[]): WebhookProgram {
+  return ({ certDir, port, kubeconfig }) => ({
+    command: process.execPath,
+    args: serveArguments({
+      kubeconfig,
+      certificate: certificate ?? certificateIn(certDir),
+      ports: { securePort: port, healthPort: 0, metricsPort: 0 },
+    }),
+    env: { ...process.env, ...imageEnvironment() },
+  });
+}
+
+/** A webhook in Node. `node`: the node that the kind `get` reads. */
+export function nodeProgram(kind: NodeWebhookKind, node = ''): WebhookProgram {
+  const own = ['--import', 'tsx', NODE_WEBHOOK, `--kind=${kind}`, `--node=${node}`];
+  return (options) => ({ command: process.execPath, args: [...own, ...formatFlags(options)] });
+}
+
+/** The webhook on controller-runtime. `mode`: how it searches its cache, or `no-op` to allow without reading. */
+export function goProgram(binary: string, mode: 'scan' | 'index' | 'no-op'): WebhookProgram {
+  return (options) => ({ command: binary, args: [`--mode=${mode}`, ...formatFlags(options)] });
+}
+
+/** Builds the binary for {@link goProgram}. The first build takes about 2 minutes on two cores. */
+export async function buildGoWebhook({ directory, reaper }: ControlPlane): Promise<string> {
+  const output = join(directory, 'controller-runtime');
+  await goBuild({ module: GO_MODULE, package: '.', output, ldflags: '-s -w', reaper });
+  return output;
+}
+
+function formatFlags({ certDir, port, kubeconfig }: StartOptions): readonly string[] {
+  return [`--cert-dir=${certDir}`, `--port=${port}`, `--kubeconfig=${kubeconfig}`];
+}
+
+/** Creates a service account with the guard's ClusterRole. Returns the user in the audit log and a kubeconfig file. */
+export async function createIdentity(controlPlane: ControlPlane, name: string) {
+  const { apiServer, caCertificate, directory } = controlPlane;
+  const account = `--serviceaccount=${NAMESPACE}:${name}`;
+  await kubectlOk(controlPlane, ['create', 'serviceaccount', name, '--namespace', NAMESPACE]);
+  await kubectlOk(controlPlane, ['create', 'clusterrolebinding', name, '--clusterrole=machineconfig-guard', account]);
+  const token = await serviceAccountToken(apiServer.admin, NAMESPACE, name);
+  const file = join(directory, `${name}.kubeconfig`);
+  await writeFile(file, kubeconfig(apiServer.url, caCertificate, { token }), { mode: 0o600 });
+  return { user: `system:serviceaccount:${NAMESPACE}:${name}`, kubeconfig: file };
+}
+
+/** Creates everything that a webhook needs: a certificate and a port. `start` starts the process. */
+export async function prepareWebhook({ directory, reaper }: ControlPlane, program: WebhookProgram, kubeconfig = '') {
+  const certDir = await mkdtemp(join(directory, 'webhook-'));
+  const { ca, key, certificate } = await issueServerCertificate();
+  await writeFile(join(certDir, 'tls.key'), key, { mode: 0o600 });
+  await writeFile(join(certDir, 'tls.crt'), certificate);
+  const [port = 0] = await freePorts(1);
+  // Not in the folder of the certificate: the guard watches it and would read it again after each line.
+  const log = `${certDir}.log`;
+  const options = { ...program({ certDir, port, kubeconfig }), logFile: log, reaper };
+  const url = `https://127.0.0.1:${port}/validate`;
+  return { url, ca, port, log, start: () => new Child(options) };
+}
+
+/** `log`: the file with the output of the process. */
+export type RunningWebhook = WebhookAddress & { readonly pid: number; readonly log: string };
+
+/** Starts a webhook in a process that ends with the control plane. Returns when it listens. */
+export async function startWebhook(
+  controlPlane: ControlPlane,
+  program: WebhookProgram,
+  kubeconfig?: string,
+): Promise<RunningWebhook> {
+  const prepared = await prepareWebhook(controlPlane, program, kubeconfig);
+  const child = prepared.start();
+  await child.waitUntil(() => isListening(prepared.port), READY_TIMEOUT_MS);
+  return { ...prepared, pid: child.pid };
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}

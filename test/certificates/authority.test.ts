@@ -1,0 +1,111 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
+import forge from 'node-forge';
+import { beforeAll, expect, test } from 'vitest';
+import { type Authority, checkAuthority, createAuthority } from '../../src/certificates/authority.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
+
+const now = new Date('2026-11-20T12:00:00.789Z');
+const HOUR_MS = 3_600_000;
+let authority: Authority;
+let other: Authority;
+
+beforeAll(async () => {
+  const later = new Date(now.getTime() + 1_000);
+  [authority, other] = await Promise.all([
+    createAuthority({ days: 3650, now }),
+    createAuthority({ days: 3650, now: later }),
+  ]);
+});
+
+/** Puts other keys into the authority. The signature is then wrong, which the check does not look at. */
+function replaceKeys({ publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject }): Authority {
+  const certificate = forge.asn1.fromDer(forge.pem.decode(authority.certificatePem)[0]!.body);
+  const [tbsCertificate] = certificate.value as forge.asn1.Asn1[];
+  const publicKeyDer = publicKey.export({ type: 'spki', format: 'der' }).toString('latin1');
+  // version, serial, algorithm, issuer, validity, subject, subjectPublicKeyInfo
+  (tbsCertificate!.value as forge.asn1.Asn1[])[6] = forge.asn1.fromDer(publicKeyDer);
+  return {
+    certificatePem: forge.pem.encode({ type: 'CERTIFICATE', body: forge.asn1.toDer(certificate).getBytes() }),
+    privateKeyPem: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+  };
+}
+
+function encryptKey(): string {
+  const encryption = { cipher: 'aes-256-cbc', passphrase: 'x' };
+  return String(createPrivateKey(authority.privateKeyPem).export({ type: 'pkcs8', format: 'pem', ...encryption }));
+}
+
+test('creates a v3 root that signs leaves only, with a 3072-bit key and SHA-256', () => {
+  const certificate = new X509Certificate(authority.certificatePem);
+  const der = certificate.raw.toString('hex');
+  expect(der).toContain('a003020102');
+  // sha256WithRSAEncryption in the signed part and beside the signature.
+  expect(der.split('06092a864886f70d01010b')).toHaveLength(3);
+  // Critical basicConstraints { TRUE, 0 }, critical keyUsage { keyCertSign, cRLSign }, and subjectKeyIdentifier.
+  expect(der).toContain('0603551d130101ff040830060101ff020100');
+  expect(der).toContain('0603551d0f0101ff040403020106');
+  expect(der).toContain('0603551d0e0416');
+  expect(certificate.verify(certificate.publicKey)).toBe(true);
+  expect(certificate.publicKey.asymmetricKeyDetails?.modulusLength).toBe(3072);
+});
+
+test('gives two authorities different subjects', () => {
+  const [first, second] = [authority, other].map(({ certificatePem }) => new X509Certificate(certificatePem).subject);
+  expect(first).not.toBe(second);
+});
+
+test('writes PKCS#8 and plain line ends', () => {
+  expect(authority.privateKeyPem).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
+  expect(authority.certificatePem + authority.privateKeyPem).not.toContain('\r');
+});
+
+test.each([
+  ['on a host whose clock is 12 hours behind', -12, undefined],
+  ['before it begins', -27, 'the authority is not valid before 2026-11-19T10:00:00.000Z'],
+  ['after its end', 3650 * 24 + 1, 'the authority expired at 2036-11-17T12:00:00.000Z'],
+])('checks an authority %s', (_case, hours, reason) => {
+  const check = checkAuthority(authority, new Date(now.getTime() + hours * HOUR_MS));
+  expect(check).toMatchObject(reason === undefined ? { usable: true } : { usable: false, reason });
+});
+
+const NO_CERTIFICATE = 'the certificate cannot be read as PEM';
+const NO_KEY = 'the private key cannot be read as PEM';
+
+test.each<readonly [string, string, () => Partial<Authority>]>([
+  ['no certificate', NO_CERTIFICATE, () => ({ certificatePem: '' })],
+  ['half a certificate', NO_CERTIFICATE, () => ({ certificatePem: authority.certificatePem.slice(0, 400) })],
+  ['no key', NO_KEY, () => ({ privateKeyPem: '' })],
+  ['a certificate as its key', NO_KEY, () => ({ privateKeyPem: authority.certificatePem })],
+  [
+    'the key of another',
+    'the private key belongs to another certificate',
+    () => ({ privateKeyPem: other.privateKeyPem }),
+  ],
+  [
+    'an encrypted key',
+    'the private key is encrypted; store it without a passphrase',
+    () => ({ privateKeyPem: encryptKey() }),
+  ],
+  [
+    'an elliptic-curve key',
+    'its key is ec; RSA is needed',
+    () => replaceKeys(generateKeyPairSync('ec', { namedCurve: 'P-256' })),
+  ],
+  [
+    'an RSA key of 1024 bits',
+    'its RSA key has 1024 bits; 2048 are needed',
+    () => replaceKeys(generateKeyPairSync('rsa', { modulusLength: 1024 })),
+  ],
+])('rejects an authority with %s', (_case, reason, change) => {
+  expect(checkAuthority({ ...authority, ...change() }, now)).toEqual({ usable: false, reason });
+});
+
+test('rejects a leaf as an authority', async () => {
+  const options = { dnsNames: ['guard'], ipAddresses: [], days: 1, now };
+  const leaf = await issueLeaf({ authority, ...options });
+  const reason = 'the certificate is not one of an authority';
+  expect(checkAuthority(leaf, now)).toEqual({ usable: false, reason });
+  await expect(issueLeaf({ authority: leaf, ...options })).rejects.toThrow(
+    `the authority cannot issue a certificate: ${reason}`,
+  );
+});

@@ -1,0 +1,102 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, isIP } from 'node:net';
+import { checkServerIdentity, connect, createServer } from 'node:tls';
+import { beforeAll, expect, test } from 'vitest';
+import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
+import type { KeyPair } from '../../src/certificates/key-pair.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
+import { readValidity } from '../../src/certificates/validity.ts';
+
+const now = new Date();
+const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
+let authority: Authority;
+
+beforeAll(async () => {
+  authority = await createAuthority({ days: 30, now });
+});
+
+async function issue(dnsNames: string[], ipAddresses: string[] = []): Promise<KeyPair> {
+  return await issueLeaf({ authority, dnsNames, ipAddresses, days: 7, now });
+}
+
+test('issues a v3 certificate for servers, signed with SHA-256 by the key of the authority', async () => {
+  const der = new X509Certificate((await issue([SERVICE])).certificatePem).raw.toString('hex');
+  expect(der).toContain('a003020102');
+  expect(der.split('06092a864886f70d01010b')).toHaveLength(3);
+  // Critical basicConstraints {}, critical keyUsage { digitalSignature, keyEncipherment }, extKeyUsage { serverAuth }.
+  expect(der).toContain('0603551d130101ff04023000');
+  expect(der).toContain('0603551d0f0101ff0404030205a0');
+  expect(der).toContain('0603551d25040c300a06082b06010505070301');
+  // The authorityKeyIdentifier is the subjectKeyIdentifier of the authority.
+  const issuer = new X509Certificate(authority.certificatePem).raw.toString('hex');
+  const keyIdentifier = /0603551d0e04160414(?<id>.{40})/.exec(issuer)?.groups?.['id'];
+  expect(der).toContain(`0603551d23041830168014${keyIdentifier}`);
+});
+
+test('a client that trusts the authority accepts the names and addresses of the leaf and no others', async () => {
+  const { certificatePem, privateKeyPem } = await issue([SERVICE], ['192.0.2.10', '2001:db8::10']);
+  const server = createServer({ cert: certificatePem, key: privateKeyPem }, (socket) => socket.end());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const connectAs = async (name: string): Promise<string> => {
+    const socket = connect({
+      port,
+      host: '127.0.0.1',
+      ca: authority.certificatePem,
+      servername: isIP(name) === 0 ? name : '',
+      // Node would check the address of the connection, which is always the loopback.
+      checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
+    });
+    try {
+      await once(socket, 'secureConnect');
+      return 'accepted';
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code ?? String(error);
+    } finally {
+      socket.destroy();
+    }
+  };
+  for (const name of [SERVICE, '192.0.2.10', '2001:db8::10']) expect(await connectAs(name)).toBe('accepted');
+  for (const name of ['other.machineconfig-guard.svc', '192.0.2.11']) {
+    expect(await connectAs(name)).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
+  }
+  server.close();
+});
+
+test.each([
+  ['::', '0:0:0:0:0:0:0:0'],
+  ['::1', '0:0:0:0:0:0:0:1'],
+  ['1::', '1:0:0:0:0:0:0:0'],
+  ['::2:3:4:5:6:7:8', '0:2:3:4:5:6:7:8'],
+  ['1:2:3:4:5:6:7::', '1:2:3:4:5:6:7:0'],
+  ['1:2:3:4:5:6:7:8', '1:2:3:4:5:6:7:8'],
+  ['2001:DB8::A', '2001:DB8:0:0:0:0:0:A'],
+  ['::ffff:192.0.2.1', '0:0:0:0:0:FFFF:C000:201'],
+  ['64:ff9b::192.0.2.33', '64:FF9B:0:0:0:0:C000:221'],
+])('encodes the IPv6 address %s', async (address, expected) => {
+  const { subjectAltName } = new X509Certificate((await issue([], [address])).certificatePem);
+  expect(subjectAltName).toBe(`IP Address:${expected}`);
+});
+
+test('issues a leaf for a DNS name of 253 characters', async () => {
+  const name = [63, 63, 63, 61].map((length) => 'a'.repeat(length)).join('.');
+  expect(new X509Certificate((await issue([name])).certificatePem).checkHost(name)).toBe(name);
+});
+
+test('limits the validity of a leaf to that of its authority', async () => {
+  const later = new Date(now.getTime() + 86_400_000);
+  const leaf = await issueLeaf({ authority, dnsNames: [SERVICE], ipAddresses: [], days: 365, now: later });
+  const [own, issuer] = [leaf, authority].map(({ certificatePem }) =>
+    readValidity(new X509Certificate(certificatePem)),
+  );
+  expect(own?.notAfter).toEqual(issuer?.notAfter);
+  expect(own?.notBefore.getTime()).toBeGreaterThan(issuer?.notBefore.getTime() ?? Number.NaN);
+});
+
+test('rejects a leaf without a name, or with an invalid one', async () => {
+  await expect(issue([])).rejects.toThrow('a serving certificate needs at least one DNS name or IP address');
+  await expect(issue(['a..b'])).rejects.toThrow('"a..b" has an empty part');
+  await expect(issue([], ['1.2.3'])).rejects.toThrow('"1.2.3" is not an IPv4 or IPv6 address');
+});

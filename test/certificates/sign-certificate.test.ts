@@ -1,0 +1,33 @@
+import { X509Certificate } from 'node:crypto';
+import { assert, property, uint8Array } from 'fast-check';
+import { expect, test } from 'vitest';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import { generateSerial } from '../../src/certificates/sign-certificate.ts';
+
+/** X.690 §8.3.2: a minimal positive INTEGER starts with neither a set bit nor nine clear ones. */
+function expectPositiveMinimal(serial: string): void {
+  const bytes = Buffer.from(serial, 'hex');
+  expect(bytes).toHaveLength(16);
+  expect(bytes.readUInt8(0)).toBeLessThan(0x80);
+  expect(bytes.readUInt16BE(0)).toBeGreaterThanOrEqual(0x0080);
+}
+
+test('generates positive minimal serials from any random bytes', () => {
+  assert(
+    property(uint8Array({ minLength: 16, maxLength: 16 }), (random) => {
+      expectPositiveMinimal(generateSerial(() => random));
+    }),
+    { examples: [[new Uint8Array(16)], [new Uint8Array(16).fill(0xff)], [Uint8Array.of(0x80, ...Array(15).fill(0))]] },
+  );
+});
+
+test('generates different serials', () => {
+  expect(new Set(Array.from({ length: 1_000 }, () => generateSerial())).size).toBe(1_000);
+});
+
+test('node-forge writes the serial into the certificate without a change', async () => {
+  const { certificatePem } = await createAuthority({ days: 1, now: new Date() });
+  const { raw, serialNumber } = new X509Certificate(certificatePem);
+  expectPositiveMinimal(serialNumber);
+  expect(raw.toString('hex')).toContain(`0210${serialNumber.toLowerCase()}`);
+});

@@ -1,0 +1,41 @@
+import { X509Certificate } from 'node:crypto';
+import { beforeAll, expect, test } from 'vitest';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
+import { computeValidity, findRenewalReason, readValidity } from '../../src/certificates/validity.ts';
+
+const issuedAt = new Date('2026-11-20T12:00:00Z');
+let leaf: X509Certificate;
+
+beforeAll(async () => {
+  const authority = await createAuthority({ days: 3650, now: issuedAt });
+  // 26 h before and 7 days after: 194 h. Two thirds are 129 h 20 min, from 2026-11-19T10:00Z.
+  const pair = await issueLeaf({ authority, dnsNames: ['guard'], ipAddresses: [], days: 7, now: issuedAt });
+  leaf = new X509Certificate(pair.certificatePem);
+});
+
+test.each([
+  ['2026-11-19T09:59:59Z', 'it is not valid before 2026-11-19T10:00:00.000Z'],
+  ['2026-11-20T12:00:00Z', undefined],
+  ['2026-11-24T19:19:59Z', undefined],
+  ['2026-11-24T19:20:00Z', 'two thirds of its life passed at 2026-11-24T19:20:00.000Z'],
+  ['2026-11-27T12:00:00Z', 'two thirds of its life passed at 2026-11-24T19:20:00.000Z'],
+  ['2026-11-27T12:00:01Z', 'it expired at 2026-11-27T12:00:00.000Z'],
+])('at %s the renewal reason is %j', (now, reason) => {
+  expect(findRenewalReason(leaf, new Date(now))).toBe(reason);
+});
+
+test('does not renew a new leaf of one day, although it was back-dated by more', () => {
+  const { notBefore, notAfter } = computeValidity(issuedAt, 1);
+  const validity = { validFrom: notBefore.toUTCString(), validTo: notAfter.toUTCString() };
+  expect(findRenewalReason(validity as X509Certificate, issuedAt)).toBeUndefined();
+});
+
+test('issues a certificate whose life crosses 2050, where the date format changes', async () => {
+  const { certificatePem } = await createAuthority({ days: 3650, now: new Date('2045-01-01T00:00:00Z') });
+  expect(readValidity(new X509Certificate(certificatePem)).notAfter.toISOString()).toBe('2054-12-30T00:00:00.000Z');
+});
+
+test.each([0, -1, 1.5, Number.NaN, Infinity, 3651])('rejects a validity of %s days', (days) => {
+  expect(() => computeValidity(issuedAt, days)).toThrow(/whole number of days from 1 to 3650/);
+});

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { alertingRules, RULE_FILES } from '../e2e/monitoring/alerting-rules.ts';
+import { listFiles, readFile, readTableRows } from './pages.ts';
+
+const ALERTS = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
+
+test('every runbook belongs to an alert', () => {
+  const runbooks = ALERTS.map(({ alert }) => `docs/runbooks/${alert}.md`);
+  expect(listFiles('docs/runbooks').toSorted()).toEqual(runbooks.toSorted());
+});
+
+test.each(ALERTS)('$alert follows the conventions of OpenShift and links to its runbook', (rule) => {
+  const { alert, annotations, labels } = rule;
+  // openshift/enhancements, enhancements/monitoring/alerting-consistency.md: critical is for the whole cluster.
+  expect(['warning', 'info']).toContain(labels.severity);
+  expect(labels.namespace).toBe('machineconfig-guard');
+  expect(annotations.summary).toMatch(/^.{10,80}\.$/);
+  expect(annotations.description).toMatch(/^.{40,330}\.$/);
+  const runbook = `docs/runbooks/${alert}.md`;
+  expect(annotations.runbook_url.split('/blob/main/')[1]).toBe(runbook);
+  const headings = readFile(runbook).match(/^#.*$/gm);
+  expect(headings).toEqual([`# ${alert}`, '## Meaning', '## Impact', '## Diagnosis', '## Mitigation']);
+});
+
+test('docs/monitoring.md lists every alert with its severity', () => {
+  const rows = readTableRows('docs/monitoring.md').filter(([link]) => link?.startsWith('[Machine'));
+  const listed = rows.map(([link = '', severity]) => [/\w+/.exec(link)?.[0], severity]);
+  const wanted = ALERTS.map(({ alert, labels }) => [alert, labels.severity]);
+  expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(wanted));
+});

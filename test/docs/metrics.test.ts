@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { denyBadReview } from '../../src/decision/decide.ts';
+import { Metrics } from '../../src/webhook/metrics.ts';
+import { readTableRows } from './pages.ts';
+
+test('docs/metrics.md lists every metric with its type and labels', async () => {
+  const metrics = new Metrics({
+    resources: ['nodes'],
+    unsynced: () => [],
+    ages: () => [{ resource: 'nodes', ms: 1 }],
+    referrers: () => [],
+    liveReads: () => 1,
+    mode: () => 'Enforce',
+    danglingCount: () => 0,
+    protectedConfigs: () => 0,
+    expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedHere: true }],
+  });
+  metrics.count({ uid: '', name: '', user: '', dryRun: false, path: 'live', ms: 1, verdict: denyBadReview('') });
+  const { text } = await metrics.scrape();
+  const exported = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, base = '', type = '']) => {
+    // OpenMetrics names a counter without the suffix of its samples.
+    const name = type === 'counter' ? `${base}_total` : base;
+    const samples = text.match(new RegExp(`^${name}(?:_bucket)?\\{.*`, 'gm')) ?? [];
+    const labels = new Set(samples.flatMap((sample) => sample.match(/\w+(?==")/g) ?? []));
+    return `${name} (${type}): ${[...labels].filter((label) => label !== 'le').join(', ')}`;
+  });
+  const rows = readTableRows('docs/metrics.md').filter(([name]) => name?.startsWith('`'));
+  const documented = rows.map(([name, type, labels]) => `${name} (${type}): ${labels}`.replaceAll('`', ''));
+  expect(documented.toSorted()).toEqual(exported.toSorted());
+});

@@ -1,0 +1,26 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+const ROOT = path.join(import.meta.dirname, '..', '..');
+
+/** A file of the repository as text. */
+export function readFile(file: string): string {
+  return readFileSync(path.join(ROOT, file), 'utf8');
+}
+
+/** All files and folders below a folder, by their paths in the repository. */
+export function listFiles(folder: string): string[] {
+  const names = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+  return names.map((name) => path.join(folder, name));
+}
+
+/** The first group of every match. */
+export function findAll(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, group = '']) => group);
+}
+
+/** The cells of all table rows of a page, headings included. */
+export function readTableRows(page: string): string[][] {
+  const rows = findAll(readFile(page), /^\| (.*) \|$/gm);
+  return rows.map((row) => row.split('|').map((cell) => cell.trim()));
+}

@@ -1,0 +1,111 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
+import { type Guard, startGuard } from '../../src/guard/guard.ts';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
+import type { Decision } from '../../src/webhook/decision.ts';
+import { memoryLog } from '../support/log.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+import { testTls } from '../support/tls.ts';
+
+const USED = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
+const UNUSED = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
+
+interface Setup {
+  readonly cluster: TestCluster;
+  readonly guard: Guard;
+  readonly decisions: Decision[];
+  readonly readyz: () => Promise<string>;
+}
+
+/** Starts a guard in front of a cluster. Unless the nodes are unreadable, it waits until the guard is ready. */
+async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs = 0 } = {}): Promise<Setup> {
+  const cluster = await startTestCluster();
+  for (const name of [USED, UNUSED]) cluster.create('machineconfigs', { metadata: { name } });
+  const annotations = { 'machineconfiguration.openshift.io/currentConfig': USED };
+  cluster.create('nodes', { metadata: { name: 'worker-0', annotations } });
+  if (areNodesUnreadable) cluster.faults.intercept(({ path }) => (path === '/api/v1/nodes' ? 'reset' : 'pass'));
+  const tls = await testTls();
+  const decisions: Decision[] = [];
+  const guard = await startGuard({
+    api: new KubeApi(connectionFromKubeconfig(cluster.kubeconfig)),
+    certificate: createFixedCertificate(await tls.leaf()),
+    log: memoryLog().log,
+    bindAddress: '127.0.0.1',
+    securePort: 0,
+    healthPort: 0,
+    shutdownDelayMs,
+    onDecision: (decision) => void decisions.push(decision),
+  });
+  onTestFinished(async () => {
+    await guard.stop();
+  });
+  const url = `https://127.0.0.1:${guard.securePort}/validate`;
+  const caBundle = Buffer.from(tls.ca).toString('base64');
+  const webhook = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
+  cluster.create('validatingwebhookconfigurations', webhook);
+  if (!areNodesUnreadable) await guard.whenReady(AbortSignal.timeout(5_000));
+  const readyz = async (): Promise<string> => {
+    const response = await fetch(`http://127.0.0.1:${guard.healthPort}/readyz`);
+    return `${response.status} ${(await response.text()).trim()}`;
+  };
+  return { cluster, guard, decisions, readyz };
+}
+
+test('denies the deletion of a config in use with an Event, and allows that of an unused one', async () => {
+  const { cluster, decisions, readyz } = await startGuardedCluster();
+  expect(await readyz()).toBe('200 ok');
+  const denied = await cluster.delete('machineconfigs', USED);
+  expect(denied.status).toBe(403);
+  expect(JSON.stringify(denied.body)).toContain(`MCG_IN_USE: ${USED} is in use by node worker-0 (currentConfig).`);
+  expect(cluster.get('machineconfigs', USED)).toBeDefined();
+  expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
+  expect(cluster.get('machineconfigs', UNUSED)).toBeUndefined();
+  expect(decisions.map(({ name, path, verdict }) => [name, path, verdict.code])).toEqual([
+    [USED, 'index', 'MCG_IN_USE'],
+    [UNUSED, 'live', 'MCG_NOT_IN_USE'],
+  ]);
+  await expect.poll(() => cluster.list('events').length).toBe(1);
+  expect(cluster.list('events')[0]).toMatchObject({ reason: 'DeletionDenied', regarding: { name: USED } });
+});
+
+test('denies a dry run without an Event', async () => {
+  const { cluster, guard } = await startGuardedCluster();
+  expect((await cluster.delete('machineconfigs', USED, { dryRun: true })).status).toBe(403);
+  await guard.stop();
+  expect(cluster.list('events')).toEqual([]);
+});
+
+test('is unready and denies as unverified until it has read the cluster once', async () => {
+  const { cluster, decisions, readyz } = await startGuardedCluster({ areNodesUnreadable: true });
+  await expect.poll(readyz).toBe('503 not read yet: nodes');
+  const denied = await cluster.delete('machineconfigs', UNUSED);
+  expect(denied.status).toBe(503);
+  expect(JSON.stringify(denied.body)).toContain('MCG_UNVERIFIED');
+  expect(cluster.get('machineconfigs', UNUSED)).toBeDefined();
+  expect(decisions[0]?.ms).toBeLessThan(4_000);
+  cluster.faults.clear();
+  await expect.poll(readyz, { timeout: 5_000 }).toBe('200 ok');
+  expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
+});
+
+test('stays ready during a later outage of the API server', async () => {
+  const { cluster, readyz } = await startGuardedCluster();
+  cluster.faults.intercept(({ path }) => (path.startsWith('/api') ? 'reset' : 'pass'));
+  cluster.faults.cutConnections();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(await readyz()).toBe('200 ok');
+});
+
+test('a stop makes it unready immediately and serves until the shutdown delay has passed', async () => {
+  const { cluster, guard, readyz } = await startGuardedCluster({ shutdownDelayMs: 400 });
+  const stopped = guard.stop();
+  expect(await readyz()).toBe('503 stopping');
+  expect((await cluster.delete('machineconfigs', USED)).status).toBe(403);
+  await stopped;
+  const failed = await cluster.delete('machineconfigs', UNUSED);
+  expect(failed.status).toBe(500);
+  expect(JSON.stringify(failed.body)).toContain('failed calling webhook');
+  expect(cluster.get('machineconfigs', UNUSED)).toBeDefined();
+});

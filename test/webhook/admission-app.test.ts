@@ -1,0 +1,151 @@
+import { gzipSync } from 'node:zlib';
+import express, { type Express } from 'express';
+import request from 'supertest';
+import { beforeEach, expect, test } from 'vitest';
+import { decide } from '../../src/decision/decide.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import { createAdmissionApp } from '../../src/webhook/admission-app.ts';
+import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
+import type { Decision } from '../../src/webhook/decision.ts';
+import type { ReviewJudge } from '../../src/webhook/judgement.ts';
+import { memoryLog } from '../support/log.ts';
+import { NAME, reviewBody, UID } from '../support/review.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json', connection: 'keep-alive' };
+const GOOD = JSON.stringify(reviewBody());
+
+/** Every config is unused, so a denial is due to the request alone. */
+const allowUnused: ReviewJudge['judge'] = async (review) => {
+  const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date());
+  return await Promise.resolve({ verdict, path: 'live' });
+};
+
+let app: Express;
+let lines: Record<string, unknown>[];
+let decisions: Decision[];
+let judgeCalls: number;
+let judge: ReviewJudge['judge'];
+let onDecision: (decision: Decision) => void;
+let isDraining: boolean;
+
+beforeEach(() => {
+  const memory = memoryLog();
+  ({ lines } = memory);
+  decisions = [];
+  judgeCalls = 0;
+  judge = allowUnused;
+  onDecision = (decision) => void decisions.push(decision);
+  isDraining = false;
+  app = createAdmissionApp({
+    log: memory.log,
+    isDraining: () => isDraining,
+    onDecision: (decision) => onDecision(decision),
+    judge: {
+      judge: async (review, signal) => {
+        judgeCalls += 1;
+        return await judge(review, signal);
+      },
+    },
+  });
+});
+
+const serialize = (unchanged: unknown): string => unchanged as string;
+
+async function post(body: string | Buffer = GOOD, headers: Record<string, string> = JSON_TYPE, target = app) {
+  const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(serialize).send(body);
+  const { status, headers: answered, body: answer } = await sent;
+  expect(status).toBe(200);
+  expect(answered['content-type']).toMatch(/^application\/json/);
+  expect(answer).toMatchObject({ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1' });
+  return { ...(answer as AdmissionReviewResponse).response, connection: answered['connection'] };
+}
+
+test('allows the deletion of an unused config and records one decision', async () => {
+  expect(await post()).toMatchObject({ uid: UID, allowed: true, connection: 'keep-alive' });
+  expect(decisions).toMatchObject([{ uid: UID, name: NAME, user: 'kube:admin', path: 'live', dryRun: false }]);
+});
+
+const GZIP = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+
+test.each<readonly [string, string | Buffer, string, Record<string, string>]>([
+  ['a truncated body', GOOD.slice(0, -3), '', JSON_TYPE],
+  ['another kind', JSON.stringify({ ...reviewBody(), kind: 'ConversionReview' }), UID, JSON_TYPE],
+  ['9 MiB', JSON.stringify(reviewBody({ padding: 'x'.repeat(9 * 1024 * 1024) })), '', JSON_TYPE],
+  ['another content type', GOOD, UID, { 'content-type': 'text/plain' }],
+  ['no content type', GOOD, UID, {}],
+  ['a compressed body', gzipSync(GOOD), '', GZIP],
+  ['the header of a compressed body', GOOD, '', GZIP],
+])('denies %s as MCG_BAD_REVIEW without the judge or a stack in the log', async (_case, body, uid, headers) => {
+  const response = await post(body, headers);
+  expect(response).toMatchObject({ uid, allowed: false, status: { code: 400, reason: 'BadRequest' } });
+  expect(response.status?.message).toMatch(/^MCG_BAD_REVIEW: \w.* See https:\/\/\S+#mcg_bad_review$/);
+  expect(judgeCalls).toBe(0);
+  expect(lines).toHaveLength(1);
+  expect(JSON.stringify(lines)).not.toMatch(/\bat .*\.ts:\d/);
+});
+
+test('accepts a content type with a charset', async () => {
+  expect((await post(GOOD, { 'content-type': 'application/json; charset=utf-8' })).allowed).toBe(true);
+});
+
+test('accepts a body of almost 8 MiB', async () => {
+  const oldObject = { metadata: { name: NAME, uid: 'c' }, spec: { config: 'x'.repeat(8 * 1024 * 1024 - 2_000) } };
+  expect(await post(JSON.stringify(reviewBody({ oldObject })))).toMatchObject({ uid: UID, allowed: true });
+});
+
+test('denies after an error of the judge, and logs the error without sending it', async () => {
+  judge = async () => await Promise.reject(new Error('secret detail'));
+  const response = await post();
+  expect(response).toMatchObject({ allowed: false, status: { code: 503 } });
+  expect(JSON.stringify(response)).not.toContain('secret detail');
+  expect(lines).toMatchObject([{ msg: 'a review could not be answered', err: { message: 'secret detail' } }]);
+});
+
+test('answers the next review after a decision could not be recorded', async () => {
+  onDecision = () => {
+    throw new Error('no room');
+  };
+  expect([(await post()).allowed, (await post()).allowed]).toEqual([true, true]);
+  const line = { msg: 'a decision could not be recorded', err: { message: 'no room' } };
+  await expect.poll(() => lines).toMatchObject([line, line]);
+});
+
+test('answers all reviews of one turn of the event loop before it records a decision', async () => {
+  const judged: (() => void)[] = [];
+  judge = async (review, signal) => {
+    await new Promise<void>((resolve) => {
+      judged.push(resolve);
+      if (judged.length === 3) for (const answer of judged) answer();
+    });
+    return await allowUnused(review, signal);
+  };
+  const responses: { readonly headersSent: boolean }[] = [];
+  const answeredCounts: number[] = [];
+  onDecision = () => void answeredCounts.push(responses.filter(({ headersSent }) => headersSent).length);
+  const server = express().use((_request, response, next) => {
+    responses.push(response);
+    next();
+  }, app);
+  await Promise.all([1, 2, 3].map(async () => await post(GOOD, JSON_TYPE, server)));
+  expect(answeredCounts).toEqual([3, 3, 3]);
+});
+
+test.each([
+  ['post', '/', 404],
+  ['post', '/validate/x', 404],
+  ['post', '/Validate', 404],
+  ['post', '/validate/', 404],
+  ['get', '/validate', 405],
+  ['put', '/validate', 405],
+] as const)('answers %s %s with %d in plain text', async (method, path, status) => {
+  const response = await request(app)[method](path);
+  expect(response.status).toBe(status);
+  expect(response.text).toMatch(/the guard answers POST \/validate\n$/);
+  expect(response.headers).not.toHaveProperty('x-powered-by');
+  expect(response.headers['allow']).toBe(status === 405 ? 'POST' : undefined);
+});
+
+test('closes the connection of each answer while it drains', async () => {
+  isDraining = true;
+  expect(await post()).toMatchObject({ allowed: true, connection: 'close' });
+});

@@ -1,0 +1,167 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { decide } from '../../src/decision/decide.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import { type AdmissionLimits, createAdmissionApp } from '../../src/webhook/admission-app.ts';
+import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
+import type { ReviewJudge } from '../../src/webhook/judgement.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
+import { memoryLog } from '../support/log.ts';
+import { reviewBody } from '../support/review.ts';
+
+const TIMED_OUT = 'MCG_BAD_REVIEW: the request body did not arrive in time.';
+
+const allowUnused: ReviewJudge['judge'] = async (review) => {
+  const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date());
+  return await Promise.resolve({ verdict, path: 'live' });
+};
+
+/** Starts a server and returns its port. */
+async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused): Promise<number> {
+  const options = { log: memoryLog().log, isDraining: () => false, onDecision: () => {}, judge: { judge }, limits };
+  const server = createServer(createAdmissionApp(options));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+async function review(port: number, timeout: string, change: Record<string, unknown> = {}) {
+  const url = `http://127.0.0.1:${port}/validate?timeout=${timeout}`;
+  const body = JSON.stringify(reviewBody(change));
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  expect(response.status).toBe(200);
+  return ((await response.json()) as AdmissionReviewResponse).response;
+}
+
+/** Sends only the first bytes of a body, and waits until the server has read them. */
+async function sendPart(port: number, timeout: string, announcedBytes: number, sentBytes: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${announcedBytes}`;
+  socket.write(`POST /validate?timeout=${timeout} HTTP/1.1\r\n${headers}\r\n\r\n${'x'.repeat(sentBytes)}`);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await fetch(`http://127.0.0.1:${port}`);
+  return socket;
+}
+
+async function sendParts(count: number, ...args: Parameters<typeof sendPart>): Promise<Socket[]> {
+  return await Promise.all(Array.from({ length: count }, async () => await sendPart(...args)));
+}
+
+test('denies reviews beyond the limit as overload until others are answered', async () => {
+  const answers = new AbortController();
+  const released = once(answers.signal, 'abort');
+  const port = await serve({ maxReviews: 2 }, async (...args) => {
+    await released;
+    return await allowUnused(...args);
+  });
+  const waiting = [review(port, '5s'), review(port, '5s')];
+  await expect.poll(async () => (await review(port, '5s')).status?.message).toContain('too many requests at once');
+  expect(await review(port, '5s')).toMatchObject({ uid: '', allowed: false });
+  answers.abort();
+  expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true]);
+  expect((await review(port, '5s')).allowed).toBe(true);
+});
+
+test('the signal of the judge aborts at the deadline, even if the garbage collector runs', async () => {
+  let isAborted = false;
+  const port = await serve({}, async (asked, signal) => {
+    while (!signal.aborted) {
+      collectGarbage();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    isAborted = true;
+    return await allowUnused(asked, signal);
+  });
+  await review(port, '1s');
+  expect(isAborted).toBe(true);
+});
+
+/** Memory for one body of 20 kB, and for small ones beside it. */
+const ONE_LARGE_BODY = { maxBufferedBytes: 30_000, smallBodyBytes: 10_000 };
+const LARGE = { padding: 'x'.repeat(20_000) };
+
+test('a large body waits for memory while small ones pass', async () => {
+  const port = await serve(ONE_LARGE_BODY);
+  const first = await sendPart(port, '10s', 50_000, 20_000);
+  const large = review(port, '10s', LARGE);
+  expect((await review(port, '10s')).allowed).toBe(true);
+  first.destroy();
+  expect((await large).allowed).toBe(true);
+});
+
+test('denies a large body within its deadline if there is no memory', async () => {
+  const port = await serve(ONE_LARGE_BODY);
+  await sendPart(port, '30s', 50_000, 20_000);
+  const startedAt = performance.now();
+  const { allowed, status } = await review(port, '1s', LARGE);
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  expect(allowed).toBe(false);
+  expect(status?.message).toContain('MCG_UNVERIFIED');
+});
+
+test('announced bytes need no memory before they arrive', async () => {
+  const port = await serve(ONE_LARGE_BODY);
+  await sendParts(20, port, '30s', 8 * 1024 * 1024, 8);
+  expect((await review(port, '1s', LARGE)).allowed).toBe(true);
+  // The first one has released its memory.
+  expect((await review(port, '1s', LARGE)).allowed).toBe(true);
+});
+
+test.each([
+  ['times out', { bodyTimeoutMs: 300 }],
+  ['stalls while another waits', { bodyTimeoutMs: 60_000 }],
+])('a body that %s is denied and releases its memory', async (_case, limits) => {
+  const port = await serve({ ...ONE_LARGE_BODY, ...limits });
+  const answers = (await sendParts(3, port, '30s', 50_000, 9_000)).map(async (socket) => await text(socket));
+  expect((await review(port, '10s', LARGE)).allowed).toBe(true);
+  for (const answer of await Promise.all(answers)) expect(answer).toContain(TIMED_OUT);
+});
+
+test.each([
+  ['the deadline of its request', '1s', {}],
+  ['the limit of the server', '30s', { bodyTimeoutMs: 300 }],
+])('an incomplete body is denied within %s, and its connection closes', async (_case, timeout, limits) => {
+  const socket = await sendPart(await serve(limits), timeout, 500, 8);
+  const startedAt = performance.now();
+  const answer = await text(socket);
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK/);
+  expect(answer).toMatch(/connection: close/i);
+  expect(answer).toContain(TIMED_OUT);
+  expect(answer).toContain('"allowed":false');
+});
+
+test('denies a body without a length that exceeds the limit', async () => {
+  const url = `http://127.0.0.1:${await serve({ maxBodyBytes: 1024 * 1024 })}/validate`;
+  const body = new Blob(['x'.repeat(2 * 1024 * 1024)]).stream();
+  const response = await fetch(url, { method: 'POST', body, duplex: 'half' });
+  expect(await response.text()).toContain('the request body is larger than 1 MiB');
+});
+
+test('reads many large bodies in turn if there is memory for one', async () => {
+  const port = await serve({ maxBufferedBytes: 100_000, smallBodyBytes: 1_000 });
+  const padding = 'x'.repeat(90_000);
+  const answers = await Promise.all(Array.from({ length: 40 }, async () => await review(port, '30s', { padding })));
+  expect(answers.filter(({ allowed }) => allowed)).toHaveLength(40);
+});
+
+test('reads bodies of all sizes correctly in buffers that others have used', async () => {
+  const port = await serve({});
+  for (let wave = 0; wave < 10; wave += 1) {
+    const uids = Array.from({ length: 20 }, (_, index) => `u-${wave}-${index}`);
+    const answers = uids.map(async (uid, index) => {
+      const padding = String(index % 10).repeat(5_000 * ((wave * 7 + index * 13) % 40));
+      return await review(port, '30s', { uid, padding });
+    });
+    expect(await Promise.all(answers)).toMatchObject(uids.map((uid) => ({ uid, allowed: true })));
+  }
+});

@@ -1,0 +1,18 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { HealthServer } from '../../src/webhook/health-server.ts';
+
+test.each([
+  ['GET', '/healthz', 'not read yet', '200 ok'],
+  ['GET', '/readyz?verbose', undefined, '200 ok'],
+  ['GET', '/readyz', 'not read yet', '503 not read yet'],
+  ['POST', '/readyz', undefined, '405 method not allowed'],
+  ['GET', '/', undefined, '404 not found: /healthz and /readyz are here'],
+])('%s %s of a guard whose problem is %j answers %j', async (method, path, problem, expected) => {
+  const server = new HealthServer(() => problem);
+  const port = await server.listen(0, '127.0.0.1');
+  onTestFinished(async () => {
+    await server.close();
+  });
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
+  expect(`${response.status} ${(await response.text()).trim()}`).toBe(expected);
+});

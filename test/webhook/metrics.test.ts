@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { decide } from '../../src/decision/decide.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
+import { toDecision } from '../../src/webhook/decision.ts';
+import { Metrics } from '../../src/webhook/metrics.ts';
+import { parseReview } from '../../src/webhook/parse-review.ts';
+import { reviewBody } from '../support/review.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+const ANNOTATIONS = {
+  [`${MCO}/currentConfig`]: 'rendered-worker-1',
+  [`${MCO}/desiredConfig`]: 'rendered-worker-2',
+  [`${MCO}/desiredDrain`]: 'drain-rendered-worker-3',
+};
+
+test('counts decisions and reads its sources at each scrape', async () => {
+  let unsynced = ['nodes'];
+  let liveReads = 3;
+  const metrics = new Metrics({
+    resources: ['nodes', 'machineconfigpools'],
+    unsynced: () => unsynced,
+    ages: () => [{ resource: 'nodes', ms: 1_500 }],
+    referrers: () => [parseNodeReferrer({ metadata: { name: 'w0', annotations: ANNOTATIONS } })],
+    liveReads: () => liveReads,
+    mode: () => 'Audit',
+    danglingCount: () => 2,
+    protectedConfigs: () => 5,
+    expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedHere: false }],
+  });
+  for (const dryRun of [false, false, true]) {
+    const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
+    const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date());
+    metrics.count(toDecision(review, verdict, 'live', 12));
+  }
+  const { text, contentType } = await metrics.scrape();
+  expect(contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
+  expect(text).toMatch(/# EOF\n$/);
+  expect(text.split('\n')).toEqual(
+    expect.arrayContaining([
+      '# TYPE mcguard_decisions counter',
+      'mcguard_decisions_total{verdict="allowed",code="MCG_NOT_IN_USE",dry_run="false"} 2',
+      'mcguard_decisions_total{verdict="allowed",code="MCG_NOT_IN_USE",dry_run="true"} 1',
+      'mcguard_decisions_total{verdict="denied",code="MCG_UNVERIFIED",dry_run="false"} 0',
+      'mcguard_decision_duration_seconds_bucket{le="0.01",path="live"} 0',
+      'mcguard_decision_duration_seconds_bucket{le="0.025",path="live"} 3',
+      'mcguard_index_synced{resource="nodes"} 0',
+      'mcguard_index_synced{resource="machineconfigpools"} 1',
+      'mcguard_index_age_seconds{resource="nodes"} 1.5',
+      'mcguard_references{kind="Node"} 2',
+      'mcguard_references{kind="MachineConfigPool"} 0',
+      'mcguard_live_reads_total 3',
+      'mcguard_mode{mode="Audit"} 1',
+      'mcguard_mode{mode="Enforce"} 0',
+      'mcguard_dangling_references 2',
+      'mcguard_protected_configs 5',
+      'mcguard_certificate_expiry_timestamp_seconds{certificate="authority"} 1800000000',
+      expect.stringMatching(/^mcguard_build_info\{version="\d+\.\d+\.\d+"\} 1$/),
+    ]),
+  );
+  unsynced = [];
+  liveReads = 4;
+  const expected = text
+    .replace('mcguard_index_synced{resource="nodes"} 0', 'mcguard_index_synced{resource="nodes"} 1')
+    .replace('mcguard_live_reads_total 3', 'mcguard_live_reads_total 4');
+  expect(withoutMemory((await metrics.scrape()).text)).toBe(withoutMemory(expected));
+});
+
+function withoutMemory(text: string): string {
+  return text.replace(/^process_resident_memory_bytes \d+$/m, '');
+}

@@ -1,0 +1,59 @@
+import { Agent, request } from 'node:https';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import express from 'express';
+import { onTestFinished } from 'vitest';
+import { TlsServer, type TlsServerOptions } from '../../src/webhook/tls-server.ts';
+import { memoryLog } from '../support/log.ts';
+import { exchangeable, testTls } from '../support/tls.ts';
+
+export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
+
+/** Starts a TLS server until the end of the test. It answers `ok`, and for `/slow` after 300 ms `slow`. */
+export async function startTestServer(options: Partial<TlsServerOptions> = {}, atEnd = onTestFinished) {
+  const tls = await testTls();
+  const pairs = await Promise.all([tls.leaf(), tls.leaf()]);
+  const certificate = exchangeable(pairs[0]);
+  const app = express();
+  app.use('/slow', async (_request, response) => {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    response.send('slow');
+  });
+  app.use((_request, response) => void response.send('ok'));
+  const server = new TlsServer({ app, certificate, minVersion: 'TLSv1.2', log: memoryLog().log, ...options });
+  const port = await server.listen(0, '127.0.0.1');
+  const closeables: { destroy: () => unknown }[] = [];
+  atEnd(async () => {
+    for (const closeable of closeables) closeable.destroy();
+    await server.close();
+  });
+  const closeAtEnd = <T extends { destroy: () => unknown }>(closeable: T): T => {
+    closeables.push(closeable);
+    return closeable;
+  };
+  return {
+    server,
+    certificate,
+    pairs,
+    connectTcp: (): Socket => closeAtEnd(connectTcp(port, '127.0.0.1')).on('error', () => {}),
+    connectTls: (tlsOptions: ConnectionOptions = {}): TLSSocket =>
+      closeAtEnd(connectTls({ host: '127.0.0.1', port, ca: tls.ca, ...tlsOptions })),
+    /** Returns a function that calls the server over a connection of its own. */
+    createClient: () => {
+      const agent = closeAtEnd(new Agent({ keepAlive: true, maxSockets: 1, ca: tls.ca }));
+      return async (path = '/') =>
+        await new Promise<{ body: string; serial: string; isReused: boolean; keepAlive: unknown }>(
+          (resolve, reject) => {
+            const call = request({ host: '127.0.0.1', port, path, agent }, (response) => {
+              const { serialNumber: serial } = (response.socket as TLSSocket).getPeerCertificate();
+              const keepAlive = response.headers['keep-alive'];
+              text(response).then((body) => resolve({ body, serial, isReused: call.reusedSocket, keepAlive }), reject);
+            });
+            call.on('error', reject);
+            call.end();
+          },
+        );
+    },
+  };
+}
