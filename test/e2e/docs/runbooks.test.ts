@@ -96,8 +96,8 @@ test('the runbooks Unverified and IndexStale show that the guard has lost its ri
   const unused = await cluster.config();
   await installed.withoutRights(async () => {
     expect((await cluster.dryRun(unused)).status).toBe(503);
-    // A restarted replica cannot list anything.
-    kubelet.pods[0]?.signal('SIGKILL');
+    // A restarted replica cannot list anything. After SIGTERM the leader releases its Lease.
+    kubelet.pods[0]?.signal('SIGTERM');
 
     const canList = `oc auth can-i list nodes --as=${GUARD_USER}`;
     const [log, ready, rights] = await run('Unverified', { exitCodes: { [canList]: 1 } });

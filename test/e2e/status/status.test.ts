@@ -21,11 +21,12 @@ const { cluster, controlPlane } = installed;
 beforeAll(() => installed.clear());
 
 async function awaitStatus(isWanted: (status: Status) => boolean, timeoutMs = 10_000): Promise<Status> {
+  let status: Status | undefined;
   const poll = async () => {
-    const status = (await cluster.admin.find(PATHS.guard))?.status as Status | undefined;
+    status = (await cluster.admin.find(PATHS.guard))?.status as Status | undefined;
     return status?.conditions !== undefined && isWanted(status) && status;
   };
-  return until('the status', poll, { timeoutMs });
+  return until(() => `the status; the last one was ${JSON.stringify(status)}`, poll, { timeoutMs });
 }
 
 function formatConditions({ conditions }: Status): readonly string[] {

@@ -7,7 +7,12 @@ import { unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
-const { cluster } = await sharedInstalledCluster();
+const installed = await sharedInstalledCluster();
+const { cluster } = installed;
+
+// A node without annotations would add a warning to every allowed deletion.
+await installed.clear();
+await cluster.node({ currentConfig: 'rendered-worker-old', desiredConfig: 'rendered-worker-old' });
 
 async function createPool(options: { spec: string; status: string }): Promise<string> {
   return (await cluster.pool(options)).metadata.name;
