@@ -3,21 +3,17 @@ import path from 'node:path';
 import { build, type Plugin } from 'esbuild';
 
 /**
- * Packages that a library loads for rare cases of its own (a proxy in the kubeconfig, a path in what an exec plug-in prints) or that only some
- * commands need. All are CommonJS.
+ * CommonJS packages that only some commands need, or that a library needs only for a proxy in the kubeconfig or for a
+ * path in the output of an exec plugin.
  */
-const SELDOM = new Set(['hpagent', 'js-yaml', 'jsonpath-plus', 'socks', 'socks-proxy-agent', 'undici', 'yaml']);
+const RARELY_USED = new Set(['hpagent', 'js-yaml', 'jsonpath-plus', 'socks', 'socks-proxy-agent', 'undici', 'yaml']);
+
+/** The only class of the client library that we use. The others would double the code that is loaded at the start. */
+const USED_CLASS = 'KubeConfig';
 
 /**
- * Of the client library, only what this name needs: it reads kubeconfigs and tokens. The rest, a class for every kind of every API, would
- * be half of what there is to load before the webhook serves.
- */
-const NEEDED = 'KubeConfig';
-
-/**
- * Takes the client library into the bundle without the modules that nobody asks for. esbuild cannot see that they are not needed, because
- * the library does not say that its modules do nothing but define (`sideEffects`), and because it leaves nothing out of a module
- * that is initialised later, as everything behind an `import()` is. So the library is bundled by itself first.
+ * Bundles the client library without its unused modules. esbuild cannot drop them by itself: the library does not
+ * declare `sideEffects: false`, and esbuild keeps all modules behind an `import()`. So the library is bundled first.
  */
 export const leanClient: Plugin = {
   name: 'lean-client',
@@ -25,15 +21,15 @@ export const leanClient: Plugin = {
     bundler.onLoad({ filter: /[\\/]@kubernetes[\\/]client-node[\\/]dist[\\/]index\.js$/ }, async ({ path: index }) => {
       const resolveDir = path.dirname(index);
       const { outputFiles } = await build({
-        stdin: { contents: `export { ${NEEDED} } from './index.js';`, resolveDir },
+        stdin: { contents: `export { ${USED_CLASS} } from './index.js';`, resolveDir },
         bundle: true,
         write: false,
         format: 'esm',
         platform: 'node',
         preserveSymlinks: true,
-        // Other packages are the outer bundle's, once and with their licences.
+        // The outer bundle contains the other packages once and collects their licenses.
         packages: 'external',
-        plugins: [onlyDefinitions],
+        plugins: [withoutSideEffects],
         logLevel: 'warning',
       });
       return { contents: outputFiles[0]?.text ?? '', resolveDir };
@@ -41,11 +37,10 @@ export const leanClient: Plugin = {
   },
 };
 
-/** Modules of the client library can be left out where nothing of them is used: none does more than define, but for a polyfill that Node 20 has no use for. */
-const onlyDefinitions: Plugin = {
-  name: 'only-definitions',
+/** Declares that the library's modules only define things. The exception is a polyfill that Node 20 does not need. */
+const withoutSideEffects: Plugin = {
+  name: 'without-side-effects',
   setup(bundler) {
-    // An ES module names files whole; nothing has to be looked for.
     bundler.onResolve({ filter: /^\.{1,2}\// }, ({ path: file, resolveDir }) => ({
       path: path.join(resolveDir, file),
       sideEffects: false,
@@ -53,21 +48,20 @@ const onlyDefinitions: Plugin = {
   },
 };
 
-/** Loads the packages of {@link SELDOM} when something of them is used for the first time, not when the program begins. */
+/** Loads the packages of {@link RARELY_USED} at their first use instead of at the start. */
 export const atFirstUse: Plugin = {
   name: 'at-first-use',
   setup(bundler) {
     bundler.onResolve({ filter: /^[a-z]/ }, ({ path: name, kind, resolveDir }) =>
-      SELDOM.has(name) && kind === 'import-statement'
+      RARELY_USED.has(name) && kind === 'import-statement'
         ? { path: name, namespace: 'at-first-use', pluginData: resolveDir }
         : undefined,
     );
     bundler.onLoad({ filter: /.*/, namespace: 'at-first-use' }, ({ path: name, pluginData }) => {
       const resolveDir = String(pluginData);
-      const exported: object = createRequire(path.join(resolveDir, 'importer.js'))(name) as object;
-      const getters = Object.keys(exported).map(
-        (key) => `get ${JSON.stringify(key)}() { return load()[${JSON.stringify(key)}]; }`,
-      );
+      const exports = createRequire(path.join(resolveDir, 'importer.js'))(name) as object;
+      const keys = Object.keys(exports).map((key) => JSON.stringify(key));
+      const getters = keys.map((key) => `get ${key}() { return load()[${key}]; }`);
       return {
         resolveDir,
         contents: `const load = () => require(${JSON.stringify(name)}); module.exports = { ${getters.join(', ')} };`,

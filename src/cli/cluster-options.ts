@@ -1,8 +1,10 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { KubeApi } from '../kube/api.ts';
+import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
+import { createEnvOption } from './option-parsers.ts';
 
-/** The flags of every command that talks to a cluster. */
+/** The flags of every command that uses a cluster. */
 export interface ClusterFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
@@ -10,16 +12,13 @@ export interface ClusterFlags {
 
 /** Adds `--kubeconfig` and `--context`. */
 export function addClusterFlags(command: Command): Command {
+  const description = 'kubeconfig to use (default: KUBECONFIG, the pod, ~/.kube/config)';
   return command
-    .addOption(
-      new Option('--kubeconfig <file>', 'kubeconfig to use (default: KUBECONFIG, the pod, ~/.kube/config)').env(
-        'MCG_KUBECONFIG',
-      ),
-    )
-    .addOption(new Option('--context <name>', 'context in the kubeconfig').env('MCG_CONTEXT'));
+    .addOption(createEnvOption('--kubeconfig <file>', description))
+    .addOption(createEnvOption('--context <name>', 'context in the kubeconfig'));
 }
 
-/** The API of the cluster that the flags name. Throws a CliError in one sentence where there is none. */
+/** Creates a client of the cluster that the flags name. Throws a CliError if there is no usable kubeconfig. */
 export async function createKubeApi(flags: ClusterFlags, userAgent: string): Promise<KubeApi> {
   // The client library takes half a second to load, which `--help` should not cost.
   const [{ loadConnection, KubeconfigError }, { KubeApi }] = await Promise.all([
@@ -30,8 +29,24 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
     return new KubeApi(loadConnection(flags), userAgent);
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
-    // A file that was named and cannot be used is wrong usage; no cluster at all is not.
-    const named = flags.kubeconfig !== undefined || flags.context !== undefined;
-    throw new CliError(error.message, named ? EXIT_CODE.usage : EXIT_CODE.cluster);
+    // An unusable file in a flag is wrong usage. A missing kubeconfig is not.
+    const hasFlag = flags.kubeconfig !== undefined || flags.context !== undefined;
+    throw new CliError(error.message, hasFlag ? EXIT_CODE.usage : EXIT_CODE.cluster);
+  }
+}
+
+/** Calls `work` with a client and closes it afterwards. Turns errors of the cluster into a CliError. */
+export async function withKubeApi<T>(
+  flags: ClusterFlags,
+  userAgent: string,
+  work: (api: KubeApi) => Promise<T>,
+): Promise<T> {
+  const api = await createKubeApi(flags, userAgent);
+  try {
+    return await work(api);
+  } catch (error) {
+    throw toCliError(error, api);
+  } finally {
+    api.close();
   }
 }

@@ -9,21 +9,19 @@ const terminal: Terminal = {
 
 const name = programNameOf(process.argv[1] ?? '');
 
-// `machineconfig-guard --help | head -1` closes the pipe early. That is the reader's choice, not an error; the command goes on to
-// its own end and its own exit code.
+// `machineconfig-guard --help | head -1` closes the pipe early. The command continues and keeps its exit code.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
 }
 
-// Unhandled rejections arrive here too. State is unknown from here on, so the process ends; but as a sentence, not as a stack.
+// Unhandled rejections arrive here, too. The state is unknown, so the process ends, but with a sentence and no stack.
 process.on('uncaughtException', (error) => {
   process.exit(reportError(error, terminal, name));
 });
 
-// The exit code is set and the event loop left to run dry: process.exit() here would cut off output that is still on its way
-// through a pipe. No top-level await: the bundle is CommonJS.
+// No process.exit: it would cut off output that is still in a pipe. No top-level await: the bundle is CommonJS.
 void runProgram(process.argv.slice(2), terminal, name).then((exitCode) => {
   process.exitCode = exitCode;
 });

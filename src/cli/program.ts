@@ -11,20 +11,19 @@ import { createServeCommand } from './serve/serve.ts';
 import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
-/** The name users type, and the first word of every line the program writes to stderr. */
 const PROGRAM_NAME = 'machineconfig-guard';
-/** Under such a name on the PATH, kubectl and oc run the program as a command of their own. */
-const PLUGIN = /^(?<client>kubectl|oc)-mcguard$/;
+/** kubectl and oc run a program with such a name on the PATH as their own command. */
+const PLUGIN_NAME = /^(?<client>kubectl|oc)-mcguard$/;
 
-/** What a user typed to get here, from the path of the program file: `machineconfig-guard`, or `kubectl mcguard`. */
+/** The command that a person typed: `machineconfig-guard`, or `kubectl mcguard` if the program file has that name. */
 export function programNameOf(file: string): string {
-  const client = PLUGIN.exec(path.basename(file))?.groups?.['client'];
+  const client = PLUGIN_NAME.exec(path.basename(file))?.groups?.['client'];
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
 }
 
 /**
- * Every command, in the order of `--help`. A builder runs for each start of the program, so it only declares flags; whatever is
- * slow to load (from the sources @kubernetes/client-node about 450 ms, node-forge about 50 ms) is imported inside the action.
+ * All commands in the order of `--help`. They are created at each start, so they only declare flags. Actions import
+ * slow packages: from the sources, @kubernetes/client-node takes 450 ms and node-forge 50 ms.
  */
 const COMMANDS: readonly (() => Command)[] = [
   createServeCommand,
@@ -37,64 +36,59 @@ const COMMANDS: readonly (() => Command)[] = [
   createCertsCommand,
 ];
 
-/** Where a run of the program writes, and the environment it sees. Tests pass their own. */
+/** The output streams and the environment of the program. */
 export interface Terminal {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/**
- * Runs one command line (without the node and script paths) to its end and answers the exit code. Never throws: what a command
- * throws becomes one sentence on stderr.
- */
+/** Runs a command line (without the paths of node and the program) and returns its exit code. Never rejects. */
 export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
   try {
-    await program(terminal, name).parseAsync(args, { from: 'user' });
+    await createProgram(terminal, name).parseAsync(args, { from: 'user' });
     return EXIT_CODE.fine;
   } catch (error) {
     return reportError(error, terminal, name);
   }
 }
 
-/**
- * Writes what went wrong as one line and answers the exit code for it. Also for errors that no command caught; with MCG_DEBUG set
- * the stack and the causes follow.
- */
+/** Writes an error as one line and returns its exit code. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
-  const debug = isOn(terminal.env.MCG_DEBUG);
-  // commander has written its own message (or the help that was asked for) before it throws.
+  const isDebug = !['', '0', 'false'].includes(terminal.env.MCG_DEBUG ?? '');
+  // Commander has already written its message or the help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.fine : EXIT_CODE.usage;
   if (error instanceof CliError) {
     if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
-    if (debug) terminal.stderr(`${details(error)}\n`);
-    return error.exitCode;
+  } else {
+    const message = toOneLine(error instanceof Error ? error.message || error.name : String(error));
+    const hint = ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
+    terminal.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
   }
-  const what = oneLine(error instanceof Error ? error.message || error.name : String(error));
-  const hint = debug ? '' : ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
-  terminal.stderr(`${name}: ${what}${hint}\n`);
-  if (debug) terminal.stderr(`${details(error)}\n`);
-  return EXIT_CODE.no;
+  if (isDebug) terminal.stderr(`${formatStack(error)}\n`);
+  return error instanceof CliError ? error.exitCode : EXIT_CODE.no;
 }
 
-function program(terminal: Terminal, name: string): Command {
-  let helping = false;
-  const root = new Command(name)
+function createProgram(terminal: Terminal, name: string): Command {
+  let isHelp = false;
+  const replaceName = (text: string): string => (isHelp ? replaceProgramName(text, name) : text);
+  const program = new Command(name)
     .description('Refuses to let a rendered MachineConfig be deleted while something still uses it.')
     .version(packageJson.version)
     .helpCommand(false)
-    // What comes after the name of a command is for that command: `certs` and `certs rotate` both have --out and --days.
+    // Flags after the name of a command belong to that command: both `certs` and `certs rotate` have --out and --days.
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
       writeOut: (text) => {
-        terminal.stdout(helping ? calling(text, name) : text);
+        terminal.stdout(replaceName(text));
       },
       writeErr: (text) => {
-        terminal.stderr(helping ? calling(text, name) : text);
+        terminal.stderr(replaceName(text));
       },
       outputError: (message, write) => {
-        write(`${name}: ${asSentence(message)}\n`);
+        // Commander's message is "error: unknown option '--forse'\n(Did you mean --force?)\n".
+        write(`${name}: ${toOneLine(message.replace(/^error: /, ''))}\n`);
       },
     })
     .addHelpText(
@@ -108,48 +102,39 @@ Exit codes:
 
 Example:
   machineconfig-guard certs --out certs/`,
-    );
-  root.on('beforeAllHelp', () => {
-    helping = true;
-  });
-  root.on('afterAllHelp', () => {
-    helping = false;
-  });
-  for (const build of COMMANDS) root.addCommand(inheriting(root, build()));
-  return root;
+    )
+    .on('beforeAllHelp', () => {
+      isHelp = true;
+    })
+    .on('afterAllHelp', () => {
+      isHelp = false;
+    });
+  for (const createCommand of COMMANDS) program.addCommand(inheritSettings(program, createCommand()));
+  return program;
 }
 
-/** The examples of a help text, as the user has to type them. */
-function calling(help: string, name: string): string {
+/** Replaces the program's name in the examples of a help text. */
+function replaceProgramName(help: string, name: string): string {
   return help.replaceAll(new RegExp(`^(\\s+)${PROGRAM_NAME}(?= )`, 'gm'), `$1${name}`);
 }
 
-/** addCommand(), unlike command(), hands nothing down: without this a subcommand's bad flag would end the process with 1. */
-function inheriting(parent: Command, command: Command): Command {
+/** Unlike command(), addCommand() does not hand down settings: a subcommand's bad flag would end the process with 1. */
+function inheritSettings(parent: Command, command: Command): Command {
   command.copyInheritedSettings(parent);
-  for (const child of command.commands) inheriting(command, child);
+  for (const child of command.commands) inheritSettings(command, child);
   return command;
 }
 
-/** commander says "error: unknown option '--forse'\n(Did you mean --force?)\n"; one line is easier to find in a log. */
-function asSentence(message: string): string {
-  return oneLine(message.replace(/^error: /, ''));
-}
-
-/** Bad values are quoted back to the user, who may have them from elsewhere: no line ends and no terminal escapes. */
-function oneLine(text: string): string {
+/** Removes line ends and terminal escapes: error messages quote values that can come from elsewhere. */
+function toOneLine(text: string): string {
   return text
     .trim()
     .replace(/\s*\n\s*/g, ' ')
     .replace(/\p{Cc}/gu, '\uFFFD');
 }
 
-function details(error: unknown): string {
+function formatStack(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const own = error.stack ?? error.message;
-  return error.cause === undefined ? own : `${own}\ncaused by: ${details(error.cause)}`;
-}
-
-function isOn(value: string | undefined): boolean {
-  return value !== undefined && value !== '' && value !== '0' && value !== 'false';
+  const stack = error.stack ?? error.message;
+  return error.cause === undefined ? stack : `${stack}\ncaused by: ${formatStack(error.cause)}`;
 }

@@ -6,7 +6,7 @@ import type { Decision } from '../webhook/decision.ts';
 import type { Guard } from '../guard/guard.ts';
 import { formatConclusion, formatEvent, formatIntro, type Run, formatRunTitle } from './format-story.ts';
 import { CliError, EXIT_CODE } from '../cli/exit.ts';
-import { type Page, createPage } from '../cli/page.ts';
+import { createTextFormat as createPage, type TextFormat as Page } from '../cli/text-format.ts';
 
 interface DemoFlags {
   readonly output: 'text' | 'json';

@@ -1,6 +1,6 @@
 import type { Replay } from './story/replay.ts';
 import type { StoryEvent } from './story/scene.ts';
-import { type Page, applyStyle, type Style, wrapText } from '../cli/page.ts';
+import { applyStyle, type Style, type TextFormat as Page, wrapText } from '../cli/text-format.ts';
 
 /** One run of the story. */
 export interface Run extends Replay {

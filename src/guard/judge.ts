@@ -64,10 +64,8 @@ export class Judge implements ReviewJudge {
     const candidate = referrers[position];
     if (candidate === undefined) return undefined;
     try {
-      const current = await withTimeout(
-        CONFIRM_TIMEOUT_MS,
-        signal,
-        async (limited) => await getReferrer(api, candidate.kind, candidate.name, limited),
+      const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, (limited) =>
+        getReferrer(api, candidate.kind, candidate.name, limited),
       );
       if (current === undefined || !hasStrongReference(config, current)) return undefined;
       return { referrers: referrers.with(position, current), unreadable: [] };

@@ -142,11 +142,7 @@ export class StatusWriter {
 
   async #json(request: Omit<Parameters<KubeApi['json']>[0], 'signal'>, signal: AbortSignal): Promise<unknown> {
     const { api } = this.#options;
-    return await withTimeout(
-      REQUEST_TIMEOUT_MS,
-      signal,
-      async (limited) => await api.json({ ...request, signal: limited }),
-    );
+    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => api.json({ ...request, signal: limited }));
   }
 }
 

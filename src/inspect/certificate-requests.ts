@@ -1,91 +1,80 @@
-import { ApiError, describeError } from '../kube/errors.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { type KubeApi } from '../kube/api.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { ApiError, describeError } from '../kube/errors.ts';
 import { listCollection } from '../kube/lists/list.ts';
 import { withTimeout } from '../kube/wait.ts';
 
-/** A node's request for a certificate that nobody has answered. */
+/** A kubelet's certificate signing request that is neither approved, denied, failed nor issued. */
 export interface PendingCertificateRequest {
   readonly name: string;
-  /** The node that asks, as far as the request tells. */
+  /** Undefined if neither the user nor the request names a node. */
   readonly node: string | undefined;
   readonly signer: string;
   readonly createdAt: Date | undefined;
 }
 
-/** The pending requests, or why they could not be read. They decide nothing, so that is no error. */
+/** The pending requests, or why they could not be read. That is not an error, because they decide nothing. */
 export type PendingCertificateRequests =
   | { readonly readable: true; readonly requests: readonly PendingCertificateRequest[] }
   | { readonly readable: false; readonly reason: string };
 
 const COLLECTION = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
-/** Who signs what a kubelet asks for: its client certificate when it joins, its serving certificate afterwards. */
-const SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
-const NODE_USER = 'system:node:';
+/** The signers of a kubelet's client certificate when it joins, and of its serving certificate afterwards. */
+const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
+const NODE_USER_PREFIX = 'system:node:';
+const READ_TIMEOUT_MS = 5_000;
 
-/** Nothing waits longer for what decides nothing. */
-const READ_MS = 5_000;
-
-/** Node certificate requests that are neither approved nor denied nor failed. Never rejects. */
+/** Lists the pending certificate requests of nodes, sorted by name. Never rejects. */
 export async function readPendingCertificateRequests(
   api: KubeApi,
   signal: AbortSignal,
 ): Promise<PendingCertificateRequests> {
-  const requests: PendingCertificateRequest[] = [];
-  const keep = (object: ApiObject): void => {
-    const request = pendingRequest(object);
-    if (request !== undefined) requests.push(request);
+  const pending: ApiObject[] = [];
+  const addIfPending = (object: ApiObject): void => {
+    if (isPendingKubeletRequest(object)) pending.push(object);
   };
   try {
-    await withTimeout(READ_MS, signal, async (limited) => {
-      await listCollection(api, COLLECTION, { isMetadataOnly: false }, keep, limited);
+    await withTimeout(READ_TIMEOUT_MS, signal, async (limited) => {
+      await listCollection(api, COLLECTION, { isMetadataOnly: false }, addIfPending, limited);
     });
   } catch (error) {
-    return { readable: false, reason: whyNot(error) };
+    const isForbidden = error instanceof ApiError && error.status === 403;
+    const reason = isForbidden
+      ? 'you may not list certificatesigningrequests.certificates.k8s.io'
+      : describeError(error);
+    return { readable: false, reason };
   }
+  const requests = await Promise.all(pending.map(parseRequest));
   return { readable: true, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-function whyNot(error: unknown): string {
-  return error instanceof ApiError && error.status === 403
-    ? 'you may not list certificatesigningrequests.certificates.k8s.io'
-    : describeError(error);
+function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean {
+  const { signerName } = (spec ?? {}) as { readonly signerName?: unknown };
+  const { conditions, certificate } = (status ?? {}) as {
+    readonly conditions?: unknown;
+    readonly certificate?: unknown;
+  };
+  const hasAnswer = (Array.isArray(conditions) && conditions.length > 0) || typeof certificate === 'string';
+  return typeof metadata?.name === 'string' && KUBELET_SIGNERS.has(String(signerName)) && !hasAnswer;
 }
 
-function pendingRequest({ metadata, spec, status }: ApiObject): PendingCertificateRequest | undefined {
-  const { signerName, username, request } = (spec ?? {}) as Readonly<Record<string, unknown>>;
-  const { conditions, certificate } = (status ?? {}) as Readonly<Record<string, unknown>>;
-  if (typeof metadata?.name !== 'string' || typeof signerName !== 'string' || !SIGNERS.has(signerName)) {
-    return undefined;
-  }
-  if ((Array.isArray(conditions) && conditions.length > 0) || typeof certificate === 'string') return undefined;
-  const createdAt = new Date(String(metadata.creationTimestamp));
-  const asked = typeof username === 'string' && username.startsWith(NODE_USER) ? username : commonName(request);
+async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCertificateRequest> {
+  const { signerName, username, request } = spec as Readonly<Record<string, unknown>>;
+  const createdAt = new Date(String(metadata?.creationTimestamp));
+  const isNodeUser = typeof username === 'string' && username.startsWith(NODE_USER_PREFIX);
+  const nodeUser = isNodeUser ? username : await readSubject(request);
   return {
-    name: metadata.name,
-    node: asked?.startsWith(NODE_USER) === true ? asked.slice(NODE_USER.length) : undefined,
-    signer: signerName,
+    name: String(metadata?.name),
+    node: nodeUser?.startsWith(NODE_USER_PREFIX) === true ? nodeUser.slice(NODE_USER_PREFIX.length) : undefined,
+    signer: String(signerName),
     createdAt: Number.isNaN(createdAt.getTime()) ? undefined : createdAt,
   };
 }
 
-/** The object identifier 2.5.4.3, commonName, in DER. */
-const COMMON_NAME = Buffer.from([0x06, 0x03, 0x55, 0x04, 0x03]);
-
-/**
- * The subject's common name in a PKCS #10 request. A machine that joins asks as the bootstrapper that all of them share; only
- * the request itself says which node it is going to be.
- *
- * @param request base64 of PEM, as the API has it
- */
-function commonName(request: unknown): string | undefined {
+/** Machines that join share the bootstrapper's user. Only the certificate request itself names the new node. */
+async function readSubject(request: unknown): Promise<string | undefined> {
   if (typeof request !== 'string') return undefined;
-  const pem = Buffer.from(request, 'base64').toString('latin1');
-  const der = Buffer.from(pem.replaceAll(/-----[^-]*-----/g, ''), 'base64');
-  const at = der.indexOf(COMMON_NAME);
-  if (at === -1) return undefined;
-  // A string type and a length of one byte: names of nodes are short enough for both.
-  const length = der[at + COMMON_NAME.length + 1] ?? 0;
-  const from = at + COMMON_NAME.length + 2;
-  return der.subarray(from, from + length).toString('utf8');
+  // node-forge takes 46 ms to load.
+  const { readCommonName } = await import('./certificate-request-subject.ts');
+  return readCommonName(Buffer.from(request, 'base64').toString('latin1'));
 }

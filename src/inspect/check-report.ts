@@ -1,109 +1,83 @@
-import type { PendingCertificateRequests } from './certificate-requests.ts';
-import { type ConsistencyResult, findReferencedConfig, type Problem, type ProblemCode } from './consistency.ts';
-import type { Repair } from './repairs.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { withTimeout } from '../kube/wait.ts';
+import { type PendingCertificateRequests, readPendingCertificateRequests } from './certificate-requests.ts';
+import { isInvalidSelector, isNotServed, isRetryableRead } from './cluster-access.ts';
+import { readClusterSnapshot } from './cluster-reader.ts';
+import { checkConsistency, type CheckScope, findReferencedConfig, type Problem } from './consistency.ts';
+import { readGuardExplanations } from './guard-explanations.ts';
+import { pollUntilSettled, RETRY_INTERVAL_MS, RETRY_TIMEOUT_MS } from './poll.ts';
+import { planRepairs, type Repair } from './repairs.ts';
 
-/** What `check --output json` prints. The keys are a contract: none goes away or changes its meaning. */
-export interface CheckReport {
-  /** Address of the API server. */
-  readonly server: string;
-  /** When it was asked last; RFC 3339. */
-  readonly checkedAt: string;
-  /** How long `--wait` has waited; 0 without it. */
-  readonly waitedSeconds: number;
-  /** Exit code 0. */
-  readonly ok: boolean;
-  /** Not fine, and may become so by waiting. */
-  readonly canHeal: boolean;
-  readonly nodes: readonly CheckReportNode[];
-  readonly pools: readonly CheckReportPool[];
-  /** All that is wrong. Empty where `ok`. */
-  readonly problems: readonly CheckReportProblem[];
-  /** For information: they decide nothing. */
-  readonly pendingCertificateRequests: CheckReportRequests;
-  /** Commands for what waiting does not heal. They have not been run. */
-  readonly repairs: readonly CheckReportRepair[];
+/** Times are milliseconds. */
+export interface CheckOptions {
+  /** A label selector for nodes in the API's syntax; undefined selects all nodes. */
+  readonly selector: string | undefined;
+  readonly minNodes: number;
+  /** How long to wait until the cluster is consistent or has an unrecoverable problem; undefined does not wait. */
+  readonly waitMs: number | undefined;
+  readonly onReport: (report: CheckReport, elapsedMs: number) => void;
+  /** Called for an error that is retried. */
+  readonly onFailure: (error: unknown, elapsedMs: number) => void;
 }
 
-/** A node in question. */
-export interface CheckReportNode {
-  readonly name: string;
-  readonly ok: boolean;
-  /** The pool it belongs to. */
-  readonly pool: string | null;
-  readonly currentConfig: string | null;
-  readonly desiredConfig: string | null;
-  /** What the machine-config-daemon says; empty while it has said nothing. For information: decides nothing. */
-  readonly state: string;
-  readonly reason: string;
+/** The parts of a report. */
+export type Inspection = Awaited<ReturnType<typeof inspect>>;
+
+/** The JSON of `check --output json`. Its keys are a contract: they stay and keep their meaning. */
+export type CheckReport = Readonly<ReturnType<typeof buildCheckReport>>;
+export type CheckReportProblem = CheckReport['problems'][number];
+export type CheckReportRequests = CheckReport['pendingCertificateRequests'];
+
+/** A wrong address shows within this time. An API server that restarts answers earlier. */
+const FIRST_CONTACT_MS = 30_000;
+
+/**
+ * Checks that all configs exist that nodes and pools refer to.
+ *
+ * @throws ClusterAccessError or a TimeoutError
+ */
+export async function checkCluster(
+  api: KubeApi,
+  { selector, minNodes, waitMs, onReport, onFailure }: CheckOptions,
+): Promise<{ readonly report: CheckReport; readonly repairs: readonly Repair[] }> {
+  const scope = { isPartial: selector !== undefined, minNodes };
+  const { answer, elapsedMs } = await pollUntilSettled({
+    read: (timeoutMs) =>
+      withTimeout(timeoutMs, new AbortController().signal, (signal) => inspect(api, selector, scope, signal)),
+    isSettled: ({ consistency }) => waitMs === undefined || consistency.ok || !consistency.isRecoverable,
+    timeoutMs: waitMs ?? RETRY_TIMEOUT_MS,
+    ...(waitMs === undefined ? { intervalMs: RETRY_INTERVAL_MS } : {}),
+    retryUntilMs: (error, hasAnswered) => {
+      if (isInvalidSelector(error)) return 0;
+      if (waitMs !== undefined && (hasAnswered || isNotServed(error))) return waitMs;
+      return isRetryableRead(error) ? FIRST_CONTACT_MS : 0;
+    },
+    onAnswer: (inspection, atMs) => {
+      onReport(buildCheckReport(inspection, atMs), atMs);
+    },
+    onFailure,
+  });
+  return { report: buildCheckReport(answer, waitMs === undefined ? 0 : elapsedMs), repairs: answer.repairs };
 }
 
-/** A pool in question. */
-export interface CheckReportPool {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly specConfig: string | null;
-  readonly statusConfig: string | null;
-  readonly paused: boolean;
-  /** It is being deleted, and what it names no longer counts. */
-  readonly terminating: boolean;
-  readonly machineCount: number;
-  readonly updatedMachineCount: number;
+async function inspect(api: KubeApi, selector: string | undefined, scope: CheckScope, signal: AbortSignal) {
+  const additional = Promise.all([readPendingCertificateRequests(api, signal), readGuardExplanations(api, signal)]);
+  const readAndCheck = async () => {
+    const snapshot = await readClusterSnapshot(api, selector, signal);
+    return { snapshot, consistency: checkConsistency(snapshot, scope) };
+  };
+  let { snapshot, consistency } = await readAndCheck();
+  // Between two lists a node can move to another config, and its old config can be deleted. A second read finds out.
+  if (!consistency.ok && !consistency.isRecoverable) ({ snapshot, consistency } = await readAndCheck());
+  const [requests, explanations] = await additional;
+  const pendingNames = requests.readable ? requests.requests.map(({ name }) => name) : [];
+  const repairs = planRepairs(consistency, snapshot.configs, pendingNames);
+  return { server: api.address, at: new Date(), consistency, requests, explanations, repairs };
 }
 
-/** One thing that is wrong. */
-export interface CheckReportProblem {
-  readonly code: ProblemCode;
-  readonly kind: 'Node' | 'MachineConfigPool' | null;
-  readonly name: string | null;
-  /** `currentConfig`, `desiredConfig`, `spec` or `status`; null where it is the whole object. */
-  readonly field: string | null;
-  /** The config that does not exist. */
-  readonly config: string | null;
-  /** May waiting heal it? */
-  readonly canHeal: boolean;
-  /** The existing config with the nearest name. */
-  readonly suggestion: string | null;
-  /** What the guard of this cluster knows of the missing config: whether it ever existed, and when it was deleted. */
-  readonly explanation: string | null;
-  readonly message: string;
-}
-
-/** Pending certificate requests of nodes, or why they are not known. */
-export interface CheckReportRequests {
-  readonly readable: boolean;
-  /** Why not, else null. */
-  readonly reason: string | null;
-  readonly requests: readonly {
-    readonly name: string;
-    readonly node: string | null;
-    readonly signer: string;
-    /** RFC 3339. */
-    readonly createdAt: string | null;
-  }[];
-}
-
-/** A command that a person may run. */
-export interface CheckReportRepair {
-  readonly what: string;
-  readonly command: string;
-}
-
-/** Everything that a report is made of. */
-export interface CheckResult {
-  readonly server: string;
-  readonly at: Date;
-  readonly consistency: ConsistencyResult;
-  readonly requests: PendingCertificateRequests;
-  /** What the guard of this cluster knows of configs that do not exist, by name. */
-  readonly explanations: ReadonlyMap<string, string>;
-  readonly repairs: readonly Repair[];
-}
-
-/** The report of one look at a cluster. */
-export function buildCheckReport(
-  { server, at, consistency, requests, explanations, repairs }: CheckResult,
-  waitedMs: number,
-): CheckReport {
+/** Builds the report. Times are RFC 3339. `waitedSeconds` is 0 without `--wait`. */
+export function buildCheckReport(inspection: Inspection, waitedMs: number) {
+  const { server, at, consistency, requests, explanations, repairs } = inspection;
   const { ok, isRecoverable, nodes, pools, problems } = consistency;
   return {
     server,
@@ -111,18 +85,18 @@ export function buildCheckReport(
     waitedSeconds: Math.round(waitedMs / 1_000),
     ok,
     canHeal: isRecoverable,
-    nodes: nodes.map(({ node: { referrer, state, reason }, pool, problems }) => ({
+    nodes: nodes.map(({ node: { referrer, state, reason }, pool, problems: { length } }) => ({
       name: referrer.name,
-      ok: problems.length === 0,
+      ok: length === 0,
       pool: pool ?? null,
       currentConfig: findReferencedConfig(referrer, 'currentConfig') ?? null,
       desiredConfig: findReferencedConfig(referrer, 'desiredConfig') ?? null,
       state,
       reason,
     })),
-    pools: pools.map(({ pool: { referrer, paused, machineCount, updatedMachineCount }, problems }) => ({
+    pools: pools.map(({ pool: { referrer, paused, machineCount, updatedMachineCount }, problems: { length } }) => ({
       name: referrer.name,
-      ok: problems.length === 0,
+      ok: length === 0,
       specConfig: findReferencedConfig(referrer, 'spec') ?? null,
       statusConfig: findReferencedConfig(referrer, 'status') ?? null,
       paused,
@@ -130,20 +104,14 @@ export function buildCheckReport(
       machineCount,
       updatedMachineCount,
     })),
-    problems: problems.map((problem) => reported(problem, explanations)),
-    pendingCertificateRequests: reportedRequests(requests),
+    problems: problems.map((problem) => toReportProblem(problem, explanations)),
+    pendingCertificateRequests: toReportRequests(requests),
     repairs: repairs.map(({ description, command }) => ({ what: description, command: command.flat().join(' ') })),
   };
 }
 
-/** The object that a problem is about, for a person: `node worker-0`, `pool master`. */
-function subjectOf({ kind, name }: Pick<Problem, 'kind' | 'name'>): string | undefined {
-  return kind === undefined || name === undefined ? undefined : `${kind === 'Node' ? 'node' : 'pool'} ${name}`;
-}
-
-function reported(problem: Problem, explanations: ReadonlyMap<string, string>): CheckReportProblem {
+function toReportProblem(problem: Problem, explanations: ReadonlyMap<string, string>) {
   const { code, kind, name, field, config, isRecoverable, suggestion, description } = problem;
-  const subject = subjectOf(problem);
   return {
     code,
     kind: kind ?? null,
@@ -152,21 +120,15 @@ function reported(problem: Problem, explanations: ReadonlyMap<string, string>): 
     config: config ?? null,
     canHeal: isRecoverable,
     suggestion: suggestion ?? null,
-    explanation: (config === undefined ? undefined : explanations.get(config)) ?? null,
-    message: subject === undefined ? description : `${subject}: ${description}`,
+    explanation: explanations.get(config ?? '') ?? null,
+    message: kind === undefined ? description : `${kind === 'Node' ? 'node' : 'pool'} ${name}: ${description}`,
   };
 }
 
-function reportedRequests(requests: PendingCertificateRequests): CheckReportRequests {
-  if (!requests.readable) return { readable: false, reason: requests.reason, requests: [] };
-  return {
-    readable: true,
-    reason: null,
-    requests: requests.requests.map(({ name, node, signer, createdAt }) => ({
-      name,
-      node: node ?? null,
-      signer,
-      createdAt: createdAt?.toISOString() ?? null,
-    })),
-  };
+function toReportRequests(pending: PendingCertificateRequests) {
+  if (!pending.readable) return { readable: false, reason: pending.reason, requests: [] };
+  const requests = pending.requests.map(({ name, node, signer, createdAt }) => {
+    return { name, node: node ?? null, signer, createdAt: createdAt?.toISOString() ?? null };
+  });
+  return { readable: true, reason: null, requests };
 }

@@ -1,23 +1,21 @@
-import type { Referrer } from '../decision/references.ts';
 import { type ConfigName, poolOfConfig } from '../decision/config-name.ts';
-import { countNoun, toPrintableLine } from '../decision/printable-text.ts';
-import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
+import { countNoun, toPrintableLine } from '../decision/printable-text.ts';
+import type { Referrer } from '../decision/references.ts';
+import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
 
-/** The longest name in Kubernetes; an annotation may hold anything. */
-const NAME_MAX = 253;
+/** The maximum length of a name in Kubernetes. An annotation can be longer. */
+const MAX_NAME_LENGTH = 253;
 
-/** A node as far as its configs can be judged. */
 export interface InspectedNode {
   readonly referrer: Referrer;
   readonly labels: Labels;
-  /** What its machine-config-daemon says of itself: `Done`, `Working`, `Degraded` …; empty while it has said nothing. */
+  /** The state that the machine-config-daemon reports, such as `Done` or `Degraded`. Empty before its first report. */
   readonly state: string;
-  /** Why, in the daemon's words. */
+  /** The daemon's explanation of the state. */
   readonly reason: string;
 }
 
-/** A pool as far as its configs can be judged. */
 export interface InspectedPool {
   readonly referrer: Referrer;
   readonly nodeSelector: unknown;
@@ -26,9 +24,9 @@ export interface InspectedPool {
   readonly updatedMachineCount: number;
 }
 
-/** What was read of the cluster. The configs last: then a name that was written before they were read is among them. */
+/** The part of a cluster that is checked. The configs were listed last, so a config that is missing did not exist. */
 export interface ClusterSnapshot {
-  /** The nodes in question. */
+  /** The selected nodes. */
   readonly nodes: readonly InspectedNode[];
   /** All pools. */
   readonly pools: readonly InspectedPool[];
@@ -36,191 +34,185 @@ export interface ClusterSnapshot {
   readonly configs: ReadonlySet<ConfigName>;
 }
 
-/** What is asked of a cluster. */
 export interface CheckScope {
-  /** Are the nodes in question not all there are? Then only pools that choose one of them count. */
+  /** Whether only some nodes are selected. If so, only the pools that select one of them are checked. */
   readonly isPartial: boolean;
-  /** Fewer nodes are not fine. At least 1: an empty selection proves nothing. */
+  /** The minimum number of selected nodes, at least 1: an empty selection proves nothing. */
   readonly minNodes: number;
 }
 
 /**
- * What can be wrong:
- * - `ConfigMissing`: a node or pool names a config that is not in the API.
- * - `NotReported`: a node has not written the annotation yet.
- * - `SpecEmpty`, `StatusEmpty`: a pool names no config there.
- * - `TooFewNodes`: fewer nodes than expected, none for instance.
+ * - `ConfigMissing`: a node or pool refers to a config that does not exist.
+ * - `NotReported`: a node lacks the annotation.
+ * - `SpecEmpty`, `StatusEmpty`: a pool names no config in this field.
+ * - `TooFewNodes`: fewer nodes than `minNodes` are selected.
  */
 export type ProblemCode = 'ConfigMissing' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
 
-/** One thing that is wrong. */
 export interface Problem {
   readonly code: ProblemCode;
   /** Absent for `TooFewNodes`. */
   readonly kind?: 'Node' | 'MachineConfigPool';
   readonly name?: string;
-  /** Where: `currentConfig`, `desiredConfig`, `spec`, `status`. Absent where it is the whole object. */
+  /** `currentConfig`, `desiredConfig`, `spec` or `status`. Absent if the problem concerns the whole object. */
   readonly field?: string;
-  /** The config that is missing. */
+  /** The missing config. */
   readonly config?: ConfigName;
-  /** May this come right without anybody doing anything? */
+  /** Whether the operator can solve the problem without a person. */
   readonly isRecoverable: boolean;
-  /** The existing config that was probably meant. */
+  /** The existing config with the nearest name. */
   readonly suggestion?: ConfigName;
-  /** What is wrong, without the name of the object, for a line that begins with it. */
+  /** The problem without the name of the object. */
   readonly description: string;
 }
 
-/** A node, the pool that it belongs to, and what is wrong with it. */
 export interface NodeResult {
   readonly node: InspectedNode;
+  /** The name of the node's pool. */
   readonly pool: string | undefined;
   readonly problems: readonly Problem[];
 }
 
-/** A pool and what is wrong with it. */
 export interface PoolResult {
   readonly pool: InspectedPool;
   readonly problems: readonly Problem[];
 }
 
-/** The judgement of a cluster. */
 export interface ConsistencyResult {
   readonly ok: boolean;
-  /** Not fine, and may become so by waiting. False as soon as one problem cannot. */
+  /** Whether there are problems and all of them are recoverable. */
   readonly isRecoverable: boolean;
   readonly nodes: readonly NodeResult[];
   readonly pools: readonly PoolResult[];
-  /** All problems: those of the selection itself, of nodes, of pools. */
+  /** All problems: of the selection, then of nodes, then of pools. */
   readonly problems: readonly Problem[];
 }
 
+const NODE_FIELDS = ['currentConfig', 'desiredConfig'];
+const POOL_FIELDS = ['spec', 'status'];
+const NOT_REPORTED: Problem = {
+  code: 'NotReported',
+  isRecoverable: true,
+  description: 'has not reported a configuration yet',
+};
+
 /**
- * Does everything that these nodes and their pools name exist? Of a node: both annotations are there, and both configs. Of a
- * pool: spec and status name a config, and both exist. Nothing else decides: neither a node's state nor readiness, a pool
- * that is paused, nor a node between two configs that both exist.
+ * Checks that each selected node has both annotations, each pool has a config in spec and status, and all these configs
+ * exist. Nothing else counts: neither a node's state nor a paused pool nor a rollout.
  *
- * A missing config comes back by itself only where the operator renders it: where the spec of a pool that is not being
- * deleted names it, or the pool that it was rendered for has not been rendered at all yet.
+ * A missing config is recoverable only if the operator renders it: if the spec of a live pool names it, or if its pool
+ * has no rendered config yet.
  */
 export function checkConsistency(
   { nodes, pools, configs }: ClusterSnapshot,
   { isPartial, minNodes }: CheckScope,
 ): ConsistencyResult {
-  const live = pools.filter(({ referrer }) => referrer.isTerminating !== true);
-  // Thousands of nodes can name the same missing config.
-  const nearest = new Map<ConfigName, ConfigName | undefined>();
-  const missing = (config: ConfigName, field: string): Omit<Problem, 'kind' | 'name'> => {
-    if (!nearest.has(config)) nearest.set(config, findNearestName(config, configs));
-    const suggestion = nearest.get(config);
-    return {
-      code: 'ConfigMissing',
-      field,
-      config,
-      isRecoverable: mayAppear(config, live),
-      ...(suggestion === undefined ? {} : { suggestion }),
-      description: `${field} ${toPrintableLine(config, NAME_MAX)} does not exist`,
-    };
+  const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
+  const describeMissing = createMissingDescriber(configs, livePools);
+  const findProblems = (referrer: Referrer, fields: readonly string[], hasStuckNode = false): Problem[] => {
+    const { kind, name, isUnreported } = referrer;
+    const subject = { kind: kind === 'Node' ? kind : 'MachineConfigPool', name } as const;
+    if (isUnreported === true) return [{ ...subject, ...NOT_REPORTED }];
+    return fields.flatMap((field) => {
+      const config = findReferencedConfig(referrer, field);
+      if (config === undefined) return [{ ...subject, ...describeEmpty(field, hasStuckNode) }];
+      return configs.has(config) ? [] : [{ ...subject, ...describeMissing(config, field) }];
+    });
   };
-  const judgedNodes = nodes.map((node): NodeResult => {
-    const pool = poolOfNode(node, live);
-    const problems = nodeProblems(node.referrer, configs, missing);
-    return { node, pool: pool?.referrer.name, problems };
+  const nodeResults = nodes.map((node): NodeResult => {
+    const pool = findPoolOfNode(node, livePools)?.referrer.name;
+    return { node, pool, problems: findProblems(node.referrer, NODE_FIELDS) };
   });
-  const chosen = isPartial
+  const selectedPools = isPartial
     ? pools.filter(({ nodeSelector }) => nodes.some(({ labels }) => matchesNodeSelector(nodeSelector, labels)))
     : pools;
-  const judgedPools = chosen.map((pool): PoolResult => {
-    const stuck = judgedNodes.some(
-      (node) => node.pool === pool.referrer.name && node.problems.some((problem) => !problem.isRecoverable),
-    );
-    return { pool, problems: poolProblems(pool.referrer, configs, missing, stuck) };
+  const poolResults = selectedPools.map((pool): PoolResult => {
+    const { name, isTerminating } = pool.referrer;
+    // The references of a terminating pool do not count: see parsePoolReferrer.
+    if (isTerminating === true) return { pool, problems: [] };
+    const hasStuckNode = nodeResults.some((node) => node.pool === name && !areRecoverable(node.problems));
+    return { pool, problems: findProblems(pool.referrer, POOL_FIELDS, hasStuckNode) };
   });
   const problems = [
-    ...(nodes.length < minNodes ? [tooFew(nodes.length, minNodes, isPartial)] : []),
-    ...judgedNodes.flatMap((node) => node.problems),
-    ...judgedPools.flatMap((pool) => pool.problems),
+    ...(nodes.length < minNodes ? [describeTooFewNodes(nodes.length, minNodes, isPartial)] : []),
+    ...[...nodeResults, ...poolResults].flatMap((result) => result.problems),
   ];
   return {
     ok: problems.length === 0,
-    isRecoverable: problems.length > 0 && problems.every(({ isRecoverable }) => isRecoverable),
-    nodes: judgedNodes,
-    pools: judgedPools,
+    isRecoverable: problems.length > 0 && areRecoverable(problems),
+    nodes: nodeResults,
+    pools: poolResults,
     problems,
   };
 }
 
-/** The config that an object names in this field. */
 export function findReferencedConfig(referrer: Referrer, field: string): ConfigName | undefined {
-  return referrer.references.find((use) => use.field === field)?.config;
+  return referrer.references.find((reference) => reference.field === field)?.config;
+}
+
+function areRecoverable(problems: readonly Problem[]): boolean {
+  return problems.every(({ isRecoverable }) => isRecoverable);
+}
+
+function describeEmpty(field: string, hasStuckNode: boolean): Problem {
+  if (NODE_FIELDS.includes(field)) return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
+  const code = field === 'spec' ? 'SpecEmpty' : 'StatusEmpty';
+  // The operator sets the status only when every machine of the pool runs the config in the spec.
+  const isRecoverable = field === 'spec' || !hasStuckNode;
+  return { code, field, isRecoverable, description: `${field}.configuration.name is empty` };
+}
+
+function createMissingDescriber(
+  configs: ReadonlySet<ConfigName>,
+  livePools: readonly InspectedPool[],
+): (config: ConfigName, field: string) => Problem {
+  // Thousands of nodes can name the same missing config.
+  const suggestions = new Map<ConfigName, ConfigName | undefined>();
+  return (config, field) => {
+    if (!suggestions.has(config)) suggestions.set(config, findNearestName(config, configs));
+    const suggestion = suggestions.get(config);
+    return {
+      code: 'ConfigMissing',
+      field,
+      config,
+      isRecoverable: canBeRendered(config, livePools),
+      ...(suggestion === undefined ? {} : { suggestion }),
+      description: `${field} ${toPrintableLine(config, MAX_NAME_LENGTH)} does not exist`,
+    };
+  };
+}
+
+function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]): boolean {
+  if (livePools.some(({ referrer }) => findReferencedConfig(referrer, 'spec') === config)) return true;
+  const poolName = poolOfConfig(config);
+  if (poolName === undefined) return false;
+  // Early in an install the nodes have the bootstrap's configs, and the cluster has not rendered any yet.
+  const pool = livePools.find(({ referrer }) => referrer.name === poolName);
+  return pool === undefined ? livePools.length === 0 : findReferencedConfig(pool.referrer, 'spec') === undefined;
+}
+
+function describeTooFewNodes(count: number, minNodes: number, isPartial: boolean): Problem {
+  const plural = isPartial ? 'match the selection' : 'are in the cluster';
+  const singular = isPartial ? 'matches the selection' : 'is in the cluster';
+  const only = `only ${countNoun(count, 'node')} ${count === 1 ? singular : plural}, ${minNodes} are needed`;
+  return { code: 'TooFewNodes', isRecoverable: true, description: count === 0 ? `no node ${singular}` : only };
 }
 
 /**
- * The pool whose config this node is to run: `master` before any custom pool, that before `worker` (machine-config-operator,
- * pkg/helpers/helpers.go). A node that no pool chooses belongs to the one whose config it names, as far as that can be told.
+ * The pool whose config the node should run: `master`, else a custom pool, else `worker` (machine-config-operator,
+ * pkg/helpers/helpers.go). If no pool selects the node, it is the pool that the node's config was rendered for.
  */
-function poolOfNode({ referrer, labels }: InspectedNode, pools: readonly InspectedPool[]): InspectedPool | undefined {
-  const choosing = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
-  const named = (name: string | undefined, among: readonly InspectedPool[] = choosing): InspectedPool | undefined =>
-    among.find((pool) => pool.referrer.name === name);
-  const byLabels = named('master') ?? choosing.find((pool) => pool.referrer.name !== 'worker') ?? named('worker');
+function findPoolOfNode(
+  { referrer, labels }: InspectedNode,
+  pools: readonly InspectedPool[],
+): InspectedPool | undefined {
+  const selecting = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
   const config = findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
-  return byLabels ?? (config === undefined ? undefined : named(poolOfConfig(config), pools));
-}
-
-function mayAppear(config: ConfigName, live: readonly InspectedPool[]): boolean {
-  if (live.some(({ referrer }) => findReferencedConfig(referrer, 'spec') === config)) return true;
-  const pool = poolOfConfig(config);
-  if (pool === undefined) return false;
-  // Early in an install the nodes come with the bootstrap's configs before the cluster has rendered its own.
-  const own = live.find(({ referrer }) => referrer.name === pool);
-  return own === undefined ? live.length === 0 : findReferencedConfig(own.referrer, 'spec') === undefined;
-}
-
-type Missing = (config: ConfigName, field: string) => Omit<Problem, 'kind' | 'name'>;
-
-function nodeProblems(referrer: Referrer, configs: ReadonlySet<ConfigName>, missing: Missing): Problem[] {
-  const subject = { kind: 'Node', name: referrer.name } as const;
-  const unreported = { code: 'NotReported', isRecoverable: true } as const;
-  if (referrer.isUnreported === true) {
-    return [{ ...subject, ...unreported, description: 'has not reported a configuration yet' }];
-  }
-  return ['currentConfig', 'desiredConfig'].flatMap((field): Problem[] => {
-    const config = findReferencedConfig(referrer, field);
-    if (config === undefined)
-      return [{ ...subject, ...unreported, field, description: `has not reported its ${field} yet` }];
-    return configs.has(config) ? [] : [{ ...subject, ...missing(config, field) }];
-  });
-}
-
-function poolProblems(
-  referrer: Referrer,
-  configs: ReadonlySet<ConfigName>,
-  missing: Missing,
-  stuck: boolean,
-): Problem[] {
-  // Its fields no longer count: see poolReferrer.
-  if (referrer.isTerminating === true) return [];
-  const subject = { kind: 'MachineConfigPool', name: referrer.name } as const;
-  return (['spec', 'status'] as const).flatMap((field): Problem[] => {
-    const config = findReferencedConfig(referrer, field);
-    if (config !== undefined) return configs.has(config) ? [] : [{ ...subject, ...missing(config, field) }];
-    const code = field === 'spec' ? 'SpecEmpty' : 'StatusEmpty';
-    // The operator fills status once every machine of the pool has spec's config, which one that is stuck never gets.
-    const isRecoverable = field === 'spec' || !stuck;
-    return [{ ...subject, code, field, isRecoverable, description: `${field}.configuration.name is empty` }];
-  });
-}
-
-function tooFew(found: number, minNodes: number, isPartial: boolean): Problem {
-  const what = isPartial ? 'match the selection' : 'are in the cluster';
-  const matches = isPartial ? 'matches the selection' : 'is in the cluster';
-  return {
-    code: 'TooFewNodes',
-    isRecoverable: true,
-    description:
-      found === 0
-        ? `no node ${matches}`
-        : `only ${countNoun(found, 'node')} ${found === 1 ? matches : what}, ${minNodes} are needed`,
-  };
+  const poolName = config === undefined ? undefined : poolOfConfig(config);
+  return (
+    selecting.find((pool) => pool.referrer.name === 'master') ??
+    selecting.find((pool) => pool.referrer.name !== 'worker') ??
+    selecting[0] ??
+    pools.find((pool) => pool.referrer.name === poolName)
+  );
 }

@@ -1,38 +1,21 @@
-import type { KubeApi } from '../kube/api.ts';
-import type { PolicyBinding, InstalledProtection, RegisteredWebhook } from './protection.ts';
-import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
 import { parseSettings } from '../decision/settings.ts';
-import { readObject } from './read-object.ts';
+import { GUARD_PATH, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { ADMISSION_POLICIES, type StoredWebhookConfiguration, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
+import { readObject } from './cluster-access.ts';
+import type { InstalledProtection, PolicyBinding, RegisteredWebhook } from './protection.ts';
 
-const REGISTRATIONS = '/apis/admissionregistration.k8s.io/v1';
-/** By which OpenShift's service CA and cert-manager are asked to fill in a caBundle. */
-const INJECTED = /inject-(?:cabundle|ca-from)$/;
+const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
+/** Annotations that ask OpenShift's service CA or cert-manager to fill in a caBundle. */
+const INJECTION_ANNOTATION = /inject-(?:cabundle|ca-from)$/;
 
-interface Registration {
-  readonly metadata?: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
-  readonly webhooks?: readonly {
-    readonly name?: string;
-    readonly failurePolicy?: string;
-    readonly clientConfig?: ClientConfig;
-  }[];
-}
-
-interface ClientConfig {
-  readonly caBundle?: string;
-  readonly url?: string;
-  readonly service?: { readonly name?: string; readonly namespace?: string; readonly port?: number };
-}
-
-interface Binding {
-  readonly spec?: { readonly validationActions?: readonly string[] };
-}
-
-/** What is registered in a cluster, and the mode. Throws a CliError where it cannot be read. */
+/**
+ * Reads the registered webhooks, the bound policies and the mode.
+ *
+ * @throws ClusterAccessError or a TimeoutError
+ */
 export async function readInstalledProtection(api: KubeApi): Promise<InstalledProtection> {
-  const guard = await readObject(api, '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster', {
-    verb: 'get',
-    resource: 'machineconfigguards.machineconfig-guard.io',
-  });
+  const guard = await readObject(api, GUARD_PATH);
   return {
     webhooks: await readWebhooks(api),
     floor: await readFloor(api),
@@ -40,39 +23,30 @@ export async function readInstalledProtection(api: KubeApi): Promise<InstalledPr
   };
 }
 
-/** By the webhook's own name: whoever installs it may call its configuration as he likes, and `dev` does. */
+/** Finds the webhooks by their own name: the name of a configuration is free, and `dev` uses another one. */
 async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
-  const resource = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
-  const path = `${REGISTRATIONS}/validatingwebhookconfigurations`;
-  const list = (await readObject(api, path, { verb: 'list', resource })) as
-    { readonly items?: readonly Registration[] | null } | undefined;
+  const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
+    { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
   return (list?.items ?? []).flatMap(({ metadata, webhooks = [] }) =>
     webhooks
       .filter(({ name }) => name === WEBHOOK_NAME)
-      .map(({ failurePolicy = 'Fail', clientConfig = {} }) => ({
+      .map(({ failurePolicy = 'Fail', clientConfig: { caBundle = '', url = '', service } = {} }) => ({
         configuration: metadata?.name ?? '',
         failurePolicy,
-        caBundle: (clientConfig.caBundle ?? '') !== '',
-        injected: Object.keys(metadata?.annotations ?? {}).some((key) => INJECTED.test(key)),
-        target: targetOf(clientConfig),
+        caBundle: caBundle !== '',
+        injected: Object.keys(metadata?.annotations ?? {}).some((key) => INJECTION_ANNOTATION.test(key)),
+        target: service === undefined ? url : `Service ${service.namespace}/${service.name}:${service.port ?? 443}`,
       })),
   );
 }
 
-/** The floor's policies that are bound. None on a cluster that is too old for them. */
+/** Empty if the cluster is too old for policies. */
 async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]> {
-  const resource = 'validatingadmissionpolicybindings.admissionregistration.k8s.io';
-  const bound: PolicyBinding[] = [];
+  const bindings: PolicyBinding[] = [];
   for (const policy of Object.values(ADMISSION_POLICIES)) {
-    const path = `${REGISTRATIONS}/validatingadmissionpolicybindings/${policy}`;
-    const binding = (await readObject(api, path, { verb: 'get', resource })) as Binding | undefined;
-    if (binding !== undefined) bound.push({ policy, actions: binding.spec?.validationActions ?? [] });
+    const binding = (await readObject(api, objectPath(POLICY_BINDINGS_PATH, policy))) as
+      { readonly spec?: { readonly validationActions?: readonly string[] } } | undefined;
+    if (binding !== undefined) bindings.push({ policy, actions: binding.spec?.validationActions ?? [] });
   }
-  return bound;
-}
-
-function targetOf({ url, service }: ClientConfig): string {
-  return service === undefined
-    ? (url ?? '')
-    : `Service ${service.namespace ?? ''}/${service.name ?? ''}:${service.port ?? 443}`;
+  return bindings;
 }

@@ -1,67 +1,83 @@
-import { sleep } from '../kube/wait.ts';
+import { sleep, withTimeout } from '../kube/wait.ts';
+import { isRetryableRead } from './cluster-access.ts';
 
-/** How a wait goes. */
+/** Times are milliseconds. */
 export interface PollOptions<Answer> {
-  /** One look at the cluster, within so many milliseconds. */
-  readonly poll: (withinMs: number) => Promise<Answer>;
-  /** Is there no need to look again? */
+  /** Reads the cluster once within this time. */
+  readonly read: (timeoutMs: number) => Promise<Answer>;
+  /** Whether polling ends with this answer. */
   readonly isSettled: (answer: Answer) => boolean;
   readonly timeoutMs: number;
-  /** Until when, in milliseconds since the beginning, it is worth trying again after this error; 0 where it is not. */
-  readonly patienceMs: (error: unknown, answered: boolean) => number;
-  readonly onAnswer: (answer: Answer, atMs: number) => void;
-  readonly onFailure: (error: unknown, atMs: number) => void;
-  /** Pause between two looks. */
-  readonly pollMs?: number;
+  /** The time since the start until which this error is retried; 0 if a retry cannot help. */
+  readonly retryUntilMs: (error: unknown, hasAnswered: boolean) => number;
+  readonly onAnswer?: (answer: Answer, elapsedMs: number) => void;
+  readonly onFailure?: (error: unknown, elapsedMs: number) => void;
+  readonly intervalMs?: number;
 }
 
-/** The last answer and how long it took to come to it. */
+/** The last answer and the time until it arrived. */
 export interface PollResult<Answer> {
   readonly answer: Answer;
-  readonly waitedMs: number;
+  readonly elapsedMs: number;
 }
 
-/** One look takes at most so long: two thousand nodes are listed in a fraction of it. */
-const LOOK_MS = 30_000;
-/** The last look gets so long even where less is left, or its own deadline would look like an API server that is away. */
-const LAST_LOOK_MS = 5_000;
-const POLL_MS = 2_000;
-/** Between two looks there is at least so many times the time that one took: waiting must not load a large cluster. */
-const REST = 4;
-/** But no longer than this: a look that hung for its half minute says nothing about load. */
-const REST_MAX_MS = 10_000;
+/** Two thousand nodes are listed in a fraction of this time. */
+const READ_TIMEOUT_MS = 30_000;
+/** Even if less time is left. Otherwise the last read would make the API server look unreachable. */
+const MIN_READ_TIMEOUT_MS = 5_000;
+const INTERVAL_MS = 2_000;
+/** A pause lasts this many times as long as the read before it: polling must not load a large cluster. */
+const PAUSE_PER_READ = 4;
+/** A read that hung until its timeout says nothing about the load. */
+const MAX_PAUSE_MS = 10_000;
+
+/** For a single read, while the API server is busy or restarts. */
+export const RETRY_TIMEOUT_MS = 5_000;
+export const RETRY_INTERVAL_MS = 500;
 
 /**
- * Looks again and again until the answer is settled or the time is over.
+ * Reads until the answer is settled or the time is over.
  *
- * @throws the last error where the time ends while the cluster does not answer, and errors that no waiting helps against
+ * @throws the last error, if it is not retried any more
  */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>): Promise<PollResult<Answer>> {
-  const { poll, isSettled, timeoutMs, patienceMs, onAnswer, onFailure, pollMs = POLL_MS } = options;
-  const begun = performance.now();
-  const now = (): number => performance.now() - begun;
-  let answered = false;
+  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
+  const startedAt = performance.now();
+  const elapsedMs = (): number => performance.now() - startedAt;
+  let hasAnswered = false;
   for (;;) {
-    const lookedAt = now();
+    const readAtMs = elapsedMs();
     let untilMs = timeoutMs;
-    let outcome: { answer: Answer } | { error: unknown };
+    let result: { answer: Answer } | { error: unknown };
     try {
-      const answer = await poll(Math.min(LOOK_MS, Math.max(timeoutMs - lookedAt, LAST_LOOK_MS)));
-      answered = true;
-      onAnswer(answer, now());
-      if (isSettled(answer)) return { answer, waitedMs: now() };
-      outcome = { answer };
+      const answer = await read(Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readAtMs, MIN_READ_TIMEOUT_MS)));
+      hasAnswered = true;
+      options.onAnswer?.(answer, elapsedMs());
+      if (isSettled(answer)) return { answer, elapsedMs: elapsedMs() };
+      result = { answer };
     } catch (error) {
-      untilMs = patienceMs(error, answered);
-      outcome = { error };
-      if (untilMs > 0) onFailure(error, now());
+      untilMs = Math.min(retryUntilMs(error, hasAnswered), timeoutMs);
+      if (untilMs > 0) options.onFailure?.(error, elapsedMs());
+      result = { error };
     }
-    const leftMs = Math.min(untilMs, timeoutMs) - now();
+    const leftMs = untilMs - elapsedMs();
     if (leftMs <= 0) {
-      if ('error' in outcome) throw outcome.error;
-      return { answer: outcome.answer, waitedMs: now() };
+      if ('error' in result) throw result.error;
+      return { answer: result.answer, elapsedMs: elapsedMs() };
     }
-    const restMs = Math.min(REST * (now() - lookedAt), REST_MAX_MS);
-    await sleep(Math.min(leftMs, Math.max(pollMs, restMs)), new AbortController().signal);
+    const pauseMs = Math.min(PAUSE_PER_READ * (elapsedMs() - readAtMs), MAX_PAUSE_MS);
+    await sleep(Math.min(leftMs, Math.max(intervalMs, pauseMs)), new AbortController().signal);
   }
+}
+
+/** Reads once, and again for a few seconds while the API server is busy or restarts. Throws the last error. */
+export async function readWithRetries<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { answer } = await pollUntilSettled({
+    read: async () => await withTimeout(READ_TIMEOUT_MS, new AbortController().signal, read),
+    isSettled: () => true,
+    timeoutMs: RETRY_TIMEOUT_MS,
+    retryUntilMs: (error) => (isRetryableRead(error) ? RETRY_TIMEOUT_MS : 0),
+    intervalMs: RETRY_INTERVAL_MS,
+  });
+  return answer;
 }

@@ -1,205 +1,220 @@
-import type { Mode } from '../decision/settings.ts';
-import type { ReferrerKind } from '../decision/references.ts';
 import { joinWithAnd } from '../decision/printable-text.ts';
+import type { ReferrerKind } from '../decision/references.ts';
+import type { Mode } from '../decision/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
 
-/** What the API server answered to the dry-run deletion of a config that is in use. */
+/** The API server's answer to the dry-run deletion of a config. */
 export interface TrialResponse {
   readonly status: number;
-  /** Of its Status object; empty where the deletion would have been carried out. */
+  /** The message of its Status object; empty if it would have deleted the config. */
   readonly message: string;
 }
 
-/** A registration of the guard's webhook. */
+/** A registration of the guard's webhook. Part of the JSON of `verify`. */
 export interface RegisteredWebhook {
-  /** Name of the ValidatingWebhookConfiguration. */
+  /** The name of the ValidatingWebhookConfiguration. */
   readonly configuration: string;
   readonly failurePolicy: string;
   readonly caBundle: boolean;
-  /** Is somebody asked, by an annotation, to fill in the caBundle? */
+  /** Whether an annotation asks a controller to fill in the caBundle. */
   readonly injected: boolean;
-  /** Where the API server calls: `Service NAMESPACE/NAME:PORT`, or a URL. */
+  /** `Service NAMESPACE/NAME:PORT` or a URL. */
   readonly target: string;
 }
 
-/** One of the floor's policies that is bound. */
+/** A bound policy of the floor. Part of the JSON of `verify`. */
 export interface PolicyBinding {
   readonly policy: string;
-  /** `validationActions` of the binding: only `Deny` refuses. */
+  /** The `validationActions` of the binding. Only `Deny` denies. */
   readonly actions: readonly string[];
 }
 
-/** What is installed, as far as it explains an answer. */
 export interface InstalledProtection {
   readonly webhooks: readonly RegisteredWebhook[];
   readonly floor: readonly PolicyBinding[];
-  /** Undefined where there is no MachineConfigGuard. */
+  /** Undefined if there is no MachineConfigGuard. */
   readonly mode: Mode | undefined;
 }
 
-/** What the trial shows. */
 export interface Protection {
   readonly isProtected: boolean;
-  /** Who refused. */
+  /** The source of the denial. */
   readonly by: 'guard' | 'floor' | undefined;
-  /** A sentence. */
   readonly explanation: string;
-  /** What to do; empty where nothing is. */
+  /** Empty if there is nothing to do. */
   readonly advice: string;
 }
 
-/** The registration that `dev` makes for a session. */
-const SESSION = /^machineconfig-guard-dev-/;
+/** The registration of `machineconfig-guard dev`. */
+const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
 
-/** The sentences of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and admission/plugin/policy/validating). */
-const DENIED = /admission webhook "(?<webhook>[^"]+)" denied the request: (?<code>MCG_[A-Z_]+)?/;
-const BY_POLICY =
-  /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<why>[\s\S]*)/;
-const NOT_ASKED = /failed calling webhook "(?<webhook>[^"]+)"/;
+/** Messages of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and admission/plugin/policy/validating). */
+const DENIED_BY_WEBHOOK = /admission webhook "(?<webhook>[^"]+)" denied the request: (?<code>MCG_[A-Z_]+)?/;
+const DENIED_BY_POLICY =
+  /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/;
+const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
 
-const INSTALL = 'oc apply -k manifests/overlays/service-ca';
+const INSTALL_COMMAND = 'oc apply -k manifests/overlays/service-ca';
+const LIST_PODS_COMMAND = 'oc -n machineconfig-guard get pods';
 
-/**
- * Whether a config in use is protected, who protects it, and if not why: from the API server's answer, what is installed, and what
- * kind of object uses the config.
- */
+/** The first pattern that matches the message of a failed call explains it. */
+const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string }[] = [
+  {
+    pattern: /x509:/,
+    reason: "the API server does not trust the guard's certificate",
+    advice: 'apply the manifests of one rendering again, or wait for the certificate to be injected',
+  },
+  {
+    pattern: /service "[^"]+" not found/,
+    reason: 'the webhook is registered, but its Service is gone',
+    advice:
+      'install the guard again, or remove the registration: ' +
+      'oc delete validatingwebhookconfiguration machineconfig-guard',
+  },
+  {
+    pattern: /no endpoints available|endpoints "[^"]+" not found|no service port/,
+    reason: 'no pod of the guard is ready',
+    advice: LIST_PODS_COMMAND,
+  },
+  { pattern: /^/, reason: 'the API server cannot reach the guard', advice: `${LIST_PODS_COMMAND},endpointslices` },
+];
+
+/** Concludes from the API server's answer whether a config in use is protected, by whom, and if not, why. */
 export function assessProtection(
   { status, message }: TrialResponse,
   installed: InstalledProtection,
-  usedBy: ReferrerKind,
+  referrer: ReferrerKind,
 ): Protection {
-  if (status < 400) return letGo(installed, usedBy);
-  const denied = DENIED.exec(message)?.groups;
-  if (denied?.['webhook'] === WEBHOOK_NAME) return deniedByGuard(denied['code'], installed);
-  const { policy, why = '' } = BY_POLICY.exec(message)?.groups ?? {};
-  if (policy !== undefined && Object.values(ADMISSION_POLICIES).includes(policy)) return deniedByPolicy(policy, why);
-  const unasked = NOT_ASKED.exec(message)?.groups?.['webhook'];
-  if (unasked === WEBHOOK_NAME) return notAsked(message);
-  const other = denied?.['webhook'] ?? unasked;
-  const who =
-    other !== undefined ? `the webhook ${other}` : policy !== undefined ? `the policy ${policy}` : 'somebody else';
-  return no(
-    `the deletion was refused, but by ${who}: whether the guard would have refused it too does not show`,
+  if (status < 400) return assessAllowed(installed, referrer);
+  const { webhook: denyingWebhook, code } = DENIED_BY_WEBHOOK.exec(message)?.groups ?? {};
+  if (denyingWebhook === WEBHOOK_NAME) return assessGuardDenial(code, installed);
+  const { policy, reason = '' } = DENIED_BY_POLICY.exec(message)?.groups ?? {};
+  if (policy !== undefined && Object.values(ADMISSION_POLICIES).includes(policy)) {
+    return assessPolicyDenial(policy, reason);
+  }
+  const failedWebhook = WEBHOOK_FAILED.exec(message)?.groups?.['webhook'];
+  if (failedWebhook === WEBHOOK_NAME) return assessFailedCall(message);
+  const otherWebhook = denyingWebhook ?? failedWebhook;
+  const otherPolicy = policy === undefined ? 'somebody else' : `the policy ${policy}`;
+  const denier = otherWebhook === undefined ? otherPolicy : `the webhook ${otherWebhook}`;
+  return unprotected(
+    `the deletion was refused, but by ${denier}: whether the guard would have refused it too does not show`,
     'see the answer; try again once that no longer refuses it',
   );
 }
 
-/** Is this the answer of somebody who had to agree to the deletion, rather than of the API server itself? */
+/** Whether an admission webhook or policy caused the answer, rather than the API server itself. */
 export function isAdmissionError({ message }: TrialResponse): boolean {
-  return [/admission webhook "/, BY_POLICY, NOT_ASKED].some((sentence) => sentence.test(message));
+  return [/admission webhook "/, DENIED_BY_POLICY, WEBHOOK_FAILED].some((pattern) => pattern.test(message));
 }
 
-function deniedByGuard(code: string | undefined, { webhooks }: InstalledProtection): Protection {
-  if (code === 'MCG_IN_USE') {
-    const lasting = webhooks.some(({ configuration }) => !SESSION.test(configuration));
-    const yes = { isProtected: true, by: 'guard' } as const;
-    const explanation = 'the guard refuses the deletion of a config in use';
-    if (lasting || webhooks.length === 0) return { ...yes, explanation, advice: '' };
-    return {
-      ...yes,
-      explanation: `${explanation}, but only until a session of "machineconfig-guard dev" ends`,
-      advice: INSTALL,
-    };
+function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProtection): Protection {
+  if (code !== 'MCG_IN_USE') {
+    return unprotected(
+      `the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`,
+      code === 'MCG_UNVERIFIED'
+        ? "nothing is deleted meanwhile; look at the guard's log, its rights and its way to the API server"
+        : 'see the answer',
+    );
   }
-  return no(
-    `the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`,
-    code === 'MCG_UNVERIFIED'
-      ? "nothing is deleted meanwhile; look at the guard's log, its rights and its way to the API server"
-      : 'see the answer',
-  );
+  const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
+  const explanation = 'the guard refuses the deletion of a config in use';
+  const limitation = ', but only until a session of "machineconfig-guard dev" ends';
+  return {
+    isProtected: true,
+    by: 'guard',
+    explanation: isDevOnly ? `${explanation}${limitation}` : explanation,
+    advice: isDevOnly ? INSTALL_COMMAND : '',
+  };
 }
 
-/** A policy that cannot decide refuses as well, in words of the API server instead of its own. */
-function deniedByPolicy(policy: string, why: string): Protection {
-  if (why.startsWith('MCG_IN_USE')) {
+/** A policy that fails denies too, with a reason of the API server. */
+function assessPolicyDenial(policy: string, reason: string): Protection {
+  if (reason.startsWith('MCG_IN_USE')) {
     const explanation = `the policy ${policy} refuses the deletion of a config in use`;
     return { isProtected: true, by: 'floor', explanation, advice: '' };
   }
-  return no(
+  return unprotected(
     `deletions are refused, but not by a decision: the policy ${policy} cannot decide`,
-    why.startsWith('failed to configure')
-      ? 'see the answer; after a restart of the API server or a change of definitions it passes by itself within a minute'
+    reason.startsWith('failed to configure')
+      ? 'see the answer; ' +
+          'after a restart of the API server or a change of definitions it passes by itself within a minute'
       : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`,
   );
 }
 
-/** Refused because nobody could be asked: nothing is deleted, and nothing is decided either. */
-function notAsked(message: string): Protection {
-  const cause = message.includes('x509:')
-    ? [
-        "the API server does not trust the guard's certificate",
-        'apply the manifests of one rendering again, or wait for the certificate to be injected',
-      ]
-    : /service "[^"]+" not found/.test(message)
-      ? [
-          'the webhook is registered, but its Service is gone',
-          'install the guard again, or remove the registration: oc delete validatingwebhookconfiguration machineconfig-guard',
-        ]
-      : /no endpoints available|endpoints "[^"]+" not found|no service port/.test(message)
-        ? ['no pod of the guard is ready', 'oc -n machineconfig-guard get pods']
-        : ['the API server cannot reach the guard', 'oc -n machineconfig-guard get pods,endpointslices'];
-  const [why = '', advice = ''] = cause;
-  return no(`deletions are refused, but not by the guard's decision: ${why}`, advice);
+/** The API server could not call the guard. Nothing is deleted, but nothing is decided either. */
+function assessFailedCall(message: string): Protection {
+  const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
+  return unprotected(`deletions are refused, but not by the guard's decision: ${reason}`, advice);
 }
 
-/** It would have been deleted: of everything that can be the reason, the one to deal with first. */
-function letGo(installed: InstalledProtection, usedBy: ReferrerKind): Protection {
-  const { webhooks, mode } = installed;
-  const floor = floorLetGo(installed.floor, usedBy);
+/** The config would have been deleted. Of all possible reasons, the first to solve comes first. */
+function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer: ReferrerKind): Protection {
+  const floorGap = floor.length === 0 ? undefined : findFloorGap(floor, referrer);
   if (webhooks.length === 0) {
-    return floor === undefined
-      ? no('it would be deleted: neither the webhook nor the policies are installed', INSTALL)
-      : no(`it would be deleted: ${floor.why}`, floor.advice);
+    const { reason, advice } = floorGap ?? {
+      reason: 'neither the webhook nor the policies are installed',
+      advice: INSTALL_COMMAND,
+    };
+    return unprotected(`it would be deleted: ${reason}`, advice);
   }
-  const because = (why: string, advice: string): Protection =>
-    no(`it would be deleted: ${[why, ...(floor === undefined ? [] : [floor.why])].join('; ')}`, advice);
+  const { reason, advice } = findGuardGap(webhooks, mode);
+  const reasons = floorGap === undefined ? reason : `${reason}; ${floorGap.reason}`;
+  return unprotected(`it would be deleted: ${reasons}`, advice);
+}
+
+interface Gap {
+  readonly reason: string;
+  readonly advice: string;
+}
+
+function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undefined): Gap {
   if (mode !== undefined && mode !== 'Enforce') {
-    return because(`the mode is ${mode}`, `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`);
+    const advice = `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`;
+    return { reason: `the mode is ${mode}`, advice };
   }
   if (webhooks.some(({ failurePolicy }) => failurePolicy !== 'Ignore')) {
-    return because(
-      'the API server did not ask the guard, although it is registered and enforces',
-      'a registration takes a moment to work; try again, then look at the log of the guard and of the API server',
-    );
-  }
-  if (webhooks.some(({ caBundle }) => caBundle)) {
-    return because(
-      'the API server could not ask the guard, and its failurePolicy is Ignore',
-      'oc -n machineconfig-guard get pods',
-    );
-  }
-  return because(
-    'the webhook has no caBundle, so the API server does not trust the guard, and its failurePolicy is Ignore',
-    webhooks.some(({ injected }) => injected)
-      ? 'wait for the caBundle to be injected; if it stays empty, look at what injects it (service-ca, cert-manager)'
-      : 'apply the manifests of one rendering again',
-  );
-}
-
-/** Why the floor let it pass; undefined where there is none. Each of its policies knows one kind of object, and none knows builds. */
-function floorLetGo(
-  floor: readonly PolicyBinding[],
-  usedBy: ReferrerKind,
-): { why: string; advice: string } | undefined {
-  if (floor.length === 0) return undefined;
-  const policy = ADMISSION_POLICIES[usedBy];
-  if (policy === undefined) return { why: 'the policies know nothing of builds', advice: INSTALL };
-  const actions = floor.find((bound) => bound.policy === policy)?.actions;
-  if (actions === undefined) {
-    return { why: `the policy ${policy} has no binding`, advice: 'oc apply -k manifests/overlays/policy-floor' };
-  }
-  if (actions.includes('Deny')) {
     return {
-      why: `the policy ${policy} did not refuse, although its binding says Deny`,
-      advice: `a binding takes a moment to work; try again, then see: oc get validatingadmissionpolicy ${policy} -o yaml`,
+      reason: 'the API server did not ask the guard, although it is registered and enforces',
+      advice:
+        'a registration takes a moment to work; try again, then look at the log of the guard and of the API server',
     };
   }
+  if (webhooks.some(({ caBundle }) => caBundle)) {
+    const reason = 'the API server could not ask the guard, and its failurePolicy is Ignore';
+    return { reason, advice: LIST_PODS_COMMAND };
+  }
   return {
-    why: `the binding of the policy ${policy} says ${joinWithAnd(actions)} instead of Deny`,
-    advice: `oc patch validatingadmissionpolicybinding ${policy} --type merge -p '{"spec":{"validationActions":["Deny"]}}'`,
+    reason: 'the webhook has no caBundle, so the API server does not trust the guard, and its failurePolicy is Ignore',
+    advice: webhooks.some(({ injected }) => injected)
+      ? 'wait for the caBundle to be injected; if it stays empty, look at what injects it (service-ca, cert-manager)'
+      : 'apply the manifests of one rendering again',
   };
 }
 
-function no(explanation: string, advice: string): Protection {
+/** Each policy of the floor knows the references of one kind. None knows builds. */
+function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind): Gap {
+  const policy = ADMISSION_POLICIES[referrer];
+  if (policy === undefined) return { reason: 'the policies know nothing of builds', advice: INSTALL_COMMAND };
+  const actions = floor.find((binding) => binding.policy === policy)?.actions;
+  if (actions === undefined) {
+    return { reason: `the policy ${policy} has no binding`, advice: 'oc apply -k manifests/overlays/policy-floor' };
+  }
+  if (actions.includes('Deny')) {
+    const command = `oc get validatingadmissionpolicy ${policy} -o yaml`;
+    return {
+      reason: `the policy ${policy} did not refuse, although its binding says Deny`,
+      advice: `a binding takes a moment to work; try again, then see: ${command}`,
+    };
+  }
+  const patch = '{"spec":{"validationActions":["Deny"]}}';
+  return {
+    reason: `the binding of the policy ${policy} says ${joinWithAnd(actions)} instead of Deny`,
+    advice: `oc patch validatingadmissionpolicybinding ${policy} --type merge -p '${patch}'`,
+  };
+}
+
+function unprotected(explanation: string, advice: string): Protection {
   return { isProtected: false, by: undefined, explanation, advice };
 }

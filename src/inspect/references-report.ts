@@ -1,91 +1,98 @@
 import { type ConfigName, isRenderedConfig, poolOfConfig } from '../decision/config-name.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
+import { readWithRetries } from './poll.ts';
 import {
-  type NamedReference,
   type ConfigMetadata,
-  summarizeReferences,
+  type NamedReference,
   type Referrer,
+  type ReferrerKind,
+  summarizeReferences,
 } from '../decision/references.ts';
 
-/** What `who-uses CONFIG… --output json` prints. The keys are a contract. */
-export interface ReferencesReport {
-  /** Address of the API server. */
-  readonly server: string;
-  /** When everything had been read; RFC 3339. */
-  readonly readAt: string;
-  /** Exit code 0: every config asked about is in use. */
-  readonly allUsed: boolean;
-  /** Nodes that have not said yet which config they run: they may use any. */
-  readonly unreportedNodes: number;
-  readonly configs: readonly ReferencesReportConfig[];
-}
-
-/** One config asked about. */
-export interface ReferencesReportConfig {
-  readonly name: string;
-  /** Is it in the API? What names one that is not dangles. */
-  readonly exists: boolean;
-  /** Is it one that the guard protects? */
-  readonly rendered: boolean;
-  /** The pool that it was rendered for, as far as its name tells. */
-  readonly pool: string | null;
-  /** Would the guard refuse to delete it? */
-  readonly used: boolean;
-  readonly usedBy: readonly ReferencesReportEntry[];
-  /** Only where it does not exist: the config with the nearest name. */
-  readonly suggestion: string | null;
-}
-
-/** One place that names a config. */
-export interface ReferencesReportEntry {
-  readonly kind: NamedReference['kind'];
-  readonly name: string;
-  readonly field: string;
-  /** `hard` keeps the config; a `note` is worth knowing and keeps nothing. */
-  readonly strength: 'hard' | 'note';
-}
-
-/** What `who-uses --unused --output json` prints. The keys are a contract. */
-export interface UnusedReport {
-  /** Address of the API server. */
-  readonly server: string;
-  /** When everything had been read; RFC 3339. */
-  readonly readAt: string;
-  /** Nodes that have not said yet which config they run: they may need one of these. */
-  readonly unreportedNodes: number;
-  /** Rendered configs that nothing uses, the oldest first. */
-  readonly unused: readonly UnusedReportConfig[];
-  readonly totalBytes: number;
-}
-
-/** A rendered config that nothing uses. */
-export interface UnusedReportConfig {
-  readonly name: string;
-  /** The pool that it was rendered for, as far as its name tells. */
-  readonly pool: string | null;
-  /** RFC 3339. */
-  readonly createdAt: string;
-  /** Its JSON, as the API server sends it. */
-  readonly sizeBytes: number;
-  /** Places that name it and do not keep it. */
-  readonly mentionedBy: readonly Omit<ReferencesReportEntry, 'strength'>[];
-}
-
-/** What was read of a cluster: the configs first, so that everything that names one of them is seen. */
+/** The configs of a cluster and everything that can refer to them. */
 export interface ClusterReferences {
+  /** The address of the API server. */
   readonly server: string;
   readonly at: Date;
   readonly configs: readonly ConfigMetadata[];
   readonly referrers: readonly Referrer[];
 }
 
-/** Who uses these configs. */
+/** A rendered config without a strong reference. */
+export interface UnusedConfig extends ConfigMetadata {
+  readonly weakReferences: readonly NamedReference[];
+}
+
+/** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract: they stay and keep their meaning. */
+export type ReferencesReport = Readonly<ReturnType<typeof buildReferencesReport>>;
+export type ReferencesReportConfig = ReferencesReport['configs'][number];
+/** The JSON of `who-uses --unused --output json`. Its keys are a contract: they stay and keep their meaning. */
+export type UnusedReport = Readonly<ReturnType<typeof buildUnusedReport>>;
+
+export interface ReferencesReportEntry {
+  readonly kind: ReferrerKind;
+  readonly name: string;
+  readonly field: string;
+  /** `hard` for a strong reference, `note` for a weak one. */
+  readonly strength: 'hard' | 'note';
+}
+
+/** The API server sends whole configs, although only their bytes are counted. */
+const MAX_CONCURRENT_SIZE_READS = 4;
+
+/**
+ * Reports the references to these configs. The configs are listed last, so a config counts as missing only if it did
+ * not exist after a reference to it was read.
+ *
+ * @throws ClusterAccessError or a TimeoutError
+ */
+export async function readReferencesReport(api: KubeApi, names: readonly ConfigName[]): Promise<ReferencesReport> {
+  const references = await readWithRetries(async (signal) => {
+    const referrers = await readReferrers(api, signal);
+    const configs = await readConfigs(api, signal);
+    return { server: api.address, at: new Date(), configs, referrers };
+  });
+  return buildReferencesReport(references, names);
+}
+
+/**
+ * Reports the unused rendered configs with their sizes. The configs are listed first, so every existing reference to a
+ * config of the list is seen.
+ *
+ * @throws ClusterAccessError or a TimeoutError
+ */
+export async function readUnusedReport(
+  api: KubeApi,
+  onSizeRead: (count: number, total: number) => void,
+): Promise<UnusedReport> {
+  const references = await readWithRetries(async (signal) => {
+    const configs = await readConfigs(api, signal);
+    const referrers = await readReferrers(api, signal);
+    return { server: api.address, at: new Date(), configs, referrers };
+  });
+  const unused = findUnusedConfigs(references);
+  const sizes = new Map<ConfigName, number>();
+  const queue = unused.values();
+  const readSizes = async (): Promise<void> => {
+    for (const { name } of queue) {
+      const bytes = await readWithRetries((signal) => readConfigSize(api, name, signal));
+      if (bytes !== undefined) sizes.set(name, bytes);
+      onSizeRead(sizes.size, unused.length);
+    }
+  };
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_SIZE_READS }, readSizes));
+  return buildUnusedReport(references, unused, sizes);
+}
+
+/** Reports the references to each config. A config that does not exist has the nearest name as `suggestion`. */
 export function buildReferencesReport(
   { server, at, configs, referrers }: ClusterReferences,
-  asked: readonly ConfigName[],
-): ReferencesReport {
+  names: readonly ConfigName[],
+) {
   const existing = new Set(configs.map(({ name }) => name));
-  const uses = asked.map((name): ReferencesReportConfig => {
+  const reported = names.map((name) => {
     const { strong, weak } = summarizeReferences(name, referrers);
     const exists = existing.has(name);
     return {
@@ -94,58 +101,60 @@ export function buildReferencesReport(
       rendered: isRenderedConfig(name),
       pool: poolOfConfig(name) ?? null,
       used: strong.total > 0,
-      usedBy: [...strong.references, ...weak.references].map(usedBy),
+      usedBy: [...strong.references, ...weak.references].map(toReportEntry),
       suggestion: exists ? null : (findNearestName(name, existing) ?? null),
     };
   });
   return {
     server,
     readAt: at.toISOString(),
-    allUsed: uses.every(({ used }) => used),
-    unreportedNodes: unreported(referrers),
-    configs: uses,
+    allUsed: reported.every(({ used }) => used),
+    unreportedNodes: countUnreported(referrers),
+    configs: reported,
   };
 }
 
-/** Rendered configs that nothing uses, the oldest first, without their sizes. */
-export function findUnusedConfigs({
-  configs,
-  referrers,
-}: ClusterReferences): (ConfigMetadata & { readonly notes: readonly NamedReference[] })[] {
-  const unused = [];
+/** Finds the unused rendered configs, the oldest first. */
+export function findUnusedConfigs({ configs, referrers }: ClusterReferences): UnusedConfig[] {
+  const unused: UnusedConfig[] = [];
   for (const { name, createdAt } of configs) {
     if (!isRenderedConfig(name)) continue;
     const { strong, weak } = summarizeReferences(name, referrers);
-    if (strong.total === 0) unused.push({ name, createdAt, notes: weak.references });
+    if (strong.total === 0) unused.push({ name, createdAt, weakReferences: weak.references });
   }
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }
 
-/** The report of `--unused`. Those without a size have gone meanwhile. */
+/** Reports the unused configs. A config without a size was deleted meanwhile and is left out. */
 export function buildUnusedReport(
   { server, at, referrers }: ClusterReferences,
-  unused: ReturnType<typeof findUnusedConfigs>,
+  unused: readonly UnusedConfig[],
   sizes: ReadonlyMap<ConfigName, number>,
-): UnusedReport {
-  const left = unused.flatMap(({ name, createdAt, notes }): UnusedReportConfig[] => {
+) {
+  const reported = unused.flatMap(({ name, createdAt, weakReferences }) => {
     const sizeBytes = sizes.get(name);
     if (sizeBytes === undefined) return [];
-    const mentionedBy = notes.map(({ kind, name, field }) => ({ kind, name, field }));
-    return [{ name, pool: poolOfConfig(name) ?? null, createdAt: createdAt.toISOString(), sizeBytes, mentionedBy }];
+    return {
+      name,
+      pool: poolOfConfig(name) ?? null,
+      createdAt: createdAt.toISOString(),
+      sizeBytes,
+      mentionedBy: weakReferences.map(({ kind, name: referrer, field }) => ({ kind, name: referrer, field })),
+    };
   });
   return {
     server,
     readAt: at.toISOString(),
-    unreportedNodes: unreported(referrers),
-    unused: left,
-    totalBytes: left.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    unreportedNodes: countUnreported(referrers),
+    unused: reported,
+    totalBytes: reported.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   };
 }
 
-function usedBy({ kind, name, field, strength }: NamedReference): ReferencesReportEntry {
+function toReportEntry({ kind, name, field, strength }: NamedReference): ReferencesReportEntry {
   return { kind, name, field, strength: strength === 'strong' ? 'hard' : 'note' };
 }
 
-function unreported(referrers: readonly Referrer[]): number {
+function countUnreported(referrers: readonly Referrer[]): number {
   return referrers.filter((referrer) => referrer.isUnreported === true).length;
 }

@@ -1,20 +1,24 @@
 import type { ConfigName } from '../decision/config-name.ts';
-import { type ConsistencyResult, findReferencedConfig, type NodeResult, type Problem } from './consistency.ts';
+import { MCO_GROUP } from '../kube/api-paths.ts';
+import {
+  type ConsistencyResult,
+  findReferencedConfig,
+  type NodeResult,
+  type PoolResult,
+  type Problem,
+} from './consistency.ts';
+import { toShellWord } from './shell-word.ts';
 
-/** Something a person can do, and the command for it. Never run by the guard. */
+/** A command that a person can run. The program never runs it. */
 export interface Repair {
-  /** What it changes, in a few words. */
   readonly description: string;
-  /** The words of the command, quoted for a shell where they need it. Each inner list stays on one line. */
+  /** The words of the command, quoted for a shell. A terminal shows each inner list on a line of its own. */
   readonly command: readonly (readonly string[])[];
 }
 
-const MCO = 'machineconfiguration.openshift.io';
-
 /**
- * What brings a cluster back whose nodes and pools name configs that no longer come into being: the pools' status, the nodes'
- * annotations, and the certificate requests of nodes that could not join meanwhile. Only for what waiting does not heal, and
- * only towards configs that exist.
+ * Plans commands for problems that are not recoverable: set the status of pools, set the annotations of nodes, approve
+ * the pending certificate requests of nodes that could not join. The commands only refer to existing configs.
  */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
@@ -22,76 +26,65 @@ export function planRepairs(
   pendingRequests: readonly string[],
 ): Repair[] {
   if (problems.every(({ isRecoverable }) => isRecoverable)) return [];
-  const found: Repair[] = [];
-  const specOf = new Map<string, ConfigName>();
-  for (const {
-    pool: { referrer },
-  } of pools) {
-    const spec = findReferencedConfig(referrer, 'spec');
-    if (spec !== undefined && configs.has(spec)) specOf.set(referrer.name, spec);
+  const configByPool = new Map<string, ConfigName>();
+  for (const { pool } of pools) {
+    const config = findReferencedConfig(pool.referrer, 'spec');
+    if (config !== undefined && configs.has(config)) configByPool.set(pool.referrer.name, config);
   }
-  for (const {
-    pool: { referrer },
-    problems,
-  } of pools) {
-    const target = specOf.get(referrer.name);
-    if (target === undefined || !problems.some(({ field, isRecoverable }) => field === 'status' && !isRecoverable))
-      continue;
-    const patch = JSON.stringify({ status: { configuration: { name: target } } });
-    found.push({
-      description: `pool ${referrer.name}: its status, which machines that boot are served from`,
-      command: [
-        ['oc', 'patch', 'machineconfigpool', quoted(referrer.name), '--subresource=status', '--type=merge'],
-        ['-p', quoted(patch)],
-      ],
-    });
-  }
-  for (const [annotations, names] of nodesByRepair(nodes, specOf)) {
-    found.push({
+  const repairs = pools.flatMap((result) => planPoolRepair(result, configByPool.get(result.pool.referrer.name)));
+  for (const [annotations, names] of groupNodesByRepair(nodes, configByPool)) {
+    repairs.push({
       description: `${names.length === 1 ? 'node' : 'nodes'}: the annotations that name the missing config`,
       command: [
-        ['oc', 'annotate', 'node', ...names.map(quoted), '--overwrite'],
-        ...annotations.split(' ').map((word) => [quoted(word)]),
+        ['oc', 'annotate', 'node', ...names.map(toShellWord), '--overwrite'],
+        ...annotations.split(' ').map((annotation) => [toShellWord(annotation)]),
       ],
     });
   }
   if (pendingRequests.length > 0) {
-    found.push({
+    repairs.push({
       description: 'pending certificate requests of nodes; look at who asks first',
-      command: [['oc', 'adm', 'certificate', 'approve', ...pendingRequests.map(quoted)]],
+      command: [['oc', 'adm', 'certificate', 'approve', ...pendingRequests.map(toShellWord)]],
     });
   }
-  return found;
+  return repairs;
 }
 
-/** Nodes that need the same annotations share a command. */
-function nodesByRepair(
+function planPoolRepair({ pool, problems }: PoolResult, config: ConfigName | undefined): Repair[] {
+  const isStuck = problems.some(({ field, isRecoverable }) => field === 'status' && !isRecoverable);
+  if (config === undefined || !isStuck) return [];
+  const { name } = pool.referrer;
+  const patch = JSON.stringify({ status: { configuration: { name: config } } });
+  return [
+    {
+      description: `pool ${name}: its status, which machines that boot are served from`,
+      command: [
+        ['oc', 'patch', 'machineconfigpool', toShellWord(name), '--subresource=status', '--type=merge'],
+        ['-p', toShellWord(patch)],
+      ],
+    },
+  ];
+}
+
+/** The names of the nodes, keyed by the annotations that they need. */
+function groupNodesByRepair(
   nodes: readonly NodeResult[],
-  specOf: ReadonlyMap<string, ConfigName>,
+  configByPool: ReadonlyMap<string, ConfigName>,
 ): ReadonlyMap<string, readonly string[]> {
-  const byRepair = new Map<string, string[]>();
-  for (const {
-    node: { referrer, state },
-    pool,
-    problems,
-  } of nodes) {
-    const broken = problems.filter(({ code, isRecoverable }) => code === 'ConfigMissing' && !isRecoverable);
-    const spec = pool === undefined ? undefined : specOf.get(pool);
-    const changes = broken.flatMap((problem) => annotation(problem, spec));
-    if (changes.length === 0) continue;
-    if (state !== 'Done') changes.push(`${MCO}/state=Done`);
-    const key = changes.join(' ');
-    byRepair.set(key, [...(byRepair.get(key) ?? []), referrer.name]);
+  const namesByRepair = new Map<string, string[]>();
+  for (const { node, pool, problems } of nodes) {
+    const missing = problems.filter(({ code, isRecoverable }) => code === 'ConfigMissing' && !isRecoverable);
+    const poolConfig = pool === undefined ? undefined : configByPool.get(pool);
+    const annotations = missing.flatMap((problem) => formatAnnotation(problem, poolConfig));
+    if (annotations.length === 0) continue;
+    if (node.state !== 'Done') annotations.push(`${MCO_GROUP}/state=Done`);
+    const key = annotations.join(' ');
+    namesByRepair.set(key, [...(namesByRepair.get(key) ?? []), node.referrer.name]);
   }
-  return byRepair;
+  return namesByRepair;
 }
 
-function annotation({ field, suggestion }: Problem, spec: ConfigName | undefined): string[] {
-  const target = suggestion ?? spec;
-  return target === undefined || field === undefined ? [] : [`${MCO}/${field}=${target}`];
-}
-
-/** As one word for a POSIX shell. Names in the API need no quotes; what needs them is quoted all the same. */
-function quoted(word: string): string {
-  return /^[\w./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+function formatAnnotation({ field, suggestion }: Problem, poolConfig: ConfigName | undefined): string[] {
+  const config = suggestion ?? poolConfig;
+  return config === undefined || field === undefined ? [] : [`${MCO_GROUP}/${field}=${config}`];
 }

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * The text of a file of manifests/, named by its path there (`base/service.yaml`). Throws where there is none.
+ * Reads a file of manifests/ by its path there, such as `base/service.yaml`. Throws if it does not exist.
  *
- * The bundle has no manifests/ beside it: build/bundle.ts puts the files themselves in place of this module.
+ * The bundle replaces this module by one that contains the files (build/bundle.ts).
  */
 export function readManifestFile(name: string): string {
   return readFileSync(path.join(import.meta.dirname, '..', '..', 'manifests', name), 'utf8');

@@ -1,171 +1,134 @@
 import { X509Certificate } from 'node:crypto';
 import { type Authority, checkAuthority } from '../certificates/authority.ts';
-import type { OutputFile } from './output-directory.ts';
-import { createManifest } from './new-manifest.ts';
-import { WEBHOOK_NAME } from './webhook-configuration.ts';
+import { createAuthoritySecret, createManifest, encodeBase64, type Manifest } from './manifest.ts';
+import type { OutputFile } from './output-file.ts';
+import { type StoredMetadata, type StoredWebhookConfiguration, WEBHOOK_NAME } from './webhook-configuration.ts';
 
-/** The objects that a rotation starts from, as the API server or a rendered set has them. */
+/** The installed objects, from the API server or from a rendered set. */
 export interface RotationInput {
   readonly webhookConfiguration: unknown;
   readonly secret: unknown;
 }
 
-/** The three steps, in order. The names are a contract with scripts. */
+/** The three steps in order. Scripts rely on the names. */
 export const ROTATION_FILES = ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'] as const;
 
-/** What is there cannot be rotated. The message is one sentence with what to do instead. */
+/** The authority cannot be rotated. The message says what to do instead. */
 export class RotationError extends Error {
-  override readonly name = 'CannotRotate';
+  override readonly name = 'RotationError';
 }
 
-/** What the rotation is from. */
 export interface RotationPlan {
-  readonly old: X509Certificate;
-  /** Authorities in the caBundle besides the one in use: left from a rotation that was not finished. */
+  readonly oldCertificatePem: string;
+  /** The number of other authorities in the caBundle, from an unfinished rotation. */
   readonly leftOver: number;
-  readonly files: (fresh: Authority) => readonly OutputFile[];
+  readonly renderFiles: (newAuthority: Authority) => readonly OutputFile[];
 }
 
-interface StoredWebhookConfiguration {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata?: Metadata;
-  readonly webhooks?: readonly { readonly name?: string; readonly clientConfig?: { readonly caBundle?: unknown } }[];
-}
-
-interface Secret {
-  readonly metadata?: Metadata;
-  readonly data?: Readonly<Record<string, unknown>>;
-}
-
-interface Metadata {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
-
-/** Certificates that somebody else makes and injects, by the annotation that asks for it. */
-const OTHERS: Readonly<Record<string, string>> = {
+/** Annotations that ask another issuer for the certificates. */
+const OTHER_ISSUERS: Readonly<Record<string, string>> = {
   'service.beta.openshift.io/inject-cabundle':
     "OpenShift's service CA makes the certificates and rotates them by itself",
   'cert-manager.io/inject-ca-from': 'cert-manager makes the certificates; rotate its issuer (cmctl renew)',
 };
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-const PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /**
- * How the authority is exchanged without a call being refused: the API servers trust both, then the guard issues from the new
- * one, then only the new one is trusted. Everything else of the two objects stays as it is.
+ * Plans how to replace the authority without a failed call: the API server trusts both authorities, then the guard
+ * issues from the new one, then the API server trusts only the new one. Nothing else changes in the two objects.
  *
- * A rotation that was left in the middle is no obstacle: what counts is the authority in the Secret, for that is the one the
- * guard issues from; others in the bundle are dropped. Throws a {@link RotationError}.
+ * After an unfinished rotation the authority in the Secret counts, because the guard issues from it.
+ *
+ * @throws RotationError
  */
 export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date): RotationPlan {
   const configuration = webhookConfiguration as StoredWebhookConfiguration;
-  const trusted = trustedAuthorities(configuration);
-  const { metadata, data } = secret as Secret;
-  const current: Authority = { certificatePem: decoded(data?.['ca.crt']), privateKeyPem: decoded(data?.['ca.key']) };
-  const old = parsed(current.certificatePem);
-  if (old === undefined)
+  const trusted = parseTrustedAuthorities(configuration);
+  const { metadata, data } = secret as {
+    readonly metadata?: StoredMetadata;
+    readonly data?: Readonly<Record<string, unknown>>;
+  };
+  const oldCertificatePem = decodeBase64(data?.['ca.crt']);
+  const oldCertificate = parseCertificate(oldCertificatePem);
+  if (oldCertificate === undefined) {
     throw new RotationError(
       'the Secret machineconfig-guard-ca has no certificate in ca.crt; render the installation again',
     );
-  if (!trusted.some(({ fingerprint256 }) => fingerprint256 === old.fingerprint256)) {
+  }
+  if (!trusted.some(({ fingerprint256 }) => fingerprint256 === oldCertificate.fingerprint256)) {
     throw new RotationError(
-      'the caBundle of the webhook configuration does not hold the authority of the Secret machineconfig-guard-ca, so calls fail already; apply the manifests of one rendering again, both of them',
+      'the caBundle of the webhook configuration does not hold the authority of the Secret machineconfig-guard-ca, ' +
+        'so calls fail already; apply the manifests of one rendering again, both of them',
     );
   }
-  return {
-    old,
-    leftOver: trusted.length - 1,
-    files: (fresh) => {
-      const check = checkAuthority(fresh, now);
-      if (!check.usable) throw new Error(`the new authority cannot be used: ${check.reason}`);
-      return [
-        {
-          name: ROTATION_FILES[0],
-          content: trusting(
-            ' 1 of 3. The API servers trust the old authority and the new one.',
-            configuration,
-            bundle(current.certificatePem, fresh.certificatePem),
-          ),
-          secret: false,
-        },
-        {
-          name: ROTATION_FILES[1],
-          content: secretOf(
-            ' 2 of 3. Each replica issues itself a certificate from the new authority, within two seconds. Keep it secret.',
-            metadata,
-            fresh,
-          ),
-          secret: true,
-        },
-        {
-          name: ROTATION_FILES[2],
-          content: trusting(
-            ' 3 of 3. The API servers trust the new authority alone.',
-            configuration,
-            bundle(fresh.certificatePem),
-          ),
-          secret: false,
-        },
-      ];
-    },
+  const renderFiles = (newAuthority: Authority): readonly OutputFile[] => {
+    const check = checkAuthority(newAuthority, now);
+    if (!check.usable) throw new Error(`the new authority cannot be used: ${check.reason}`);
+    const newPem = newAuthority.certificatePem;
+    const trustBoth = createConfiguration(
+      ' 1 of 3. The API servers trust the old authority and the new one.',
+      configuration,
+      [oldCertificatePem, newPem],
+    );
+    const issueFromNew = createAuthoritySecret(
+      ' 2 of 3. Each replica issues itself a certificate from the new authority, within two seconds. Keep it secret.',
+      stripServerFields(metadata),
+      newAuthority,
+    );
+    const trustNew = createConfiguration(' 3 of 3. The API servers trust the new authority alone.', configuration, [
+      newPem,
+    ]);
+    return [trustBoth, issueFromNew, trustNew].map((manifest, index) => ({
+      name: ROTATION_FILES[index] ?? '',
+      content: manifest.toString({ lineWidth: 0 }),
+      secret: manifest === issueFromNew,
+    }));
   };
+  return { oldCertificatePem, leftOver: trusted.length - 1, renderFiles };
 }
 
-/** A caBundle of these certificates. */
-function bundle(...pems: readonly string[]): string {
-  return base64(pems.map((pem) => `${pem.trim()}\n`).join(''));
-}
-
-function trustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {
+function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {
   const annotations = configuration.metadata?.annotations ?? {};
-  const other = Object.keys(OTHERS).find((annotation) => annotations[annotation] !== undefined);
-  if (other !== undefined) throw new RotationError(`there is nothing to rotate here: ${OTHERS[other] ?? ''}`);
+  const [, issuer] = Object.entries(OTHER_ISSUERS).find(([annotation]) => annotation in annotations) ?? [];
+  if (issuer !== undefined) throw new RotationError(`there is nothing to rotate here: ${issuer}`);
   const webhook = configuration.webhooks?.find(({ name }) => name === WEBHOOK_NAME);
   if (webhook === undefined) throw new RotationError(`the webhook configuration has no webhook ${WEBHOOK_NAME}`);
-  const certificates = [...decoded(webhook.clientConfig?.caBundle).matchAll(PEM)]
-    .map(([pem]) => parsed(pem))
-    .filter((one) => one !== undefined);
-  if (certificates.length === 0)
-    throw new RotationError('the caBundle of the webhook configuration holds no certificate');
-  return certificates;
+  const certificates = [...decodeBase64(webhook.clientConfig?.caBundle).matchAll(CERTIFICATE_PEM)]
+    .map(([pem]) => parseCertificate(pem))
+    .filter((certificate) => certificate !== undefined);
+  if (certificates.length > 0) return certificates;
+  throw new RotationError('the caBundle of the webhook configuration holds no certificate');
 }
 
-function trusting(comment: string, configuration: StoredWebhookConfiguration, caBundle: string): string {
-  const webhooks = configuration.webhooks?.map((webhook) =>
-    webhook.name === WEBHOOK_NAME ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } } : webhook,
-  );
-  const { apiVersion, kind, metadata } = configuration;
-  return createManifest(comment, { apiVersion, kind, metadata: withoutServerFields(metadata), webhooks }).toString({
-    lineWidth: 0,
+function createConfiguration(
+  comment: string,
+  { apiVersion, kind, metadata, webhooks = [] }: StoredWebhookConfiguration,
+  trustedPems: readonly string[],
+): Manifest {
+  const caBundle = encodeBase64(trustedPems.map((pem) => `${pem.trim()}\n`).join(''));
+  return createManifest(comment, {
+    apiVersion,
+    kind,
+    metadata: stripServerFields(metadata),
+    webhooks: webhooks.map((webhook) =>
+      webhook.name === WEBHOOK_NAME ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } } : webhook,
+    ),
   });
 }
 
-function secretOf(
-  comment: string,
-  metadata: Metadata | undefined,
-  { certificatePem, privateKeyPem }: Authority,
-): string {
-  const data = { 'ca.crt': base64(certificatePem), 'ca.key': base64(privateKeyPem) };
-  const object = { apiVersion: 'v1', kind: 'Secret', metadata: withoutServerFields(metadata), type: 'Opaque', data };
-  return createManifest(comment, object).toString({ lineWidth: 0 });
-}
-
-/** What a person writes of an object's metadata. What kubectl remembers there holds the old private key. */
-function withoutServerFields({ name, namespace, labels, annotations }: Metadata = {}): Metadata {
-  const own = Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => key !== LAST_APPLIED));
+/** Keeps the fields that a person sets. kubectl's last-applied annotation would contain the old private key. */
+function stripServerFields({ name, namespace, labels, annotations }: StoredMetadata = {}): StoredMetadata {
+  const { [LAST_APPLIED_ANNOTATION]: _lastApplied, ...ownAnnotations } = annotations ?? {};
   return {
     ...(name === undefined ? {} : { name }),
     ...(namespace === undefined ? {} : { namespace }),
     ...(labels === undefined ? {} : { labels }),
-    ...(Object.keys(own).length === 0 ? {} : { annotations: own }),
+    ...(Object.keys(ownAnnotations).length === 0 ? {} : { annotations: ownAnnotations }),
   };
 }
 
-function parsed(pem: string): X509Certificate | undefined {
+function parseCertificate(pem: string): X509Certificate | undefined {
   try {
     return new X509Certificate(pem);
   } catch {
@@ -173,10 +136,6 @@ function parsed(pem: string): X509Certificate | undefined {
   }
 }
 
-function decoded(value: unknown): string {
+function decodeBase64(value: unknown): string {
   return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
-}
-
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64');
 }

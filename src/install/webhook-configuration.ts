@@ -1,6 +1,7 @@
 import type { ReferrerKind } from '../decision/references.ts';
+import { MCO_GROUP } from '../kube/api-paths.ts';
 
-/** Where the API server finds the webhook: an address (development, tests) or a Service (in the cluster). */
+/** How the API server reaches the webhook: by a URL (`dev` and tests) or by a Service. */
 export type ClientConfig =
   | { readonly url: string; readonly caBundle: string }
   | {
@@ -13,39 +14,54 @@ export type ClientConfig =
       readonly caBundle?: string;
     };
 
-/** What distinguishes one registration of the guard from another. */
 export interface WebhookConfigurationOptions {
+  /** The default is the name in manifests/base. */
   readonly name?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly clientConfig: ClientConfig;
-  /** What the API server does when the guard does not answer: `Fail` refuses the deletion, `Ignore` lets it pass. */
+  /** What the API server does if the guard does not answer: `Fail` denies the deletion, `Ignore` allows it. */
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
 
-/** A `ValidatingWebhookConfiguration` of `admissionregistration.k8s.io/v1`. */
-export type WebhookConfiguration = ReturnType<typeof buildWebhookConfiguration>;
+/** The part of a stored ValidatingWebhookConfiguration that this program reads. */
+export interface StoredWebhookConfiguration {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: StoredMetadata;
+  readonly webhooks?: readonly {
+    readonly name?: string;
+    readonly failurePolicy?: string;
+    readonly clientConfig?: {
+      readonly caBundle?: string;
+      readonly url?: string;
+      readonly service?: { readonly name?: string; readonly namespace?: string; readonly port?: number };
+    };
+  }[];
+}
 
-/** The name of the registration in a cluster where the guard is installed. */
-const WEBHOOK_CONFIGURATION = 'machineconfig-guard';
+export interface StoredMetadata {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
 
 /** The webhook's own name. The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
-/** The policies that judge without the guard (manifests/overlays/policy-floor), by the kind of object that each of them knows. */
+/** The policies of the floor, by the kind of referrer that each of them knows (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {
   Node: 'nodes.machineconfig-guard.io',
   MachineConfigPool: 'pools.machineconfig-guard.io',
 };
 
-/**
- * The registration of the guard: the deletion of rendered MachineConfigs and nothing else, so that nothing else in the
- * cluster can wait for it.
- */
-export function buildWebhookConfiguration({ name, labels, clientConfig, failurePolicy }: WebhookConfigurationOptions) {
+/** Builds the registration of the guard: for the deletion of rendered MachineConfigs and no other request. */
+export function buildWebhookConfiguration(options: WebhookConfigurationOptions) {
+  const { name = 'machineconfig-guard', labels, clientConfig, failurePolicy } = options;
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingWebhookConfiguration',
-    metadata: { name: name ?? WEBHOOK_CONFIGURATION, ...(labels === undefined ? {} : { labels }) },
+    metadata: { name, ...(labels === undefined ? {} : { labels }) },
     webhooks: [
       {
         name: WEBHOOK_NAME,
@@ -53,19 +69,19 @@ export function buildWebhookConfiguration({ name, labels, clientConfig, failureP
         clientConfig,
         rules: [
           {
-            apiGroups: ['machineconfiguration.openshift.io'],
+            apiGroups: [MCO_GROUP],
             apiVersions: ['*'],
             operations: ['DELETE'],
             resources: ['machineconfigs'],
             scope: 'Cluster',
           },
         ],
-        // oldObject, not request.name: that is empty during a DELETECOLLECTION.
+        // oldObject, because request.name is empty in a DELETECOLLECTION.
         matchConditions: [{ name: 'rendered', expression: 'oldObject.metadata.name.startsWith("rendered-")' }],
         matchPolicy: 'Equivalent',
-        // Events are written, but none for a dry run.
+        // The guard writes Events, but not for a dry run.
         sideEffects: 'NoneOnDryRun',
-        // The guard answers within 80 % of it; most denials take milliseconds.
+        // The guard answers within 80 % of this time. Most denials take milliseconds.
         timeoutSeconds: 5,
         failurePolicy,
       },

@@ -161,10 +161,8 @@ export class Reflector<Item extends { readonly name: string }> {
       const item = this.resource.parse(object);
       objects.set(item.name, item);
     };
-    const result = await withTimeout(
-      this.#timing.requestMs,
-      signal,
-      async (limited) => await listResource(this.#api, this.resource, add, limited),
+    const result = await withTimeout(this.#timing.requestMs, signal, (limited) =>
+      listResource(this.#api, this.resource, add, limited),
     );
     const before = this.#objects;
     this.#objects = objects;
@@ -264,10 +262,8 @@ export class Reflector<Item extends { readonly name: string }> {
     const path = this.#path(position.path, { limit: '1' });
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
-      list = (await withTimeout(
-        this.#timing.requestMs,
-        signal,
-        async (limited) => await this.#api.json({ path, accept: acceptHeaderForList(true), signal: limited }),
+      list = (await withTimeout(this.#timing.requestMs, signal, (limited) =>
+        this.#api.json({ path, accept: acceptHeaderForList(true), signal: limited }),
       )) as typeof list;
     } catch (error) {
       if (signal.aborted) return;

@@ -135,11 +135,7 @@ export class DanglingReferenceDetector {
     const accept = acceptHeaderForObject(true);
     let isMissing = false;
     try {
-      await withTimeout(
-        GET_TIMEOUT_MS,
-        signal,
-        async (limited) => await this.#options.api.json({ path, accept, signal: limited }),
-      );
+      await withTimeout(GET_TIMEOUT_MS, signal, (limited) => this.#options.api.json({ path, accept, signal: limited }));
     } catch (error) {
       // Without the reason the 404 can be that of a misconfigured proxy.
       isMissing = error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';

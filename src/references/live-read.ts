@@ -126,11 +126,7 @@ export class LiveRead {
   async #readPoolsAndBuildsFirst(): Promise<string | undefined> {
     const { signal } = this.#aborted;
     const versions = this.#readPoolsAndBuilds();
-    const isInTime = await withTimeout(
-      MAX_NODE_DELAY_MS,
-      signal,
-      async (limited) => await waitOrAbort(versions, limited),
-    ).then(
+    const isInTime = await withTimeout(MAX_NODE_DELAY_MS, signal, (limited) => waitOrAbort(versions, limited)).then(
       () => true,
       () => false,
     );

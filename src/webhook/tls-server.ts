@@ -6,8 +6,6 @@ import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import { ConnectionLimiter } from './connection-limiter.ts';
-import { answerMalformedRequests } from './malformed-requests.ts';
-import { rejectPlainHttp } from './reject-plain-http.ts';
 
 export interface TlsServerOptions {
   readonly app: Express;
@@ -70,8 +68,6 @@ export class TlsServer {
     this.#server.on('request', (request) => {
       request.once('end', () => connections.markUseful(request.socket));
     });
-    answerMalformedRequests(this.#server);
-    rejectPlainHttp(this.#server);
     this.#server.on('connection', (socket: Socket) => connections.add(socket));
     certificate.onChange(() => {
       try {

@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { formatConclusion, formatEvent, formatStoryTime, type Run } from '../../src/demo/format-story.ts';
-import { createPage, wrapText } from '../../src/cli/page.ts';
+import { createTextFormat as createPage, wrapText } from '../../src/cli/text-format.ts';
 
-const PLAIN = { width: 80, colours: false };
-const PAINTED = { width: 80, colours: true };
+const PLAIN = { width: 80, hasColors: false };
+const PAINTED = { width: 80, hasColors: true };
 
 test('as wide as the terminal, between 80 and 100; 80 where there is none', () => {
   const widths = [undefined, 40, 90, 200].map((columns) => {
@@ -23,7 +23,7 @@ test.each([
   [{}, { FORCE_COLOR: '1' }, true],
   [{}, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
 ])('stream %j, environment %j: colours %s', (stream, env, colours) => {
-  expect(createPage(stream, env).colours).toBe(colours);
+  expect(createPage(stream, env).hasColors).toBe(colours);
 });
 
 test('a text breaks at spaces, and a link never', () => {

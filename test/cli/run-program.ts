@@ -1,20 +1,34 @@
+import { expect } from 'vitest';
 import { runProgram as runCommandLine } from '../../src/cli/program.ts';
 
-/** What a command line left behind. */
 export interface Outcome {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs one command line in this process. */
-export async function runProgram(args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
+/** Runs a command line in this process. */
+export async function runProgram(args: readonly string[], name?: string): Promise<Outcome> {
   let stdout = '';
   let stderr = '';
-  const exitCode = await runCommandLine(args, {
-    stdout: (text) => void (stdout += text),
-    stderr: (text) => void (stderr += text),
-    env,
-  });
-  return { exitCode, stdout, stderr };
+  const terminal = {
+    stdout: (text: string) => void (stdout += text),
+    stderr: (text: string) => void (stderr += text),
+    env: {},
+  };
+  return { exitCode: await runCommandLine(args, terminal, name), stdout, stderr };
+}
+
+/** Matches an outcome with exit code 2, no output and one line on stderr that contains this sentence. */
+export function usageError(sentence: string | RegExp = ''): Outcome {
+  const isOneLine = (stderr: string): boolean => {
+    return /^machineconfig-guard: \P{Cc}+\n$/u.test(stderr) && stderr.search(toPattern(sentence)) !== -1;
+  };
+  return { exitCode: 2, stdout: '', stderr: expect.toSatisfy(isOneLine, String(sentence)) as string };
+}
+
+function toPattern(sentence: string | RegExp): RegExp {
+  return typeof sentence === 'string'
+    ? new RegExp(sentence.replaceAll(/[$()*+.?[\]^{|}\\]/g, String.raw`\$&`))
+    : sentence;
 }

@@ -71,12 +71,6 @@ test('answers every call during 100 exchanges of the certificate', async () => {
   for (const { body } of await Promise.all(calls)) expect(body).toBe('ok');
 });
 
-test('answers plain HTTP with a sentence', async () => {
-  const socket = (await startTestServer()).connectTcp();
-  socket.write('POST /validate HTTP/1.1\r\nHost: x\r\n\r\n');
-  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[^]*\r\n\r\nThis port speaks HTTPS.*\n$/);
-});
-
 test('serves others after garbage and closed connections', async () => {
   const { connectTcp, createClient } = await startTestServer();
   for (const bytes of ['', '\x16', '\x16\x03\x01', 'x', '\x00'.repeat(1_000)]) {

@@ -1,29 +1,26 @@
 import { X509Certificate } from 'node:crypto';
+import path from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import {
-  CERTIFICATE_FILES,
-  prepareCertificateDirectory,
-  writeCertificateDirectory,
-  type CertificateFile,
-} from './certificate-directory.ts';
 import { findDnsNameProblem, findIpAddressProblem } from '../../certificates/names.ts';
-import { OutputDirectoryError } from '../../install/output-directory.ts';
-
-import { MAX_DAYS, readValidity } from '../../certificates/validity.ts';
-import { createRotateCommand } from './rotate.ts';
+import { MAX_DAYS } from '../../certificates/validity.ts';
+import { summarizeCertificate } from '../certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDays } from '../option-parsers.ts';
+import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
+import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
+import { printReport } from '../report-output.ts';
+import { createRotateCommand } from './rotate.ts';
 
-/** Where the API server finds the guard in a cluster: Service and namespace of manifests/base. The first is what it verifies. */
+/** Scripts rely on these names. */
+const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
+/** The Service in manifests/base. The API server verifies the first name. */
 const DEFAULT_DNS_NAMES = [
   'machineconfig-guard.machineconfig-guard.svc',
   'machineconfig-guard.machineconfig-guard.svc.cluster.local',
 ];
-
-/** A year: what a person who renews by hand can live with. */
+/** A year is bearable for a person who renews by hand. */
 const DEFAULT_DAYS = 365;
 
-interface CertsOptions {
+interface CertsFlags {
   readonly out: string;
   readonly dns?: readonly string[];
   readonly ip?: readonly string[];
@@ -33,33 +30,19 @@ interface CertsOptions {
   readonly output: 'text' | 'json';
 }
 
-/** What `certs --output json` prints. Times are RFC 3339, fingerprints SHA-256 in hex with colons. */
-interface CertsReport {
-  readonly files: Readonly<Record<CertificateFile, string>>;
-  readonly authority: CertificateSummary;
-  readonly leaf: CertificateSummary & { readonly dnsNames: readonly string[]; readonly ipAddresses: readonly string[] };
-}
+/** The JSON of `certs --output json`. Its keys are a contract: they stay and keep their meaning. */
+type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
+type CertificateSummary = ReturnType<typeof summarizeValidity>;
 
-interface CertificateSummary {
-  readonly fingerprint256: string;
-  readonly notBefore: string;
-  readonly notAfter: string;
-}
-
-/**
- * `certs`: makes an authority and a serving certificate for a guard that is run by hand (`serve --tls-cert-file`), or for an
- * installation whose certificates somebody wants to make beforehand. Touches no cluster.
- */
-export function createCertsCommand(clock: () => Date = () => new Date()): Command {
+/** `certs`: an authority and a serving certificate, for a guard that runs outside a cluster. Uses no cluster. */
+export function createCertsCommand(): Command {
+  const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; made if it is not there`;
+  const dnsDescription = `name the API server calls; repeat for more (default: ${DEFAULT_DNS_NAMES.join(', ')})`;
   const command = new Command('certs')
     .description('Make a certificate authority and a serving certificate for the webhook.')
-    .option('--out <dir>', `directory for ${CERTIFICATE_FILES.join(', ')}; made if it is not there`, 'certs')
-    .option(
-      '--dns <name>',
-      `name the API server calls; repeat for more (default: ${DEFAULT_DNS_NAMES.join(', ')})`,
-      dnsName,
-    )
-    .option('--ip <address>', 'IPv4 or IPv6 address the API server calls; repeat for more', ipAddress)
+    .option('--out <dir>', outDescription, parseOutputDirectory, 'certs')
+    .option('--dns <name>', dnsDescription, addDnsName)
+    .option('--ip <address>', 'IPv4 or IPv6 address the API server calls; repeat for more', addIpAddress)
     .option('--days <n>', `days until the serving certificate expires, 1 to ${MAX_DAYS}`, parseDays, DEFAULT_DAYS)
     .option('--ca-days <n>', `days until the authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
     .option('--force', 'replace existing files: all four, the authority included')
@@ -74,64 +57,55 @@ Examples:
   machineconfig-guard certs --out certs/
   machineconfig-guard certs --out certs/ --dns guard.example.com --ip 192.0.2.10 --days 90`,
     )
-    .action(async (options: CertsOptions) => {
-      const report = await makeCertificates(options, clock());
-      const text = options.output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : asText(report);
-      command.configureOutput().writeOut?.(text);
+    .action(async (flags: CertsFlags) => {
+      const report = await makeCertificates(flags, new Date());
+      printReport(command, flags.output, report, formatReport(report));
     });
-  return command.addCommand(createRotateCommand(clock));
+  return command.addCommand(createRotateCommand());
 }
 
-async function makeCertificates(options: CertsOptions, now: Date): Promise<CertsReport> {
-  if (options.out === '') throw new CliError('--out needs the name of a directory.', EXIT_CODE.usage);
-  if (options.days > options.caDays) {
-    throw new CliError(
-      `--days ${options.days} is more than --ca-days ${options.caDays}: a certificate cannot outlive its authority.`,
-      EXIT_CODE.usage,
-    );
+async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlags, now: Date) {
+  if (days > caDays) {
+    const message = `--days ${days} is more than --ca-days ${caDays}: a certificate cannot outlive its authority.`;
+    throw new CliError(message, EXIT_CODE.usage);
   }
-  const dnsNames = [...new Set(options.dns ?? DEFAULT_DNS_NAMES)];
-  const ipAddresses = [...new Set(options.ip)];
-  try {
-    await prepareCertificateDirectory(options.out, options.force === true);
-    // node-forge takes 46 ms and 12 MB that no other command should pay for.
-    const [{ createAuthority }, { issueLeaf }] = await Promise.all([
-      import('../../certificates/authority.ts'),
-      import('../../certificates/leaf.ts'),
-    ]);
-    const authority = await createAuthority({ days: options.caDays, now });
-    const leaf = await issueLeaf({ authority, dnsNames, ipAddresses, days: options.days, now });
-    const files = await writeCertificateDirectory(options.out, authority, leaf);
-    return {
-      files,
-      authority: summaryOf(authority.certificatePem),
-      leaf: { ...summaryOf(leaf.certificatePem), dnsNames, ipAddresses },
-    };
-  } catch (error) {
-    if (error instanceof OutputDirectoryError) throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-    throw error;
-  }
-}
-
-function summaryOf(certificatePem: string): CertificateSummary {
-  const certificate = new X509Certificate(certificatePem);
-  const { notBefore, notAfter } = readValidity(certificate);
+  const dnsNames = [...new Set(dns ?? DEFAULT_DNS_NAMES)];
+  const ipAddresses = [...new Set(ip)];
+  await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
+  // node-forge takes 46 ms and 12 MB to load.
+  const [{ createAuthority }, { issueLeaf }] = await Promise.all([
+    import('../../certificates/authority.ts'),
+    import('../../certificates/leaf.ts'),
+  ]);
+  const authority = await createAuthority({ days: caDays, now });
+  const leaf = await issueLeaf({ authority, dnsNames, ipAddresses, days, now });
+  await writeOutputFiles(out, [
+    { name: 'ca.crt', content: authority.certificatePem, secret: false },
+    { name: 'ca.key', content: authority.privateKeyPem, secret: true },
+    { name: 'tls.crt', content: leaf.certificatePem, secret: false },
+    { name: 'tls.key', content: leaf.privateKeyPem, secret: true },
+  ]);
+  const files = Object.fromEntries(CERTIFICATE_FILES.map((name) => [name, path.join(out, name)]));
   return {
-    fingerprint256: certificate.fingerprint256,
-    notBefore: notBefore.toISOString(),
-    notAfter: notAfter.toISOString(),
+    files: files as Readonly<Record<(typeof CERTIFICATE_FILES)[number], string>>,
+    authority: summarizeValidity(authority.certificatePem),
+    leaf: { ...summarizeValidity(leaf.certificatePem), dnsNames, ipAddresses },
   };
 }
 
-function asText({ files, authority, leaf }: CertsReport): string {
-  const names = [...leaf.dnsNames, ...leaf.ipAddresses].join(', ');
+function summarizeValidity(certificatePem: string) {
+  const notBefore = new Date(new X509Certificate(certificatePem).validFrom).toISOString();
+  return { ...summarizeCertificate(certificatePem), notBefore };
+}
+
+function formatReport({ files, authority, leaf }: CertsReport): string {
   return [
     'Authority',
-    ...lines(files['ca.crt'], files['ca.key'], authority),
+    ...formatKeyPair(files['ca.crt'], files['ca.key'], authority),
     '',
     'Serving certificate',
-    ...lines(files['tls.crt'], files['tls.key'], leaf),
-    `  serves       ${names}`,
+    ...formatKeyPair(files['tls.crt'], files['tls.key'], leaf),
+    `  serves       ${[...leaf.dnsNames, ...leaf.ipAddresses].join(', ')}`,
     '',
     'Next: start the guard with',
     `  machineconfig-guard serve --tls-cert-file ${files['tls.crt']} --tls-private-key-file ${files['tls.key']}`,
@@ -140,7 +114,7 @@ function asText({ files, authority, leaf }: CertsReport): string {
   ].join('\n');
 }
 
-function lines(certificate: string, key: string, summary: CertificateSummary): string[] {
+function formatKeyPair(certificate: string, key: string, summary: CertificateSummary): string[] {
   return [
     `  certificate  ${certificate}`,
     `  private key  ${key} (mode 0600)`,
@@ -149,14 +123,14 @@ function lines(certificate: string, key: string, summary: CertificateSummary): s
   ];
 }
 
-function dnsName(value: string, previous: readonly string[] = []): string[] {
-  const why = findDnsNameProblem(value);
-  if (why !== undefined) throw new InvalidArgumentError(`It ${why}.`);
+function addDnsName(value: string, previous: readonly string[] = []): string[] {
+  const problem = findDnsNameProblem(value);
+  if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
   return [...previous, value.toLowerCase()];
 }
 
-function ipAddress(value: string, previous: readonly string[] = []): string[] {
-  const why = findIpAddressProblem(value);
-  if (why !== undefined) throw new InvalidArgumentError(`It ${why}.`);
+function addIpAddress(value: string, previous: readonly string[] = []): string[] {
+  const problem = findIpAddressProblem(value);
+  if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
   return [...previous, value.toLowerCase()];
 }

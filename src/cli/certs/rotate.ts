@@ -1,13 +1,16 @@
-import { X509Certificate } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Command, Option } from 'commander';
-import { OutputDirectoryError, prepareOutputDirectory, writeOutputFiles } from '../../install/output-directory.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
+import { readObject } from '../../inspect/cluster-access.ts';
 import type { RotationInput } from '../../install/rotation.ts';
-import { createKubeApi, type ClusterFlags, addClusterFlags } from '../cluster-options.ts';
+import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
+import { summarizeCertificate } from '../certificate-summary.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDays } from '../option-parsers.ts';
+import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
+import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
+import { printReport } from '../report-output.ts';
 
 interface RotateFlags extends ClusterFlags {
   readonly out: string;
@@ -17,34 +20,19 @@ interface RotateFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** What `certs rotate --output json` prints. Times are RFC 3339, fingerprints SHA-256 in hex with colons. */
-interface RotateReport {
-  readonly files: readonly string[];
-  readonly old: CertificateSummary;
-  readonly new: CertificateSummary;
-  /** Authorities of an unfinished rotation, which this one drops. */
-  readonly leftOver: number;
-  /** How long to wait after the first step and after the second, at least. */
-  readonly waitSeconds: number;
-}
-
-interface CertificateSummary {
-  readonly fingerprint256: string;
-  readonly notAfter: string;
-}
+/** The JSON of `certs rotate --output json`. Its keys are a contract: they stay and keep their meaning. */
+type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
-/**
- * An exchanged Secret is in use after two seconds, and an API server that is well notices a change at once; the rest is for one
- * that is not.
- */
-const WAIT_S = 30;
+const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
+/** A new Secret takes effect after 2 s, and a healthy API server follows a change immediately. */
+const WAIT_SECONDS = 30;
 
-/** `certs rotate`: renders the steps by which the authority is exchanged. Reads the cluster and changes nothing. */
-export function createRotateCommand(clock: () => Date = () => new Date()): Command {
+/** `certs rotate`: the manifests that replace the authority in three steps. Reads the cluster and changes nothing. */
+export function createRotateCommand(): Command {
   const command = new Command('rotate')
     .description('Render the three steps that exchange the authority of an installation without a refused call.')
-    .requiredOption('--out <dir>', 'directory for the three files; made if it is not there')
+    .requiredOption('--out <dir>', 'directory for the three files; made if it is not there', parseOutputDirectory)
     .option('--from <dir>', 'read the installation from a rendered set instead of from the cluster')
     .option('--days <n>', `days until the new authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
     .option('--force', 'replace the files of an earlier run')
@@ -59,92 +47,77 @@ Example:
   machineconfig-guard certs rotate --out rotation/`,
     )
     .action(async (flags: RotateFlags) => {
-      const report = await rotate(flags, clock());
-      command
-        .configureOutput()
-        .writeOut?.(flags.output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : asText(report));
+      const report = await rotate(flags, new Date());
+      printReport(command, flags.output, report, formatReport(report));
     });
   return addClusterFlags(command);
 }
 
-async function rotate(flags: RotateFlags, now: Date): Promise<RotateReport> {
-  if (flags.out === '') throw new CliError('--out needs the name of a directory.', EXIT_CODE.usage);
+async function rotate({ out, from, days, force, ...clusterFlags }: RotateFlags, now: Date) {
   const { planRotation, RotationError, ROTATION_FILES } = await import('../../install/rotation.ts');
   try {
-    const start = flags.from === undefined ? await readCluster(flags) : await readRenderedSet(flags.from);
-    const plan = planRotation(start, now);
-    await prepareOutputDirectory(flags.out, ROTATION_FILES, flags.force === true);
+    const plan = planRotation(from === undefined ? await readCluster(clusterFlags) : await readRenderedSet(from), now);
+    await prepareOutputDirectory(out, ROTATION_FILES, force === true);
     const { createAuthority } = await import('../../certificates/authority.ts');
-    const fresh = await createAuthority({ days: flags.days, now });
-    const files = Object.values(await writeOutputFiles(flags.out, plan.files(fresh)));
+    const authority = await createAuthority({ days, now });
+    await writeOutputFiles(out, plan.renderFiles(authority));
     return {
-      files,
-      old: summaryOf(plan.old),
-      new: summaryOf(new X509Certificate(fresh.certificatePem)),
+      files: ROTATION_FILES.map((name) => path.join(out, name)),
+      old: summarizeCertificate(plan.oldCertificatePem),
+      new: summarizeCertificate(authority.certificatePem),
       leftOver: plan.leftOver,
-      waitSeconds: WAIT_S,
+      waitSeconds: WAIT_SECONDS,
     };
   } catch (error) {
     if (error instanceof RotationError) throw new CliError(`${error.message}.`, EXIT_CODE.no, { cause: error });
-    if (error instanceof OutputDirectoryError) throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
     throw error;
   }
 }
 
-async function readCluster(flags: RotateFlags): Promise<RotationInput> {
-  const api = await createKubeApi(flags, 'machineconfig-guard-certs');
-  const { readObject } = await import('../../inspect/read-object.ts');
-  try {
-    const resource = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
-    const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
-    const webhookConfiguration = await readObject(api, `${path}/${NAME}`, { verb: 'get', resource });
-    const secretPath = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
-    const secret = await readObject(api, secretPath, { verb: 'get', resource: 'secrets', namespace: NAME });
-    if (webhookConfiguration === undefined) {
-      throw new CliError(
-        `there is no webhook configuration ${NAME} at ${api.address}: the guard is not installed.`,
-        EXIT_CODE.no,
-      );
-    }
-    return { webhookConfiguration, secret: secret ?? {} };
-  } finally {
-    api.close();
-  }
+async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
+  return await withKubeApi(flags, 'machineconfig-guard-certs', async (api) => {
+    const webhookConfiguration = await readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, NAME));
+    const secret = await readObject(api, SECRET_PATH);
+    if (webhookConfiguration !== undefined) return { webhookConfiguration, secret: secret ?? {} };
+    const message = `there is no webhook configuration ${NAME} at ${api.address}: the guard is not installed.`;
+    throw new CliError(message, EXIT_CODE.no);
+  });
 }
 
 async function readRenderedSet(directory: string): Promise<RotationInput> {
   const [{ parse }, { OWN_FILE_NAME }] = await Promise.all([import('yaml'), import('../../install/installation.ts')]);
-  const read = async (kind: string): Promise<unknown> => {
+  const readManifest = async (kind: string): Promise<unknown> => {
     try {
       const names = (await readdir(directory)).filter((name) => OWN_FILE_NAME.test(name));
-      const name = names.find((one) => one.endsWith(`-${kind}.yaml`));
-      return name === undefined ? {} : parse(await readFile(path.join(directory, name), 'utf8'));
+      const manifest = names.find((name) => name.endsWith(`-${kind}.yaml`));
+      return manifest === undefined ? {} : parse(await readFile(path.join(directory, manifest), 'utf8'));
     } catch (error) {
-      const why = (error as NodeJS.ErrnoException).code ?? 'it is no YAML';
-      throw new CliError(`${directory} cannot be read as a rendered set: ${why}.`, EXIT_CODE.usage, { cause: error });
+      const reason = (error as NodeJS.ErrnoException).code ?? 'it is no YAML';
+      const message = `${directory} cannot be read as a rendered set: ${reason}.`;
+      throw new CliError(message, EXIT_CODE.usage, { cause: error });
     }
   };
-  return { webhookConfiguration: await read('validatingwebhookconfiguration'), secret: await read('secret') };
+  return {
+    webhookConfiguration: await readManifest('validatingwebhookconfiguration'),
+    secret: await readManifest('secret'),
+  };
 }
 
-function summaryOf(certificate: X509Certificate): CertificateSummary {
-  return { fingerprint256: certificate.fingerprint256, notAfter: new Date(certificate.validTo).toISOString() };
-}
-
-function asText({ files: [first = '', second = '', third = ''], old, new: fresh, leftOver }: RotateReport): string {
+function formatReport({ files, old, new: newAuthority, leftOver }: RotateReport): string {
+  const [first = '', second = '', third = ''] = files;
   return [
     `Wrote ${first}, ${second} (private key, mode 0600) and ${third}`,
     `  old authority  expires at ${old.notAfter}, SHA-256 ${old.fingerprint256}`,
-    `  new authority  expires at ${fresh.notAfter}, SHA-256 ${fresh.fingerprint256}`,
+    `  new authority  expires at ${newAuthority.notAfter}, SHA-256 ${newAuthority.fingerprint256}`,
     ...(leftOver === 0
       ? []
       : [`  An earlier rotation was not finished: ${leftOver} more in the bundle, dropped by the first step.`]),
     '',
     'Next, in this order:',
     `  oc apply -f ${first}`,
-    `  sleep ${WAIT_S}`,
+    `  sleep ${WAIT_SECONDS}`,
     `  oc apply -f ${second}`,
-    `  sleep ${WAIT_S}`,
+    `  sleep ${WAIT_SECONDS}`,
     `  oc apply -f ${third}`,
     '',
     'A rendered set that is kept somewhere still holds the old authority; applied again it would bring that back.',

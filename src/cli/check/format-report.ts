@@ -1,36 +1,56 @@
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import type { CheckReport, CheckReportProblem, CheckReportRequests } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
-import type { CheckReportRequests, CheckReportProblem, CheckReport } from '../../inspect/check-report.ts';
+import { formatAge, formatDuration } from '../format-duration.ts';
+import { type Cell, type Column, formatTable, measureTable } from '../table.ts';
+import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
 import { createConfigLabels, LABEL_FORMS } from './config-labels.ts';
-import { formatAge, formatElapsed } from '../elapsed.ts';
-import { type Page, applyStyle, type Style, wrapText } from '../page.ts';
-import { type Cell, type Column, measureTable, formatTable } from '../table.ts';
 
-/** Where a report stands in a wait; absent without `--wait`. */
-export type WaitOutcome = 'fine' | 'hopeless' | 'timeout';
-
-/** As kubectl writes what is absent. */
+/** kubectl prints this for an absent value. */
 const NONE = '<none>';
-const NAMES_MAX = 3;
-const REASONS_MAX = 10;
-const REASON_MAX = 300;
-const NAME_MAX = 253;
-const NODE_MIN = 16;
+const MAX_NAMES_PER_KIND = 3;
+const MAX_REASONS = 10;
+const MAX_REASON_LENGTH = 300;
+const MAX_NAME_LENGTH = 253;
+const MIN_NODE_WIDTH = 16;
 
-/** The report of `check` for a person: tables, what is wrong, what the nodes say, what to do, and the verdict last. */
+const NODE_COLUMNS: readonly Column[] = [
+  { head: 'NODE', minWidth: MIN_NODE_WIDTH },
+  { head: 'POOL', minWidth: 6 },
+  { head: 'STATE' },
+  { head: 'CURRENT', minWidth: 15 },
+  { head: 'DESIRED', minWidth: 15 },
+  { head: 'CHECK' },
+];
+
+const POOL_COLUMNS: readonly Column[] = [
+  { head: 'POOL', minWidth: 6 },
+  { head: 'MACHINES', isRightAligned: true },
+  { head: 'UPDATED', isRightAligned: true },
+  { head: 'SPEC', minWidth: 15 },
+  { head: 'STATUS', minWidth: 15 },
+  { head: 'CHECK' },
+];
+
+/**
+ * Formats a report: the tables, the problems, the reasons that nodes give, the certificate requests, the repairs and
+ * the conclusion. `hasWaited` is true after `--wait`.
+ */
 export function formatCheckReport(
-  page: Page,
+  format: TextFormat,
   report: CheckReport,
   repairs: readonly Repair[],
-  end?: WaitOutcome,
+  hasWaited = false,
 ): string {
+  const conclusion = wrapText(formatConclusion(report, hasWaited), format.width).join('\n');
+  const color = report.ok ? 'green' : report.canHeal ? 'yellow' : 'red';
   const parts = [
-    ...tables(page, report),
-    problemText(page, report.problems),
-    reasonText(page, report),
-    requestText(page, report.pendingCertificateRequests, new Date(report.checkedAt)),
-    repairText(page, repairs),
-    applyStyle(page, [verdictStyle(report), 'bold'], wrapText(verdict(report, end), page.width).join('\n')),
+    ...formatTables(format, report),
+    formatProblems(format, report.problems),
+    formatReasons(format, report),
+    formatRequests(format, report.pendingCertificateRequests, new Date(report.checkedAt)),
+    formatRepairs(format, repairs),
+    applyStyle(format, [color, 'bold'], conclusion),
   ];
   return `${parts
     .filter((part) => part !== '')
@@ -38,228 +58,215 @@ export function formatCheckReport(
     .join('\n\n')}\n`;
 }
 
-/** What holds a node or pool up, in as few words as a table has room for: `ok`, `current missing`, `status empty` … */
-function shortVerdict(problems: readonly CheckReportProblem[]): string {
-  const [first] = problems;
-  if (first === undefined) return 'ok';
-  if (first.code === 'NotReported' && first.field === null) return 'not reported';
-  const words = problems.map(({ code, field }) => {
-    const where = (field ?? '').replace('Config', '');
-    if (code === 'ConfigMissing') return `${where} missing`;
-    return code === 'NotReported' ? `no ${where} yet` : `${where} empty`;
-  });
-  return words.length === 2 && words.every((word) => word.endsWith(' missing')) ? 'both missing' : words.join(', ');
-}
-
-function tables(page: Page, { nodes, pools, problems }: CheckReport): string[] {
-  const about = grouped(problems, ({ kind, name }) => `${kind} ${name}`);
+function formatTables(format: TextFormat, { nodes, pools, problems }: CheckReport): string[] {
   const configs = [
     ...nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
     ...pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
   ].filter((config) => config !== null);
-  // One form for both tables: the longest with which both fit.
-  for (const form of LABEL_FORMS) {
-    const label = createConfigLabels(configs, form);
-    const shown = (config: string | null, problems: readonly CheckReportProblem[]): Cell => {
-      const missing = config === null ? undefined : problems.find((problem) => problem.config === config);
-      return { text: config === null ? NONE : label(config), style: missing && problemStyle([missing]) };
+  const problemsByObject = groupBy(problems, ({ kind, name }) => `${kind} ${name}`);
+  const tables = LABEL_FORMS.map((form) => {
+    const formatLabel = createConfigLabels(configs, form);
+    const toConfigCell = (config: string | null, own: readonly CheckReportProblem[]): Cell => {
+      if (config === null) return { text: NONE };
+      return { text: formatLabel(config), style: styleOf(own.filter((problem) => problem.config === config)) };
     };
-    const nodeRows = notFineFirst(nodes).map((node) => {
-      const own = about.get(`Node ${node.name}`) ?? [];
+    const nodeRows = problematicFirst(nodes).map((node): Cell[] => {
+      const own = problemsByObject.get(`Node ${node.name}`) ?? [];
+      const isFailed = node.state === 'Degraded' || node.state === 'Unreconcilable';
       return [
         { text: node.name },
         { text: node.pool ?? NONE },
-        { text: node.state === '' ? NONE : toPrintableLine(node.state, 24), style: stateStyle(node.state) },
-        shown(node.currentConfig, own),
-        shown(node.desiredConfig, own),
-        { text: shortVerdict(own), style: problemStyle(own) },
+        { text: node.state === '' ? NONE : toPrintableLine(node.state, 24), style: isFailed ? 'red' : undefined },
+        toConfigCell(node.currentConfig, own),
+        toConfigCell(node.desiredConfig, own),
+        { text: summarizeProblems(own), style: styleOf(own) },
       ];
     });
-    const poolRows = notFineFirst(pools).map((pool) => {
-      const own = about.get(`MachineConfigPool ${pool.name}`) ?? [];
-      const note = pool.terminating ? 'being deleted' : pool.paused && own.length === 0 ? 'ok, paused' : undefined;
+    const poolRows = problematicFirst(pools).map((pool): Cell[] => {
+      const own = problemsByObject.get(`MachineConfigPool ${pool.name}`) ?? [];
+      const summary = pool.paused && own.length === 0 ? 'ok, paused' : summarizeProblems(own);
       return [
         { text: pool.name },
         { text: String(pool.machineCount) },
         { text: String(pool.updatedMachineCount) },
-        shown(pool.specConfig, own),
-        shown(pool.statusConfig, own),
-        { text: note ?? shortVerdict(own), style: problemStyle(own) },
+        toConfigCell(pool.specConfig, own),
+        toConfigCell(pool.statusConfig, own),
+        { text: pool.terminating ? 'being deleted' : summary, style: styleOf(own) },
       ];
     });
-    const fits =
-      measureTable(NODE_COLUMNS, nodeRows) <= page.width && measureTable(POOL_COLUMNS, poolRows) <= page.width;
-    if (!fits && form !== LABEL_FORMS.at(-1)) continue;
-    return [
-      ...(nodes.length === 0 ? [] : [formatTable(page, NODE_COLUMNS, nodeRows)]),
-      ...(pools.length === 0 ? [] : [formatTable(page, POOL_COLUMNS, poolRows)]),
-    ];
-  }
-  return [];
+    return { nodeRows, poolRows };
+  });
+  // Both tables use the same form of label: the longest that fits both.
+  const fitting =
+    tables.find(
+      ({ nodeRows, poolRows }) =>
+        measureTable(NODE_COLUMNS, nodeRows) <= format.width && measureTable(POOL_COLUMNS, poolRows) <= format.width,
+    ) ?? tables.at(-1);
+  const { nodeRows = [], poolRows = [] } = fitting ?? {};
+  return [
+    nodeRows.length === 0 ? '' : formatTable(format, NODE_COLUMNS, nodeRows),
+    poolRows.length === 0 ? '' : formatTable(format, POOL_COLUMNS, poolRows),
+  ];
 }
 
-const NODE_COLUMNS: readonly Column[] = [
-  { head: 'NODE', min: NODE_MIN },
-  { head: 'POOL', min: 6 },
-  { head: 'STATE' },
-  { head: 'CURRENT', min: 15 },
-  { head: 'DESIRED', min: 15 },
-  { head: 'CHECK' },
-];
+/** Formats the problems of one object for a table: `ok`, `current missing`, `status empty`. */
+function summarizeProblems(problems: readonly CheckReportProblem[]): string {
+  const [first] = problems;
+  if (first === undefined) return 'ok';
+  if (first.code === 'NotReported' && first.field === null) return 'not reported';
+  const summaries = problems.map(({ code, field }) => {
+    const shortField = (field ?? '').replace('Config', '');
+    if (code === 'ConfigMissing') return `${shortField} missing`;
+    return code === 'NotReported' ? `no ${shortField} yet` : `${shortField} empty`;
+  });
+  const isAllMissing = problems.every(({ code }) => code === 'ConfigMissing');
+  return summaries.length === 2 && isAllMissing ? 'both missing' : summaries.join(', ');
+}
 
-const POOL_COLUMNS: readonly Column[] = [
-  { head: 'POOL', min: 6 },
-  { head: 'MACHINES', right: true },
-  { head: 'UPDATED', right: true },
-  { head: 'SPEC', min: 15 },
-  { head: 'STATUS', min: 15 },
-  { head: 'CHECK' },
-];
-
-/** What is wrong, one paragraph for all that is wrong in the same way. */
-function problemText(page: Page, problems: readonly CheckReportProblem[]): string {
-  // Alone, it is what the verdict says.
+/** Formats one item for all objects with the same problem. */
+function formatProblems(format: TextFormat, problems: readonly CheckReportProblem[]): string {
+  // The conclusion contains this problem if it is the only one.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
-  const groups = grouped(
-    problems,
-    ({ code, config, canHeal, field }) =>
-      `${code} ${canHeal} ${config} ${code === 'ConfigMissing' ? '' : String(field)}`,
+  const groups = groupBy(problems, ({ code, config, canHeal, field }) =>
+    [code, canHeal, config, code === 'ConfigMissing' ? '' : field].join(' '),
   );
-  return [...groups.values()].map((group) => item(page, explanation(group), problemStyle(group))).join('\n');
+  return [...groups.values()].map((group) => formatItem(format, explainProblems(group), styleOf(group))).join('\n');
 }
 
-function explanation(group: readonly CheckReportProblem[]): string {
+function explainProblems(group: readonly CheckReportProblem[]): string {
   const [first] = group;
   if (first === undefined) return '';
-  const who = subjects(group);
-  const many = new Set(group.map(({ name }) => name)).size > 1;
+  const subjects = formatSubjects(group);
+  const isPlural = new Set(group.map(({ name }) => name)).size > 1;
+  const have = isPlural ? 'have' : 'has';
   switch (first.code) {
     case 'TooFewNodes':
-      return `${capital(first.message)}.`;
+      return `${capitalize(first.message)}.`;
     case 'NotReported': {
-      const what = first.field === null ? 'a configuration' : `${many ? 'their' : 'its'} ${first.field}`;
-      return `${capital(who)} ${many ? 'have' : 'has'} not reported ${what} yet.`;
+      const fields = first.field === null ? 'a configuration' : `${isPlural ? 'their' : 'its'} ${first.field}`;
+      return `${capitalize(subjects)} ${have} not reported ${fields} yet.`;
     }
     case 'SpecEmpty':
-      return `${capital(who)} ${many ? 'have' : 'has'} an empty spec.configuration.name: nothing has been rendered yet.`;
-    case 'StatusEmpty':
-      return `${capital(who)} ${many ? 'have' : 'has'} an empty status.configuration.name: machines that boot get HTTP 500 from the machine-config-server. The operator sets it once all machines of the pool run its config${first.canHeal ? '' : ', which those that name a missing config never do'}.`;
-    case 'ConfigMissing': {
-      const future = first.canHeal
-        ? 'The Machine Config Operator can still render it.'
-        : "No pool's spec names it, so waiting does not bring it back.";
-      const hint = first.suggestion === null ? '' : ` Nearest existing name: ${first.suggestion}.`;
-      const known =
-        first.explanation === null
-          ? ''
-          : ` The guard says: ${toPrintableLine(first.explanation, REASON_MAX).replace(/\.$/, '')}.`;
-      return `${toPrintableLine(first.config ?? '', NAME_MAX)} does not exist; ${who} ${many ? 'name' : 'names'} it. ${future}${hint}${known}`;
+      return `${capitalize(subjects)} ${have} an empty spec.configuration.name: nothing has been rendered yet.`;
+    case 'StatusEmpty': {
+      const exception = first.canHeal ? '' : ', which those that name a missing config never do';
+      return (
+        `${capitalize(subjects)} ${have} an empty status.configuration.name: ` +
+        'machines that boot get HTTP 500 from the machine-config-server. ' +
+        `The operator sets it once all machines of the pool run its config${exception}.`
+      );
     }
+    case 'ConfigMissing':
+      return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
     default:
       return first.code satisfies never;
   }
 }
 
-/** `nodes a, b and c`, with at most three names a kind; and the fields where they differ from object to object. */
-function subjects(group: readonly CheckReportProblem[]): string {
-  const kinds = [
-    ['Node', 'node'],
-    ['MachineConfigPool', 'pool'],
-  ] as const;
-  const texts = kinds.flatMap(([kind, noun]) => {
-    const own = group.filter((problem) => problem.kind === kind);
-    const names = [...new Set(own.map(({ name }) => name ?? ''))];
+function explainMissingConfig({ config, canHeal, suggestion, explanation }: CheckReportProblem, use: string): string {
+  const guardText = toPrintableLine(explanation ?? '', MAX_REASON_LENGTH).replace(/\.$/, '');
+  return [
+    `${toPrintableLine(config ?? '', MAX_NAME_LENGTH)} does not exist; ${use}.`,
+    canHeal
+      ? 'The Machine Config Operator can still render it.'
+      : "No pool's spec names it, so waiting does not bring it back.",
+    ...(suggestion === null ? [] : [`Nearest existing name: ${suggestion}.`]),
+    ...(explanation === null ? [] : [`The guard says: ${guardText}.`]),
+  ].join(' ');
+}
+
+/** `nodes a, b and c`, with at most three names of each kind. */
+function formatSubjects(group: readonly CheckReportProblem[]): string {
+  const nouns = { Node: 'node', MachineConfigPool: 'pool' } as const;
+  const texts = Object.entries(nouns).flatMap(([kind, noun]) => {
+    const names = [...new Set(group.filter((problem) => problem.kind === kind).map(({ name }) => name ?? ''))];
     if (names.length === 0) return [];
-    const shown = names.slice(0, NAMES_MAX);
-    const rest = names.length - shown.length;
-    return `${noun}${names.length === 1 ? '' : 's'} ${joinWithAnd(rest === 0 ? shown : [...shown, `${rest} more`])}`;
+    const more = names.length - MAX_NAMES_PER_KIND;
+    const listed = more > 0 ? [...names.slice(0, MAX_NAMES_PER_KIND), `${more} more`] : names;
+    return [`${noun}${names.length === 1 ? '' : 's'} ${joinWithAnd(listed)}`];
   });
   return joinWithAnd(texts);
 }
 
-/** The daemons' own words. They decide nothing, and often say what the matter is. */
-function reasonText(page: Page, { nodes }: CheckReport): string {
-  const talking = notFineFirst(nodes).filter(({ reason }) => reason.trim() !== '');
-  if (talking.length === 0) return '';
-  const items = talking
-    .slice(0, REASONS_MAX)
-    .map(({ name, reason }) => item(page, `${name}: ${toPrintableLine(reason, REASON_MAX)}`));
-  const rest = talking.length - items.length;
-  if (rest > 0) items.push(item(page, `and ${rest} more (see --output json)`));
+/** The reasons of the machine-config-daemons decide nothing, but often explain a problem. */
+function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
+  const nodesWithReason = problematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
+  if (nodesWithReason.length === 0) return '';
+  const items = nodesWithReason
+    .slice(0, MAX_REASONS)
+    .map(({ name, reason }) => formatItem(format, `${name}: ${toPrintableLine(reason, MAX_REASON_LENGTH)}`));
+  const more = nodesWithReason.length - items.length;
+  if (more > 0) items.push(formatItem(format, `and ${more} more (see --output json)`));
   return `What the nodes say of their state:\n${items.join('\n')}`;
 }
 
-function requestText(page: Page, { readable, reason, requests }: CheckReportRequests, now: Date): string {
+function formatRequests(format: TextFormat, { readable, reason, requests }: CheckReportRequests, now: Date): string {
   if (!readable) {
-    return item(page, `Pending certificate requests of nodes are not shown: they could not be read (${reason}).`);
+    const text = `Pending certificate requests of nodes are not shown: they could not be read (${reason}).`;
+    return formatItem(format, text);
   }
   if (requests.length === 0) return '';
   const rows = requests.map(({ name, node, signer, createdAt }) => [
     { text: name },
     { text: createdAt === null ? NONE : formatAge(now.getTime() - new Date(createdAt).getTime()) },
     { text: signer.replace('kubernetes.io/', '') },
-    { text: node === null ? NONE : toPrintableLine(node, NAME_MAX) },
+    { text: node === null ? NONE : toPrintableLine(node, MAX_NAME_LENGTH) },
   ]);
-  const columns = [{ head: 'REQUEST', min: 12 }, { head: 'AGE' }, { head: 'SIGNER' }, { head: 'NODE', min: NODE_MIN }];
-  return `Certificate requests of nodes that nobody has approved yet:\n${formatTable(page, columns, rows)}`;
+  const columns = [
+    { head: 'REQUEST', minWidth: 12 },
+    { head: 'AGE' },
+    { head: 'SIGNER' },
+    { head: 'NODE', minWidth: MIN_NODE_WIDTH },
+  ];
+  return `Certificate requests of nodes that nobody has approved yet:\n${formatTable(format, columns, rows)}`;
 }
 
-function repairText(page: Page, repairs: readonly Repair[]): string {
+function formatRepairs(format: TextFormat, repairs: readonly Repair[]): string {
   if (repairs.length === 0) return '';
   const commands = repairs.map(({ description, command }) => {
     const lines = command.map((words) => words.join(' '));
-    return `  ${applyStyle(page, 'dim', `# ${description}`)}\n  ${lines.join(' \\\n    ')}`;
+    return `  ${applyStyle(format, 'dim', `# ${description}`)}\n  ${lines.join(' \\\n    ')}`;
   });
   return `To repair it by hand. Nothing of this has been run:\n${commands.join('\n')}`;
 }
 
-function verdict(
-  { ok, canHeal, nodes, pools, problems, waitedSeconds }: CheckReport,
-  end: WaitOutcome | undefined,
-): string {
+function formatConclusion(report: CheckReport, hasWaited: boolean): string {
+  const { ok, canHeal, nodes, pools, problems, waitedSeconds } = report;
   if (ok) {
-    const many = nodes.length + pools.length > 1;
-    return `Fine: every config that ${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')} ${many ? 'name' : 'names'} exists.`;
+    const objects = `${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')}`;
+    return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'name' : 'names'} exists.`;
   }
-  const what = joinWithAnd([...notFine(nodes, 'node'), ...notFine(pools, 'pool')]);
-  const not = `Not fine: ${what === '' ? problems[0]?.message : what}.`;
-  if (!canHeal) return `${not} Waiting does not heal this.`;
-  if (end === 'timeout') return `${not} Still so after ${formatElapsed(waitedSeconds * 1_000)}.`;
-  return `${not} Waiting may heal this (--wait).`;
+  const counts = joinWithAnd([...countProblematic(nodes, 'node'), ...countProblematic(pools, 'pool')]);
+  const result = `Not fine: ${counts === '' ? problems[0]?.message : counts}.`;
+  if (!canHeal) return `${result} Waiting does not heal this.`;
+  if (hasWaited) return `${result} Still so after ${formatDuration(waitedSeconds * 1_000)}.`;
+  return `${result} Waiting may heal this (--wait).`;
 }
 
-function notFine(all: readonly { readonly ok: boolean }[], noun: string): string[] {
-  const count = all.filter((one) => !one.ok).length;
-  return count === 0 ? [] : [`${count} of ${countNoun(all.length, noun)}`];
+function countProblematic(objects: readonly { readonly ok: boolean }[], noun: string): string[] {
+  const count = objects.filter(({ ok }) => !ok).length;
+  return count === 0 ? [] : [`${count} of ${countNoun(objects.length, noun)}`];
 }
 
-function verdictStyle({ ok, canHeal }: CheckReport): 'green' | 'yellow' | 'red' {
-  return ok ? 'green' : canHeal ? 'yellow' : 'red';
-}
-
-function problemStyle(problems: readonly CheckReportProblem[]): Style | undefined {
+function styleOf(problems: readonly CheckReportProblem[]): Style | undefined {
   if (problems.length === 0) return undefined;
   return problems.every(({ canHeal }) => canHeal) ? 'yellow' : 'red';
 }
 
-function stateStyle(state: string): Style | undefined {
-  return state === 'Degraded' || state === 'Unreconcilable' ? 'red' : undefined;
+function formatItem(format: TextFormat, text: string, style?: Style): string {
+  const [first = '', ...others] = wrapText(text, format.width - 2);
+  return [`${applyStyle(format, style, '-')} ${first}`, ...others.map((line) => `  ${line}`)].join('\n');
 }
 
-function item(page: Page, text: string, style?: Style): string {
-  const [first = '', ...rest] = wrapText(text, page.width - 2);
-  return [`${applyStyle(page, style, '-')} ${first}`, ...rest.map((line) => `  ${line}`)].join('\n');
-}
-
-function notFineFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {
+function problematicFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {
   return [...objects.filter(({ ok }) => !ok), ...objects.filter(({ ok }) => ok)];
 }
 
-function capital(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function grouped<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const key = keyOf(item);

@@ -3,13 +3,17 @@ import { isIP } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { pino, type Logger } from 'pino';
-import type { KubeApi } from '../../kube/api.ts';
-import type { Outcome } from '../../decision/verdict.ts';
-import type { Decision } from '../../webhook/decision.ts';
-import type { Guard } from '../../guard/guard.ts';
+import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
-import { createKubeApi, type ClusterFlags, addClusterFlags } from '../cluster-options.ts';
+import type { Outcome } from '../../decision/verdict.ts';
+import type { Guard } from '../../guard/guard.ts';
+import { orUndefined } from '../../inspect/cluster-access.ts';
+import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
+import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { describeError } from '../../kube/errors.ts';
+import type { Decision } from '../../webhook/decision.ts';
+import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { parsePort } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
@@ -19,33 +23,36 @@ interface DevFlags extends ClusterFlags {
   readonly securePort?: number;
 }
 
-/** How long the first read of the cluster may take before `dev` gives up. */
-const READY_MS = 30_000;
-/** A session that is forgotten must not leave a certificate that is valid for ever. */
+const READY_TIMEOUT_MS = 30_000;
+const CALL_TIMEOUT_MS = 5_000;
+/** Limits the harm of a session that nobody stops. */
 const CERTIFICATE_DAYS = 7;
 
-/** `dev`: the guard on a laptop, in front of the cluster of the current kubeconfig. */
+const OUTCOME_COLORS: Readonly<Record<Outcome, 'green' | 'red' | 'yellow'>> = {
+  allowed: 'green',
+  denied: 'red',
+  'would-deny': 'yellow',
+  overridden: 'yellow',
+};
+
+/** `dev`: the guard on this machine, called by the cluster of the current kubeconfig. */
 export function createDevCommand(): Command {
   const command = new Command('dev')
     .description('Try the guard from this machine against the current cluster; nothing stays behind.')
     .addOption(
       new Option('--url <address>', 'address at which the API server reaches this machine')
         .default(new URL('https://127.0.0.1'), 'https://127.0.0.1, right for a control plane on this machine')
-        .argParser(address),
+        .argParser(parseUrl),
     )
-    .addOption(
-      new Option('--secure-port <port>', 'port to listen on (default: that of --url, else a free one)').argParser(
-        parsePort,
-      ),
-    )
+    .option('--secure-port <port>', 'port to listen on (default: that of --url, else a free one)', parsePort)
     .addHelpText(
       'after',
       `
 Example:
   machineconfig-guard dev --context lab --url https://192.168.1.20:9443
 
-Makes a temporary certificate, registers a webhook with failurePolicy Ignore, prints a line for each decision, and removes
-the webhook on Ctrl-C. After a crash the next start removes what was left. Refusals are real while it runs.`,
+Makes a temporary certificate, registers a webhook with failurePolicy Ignore, prints a line for each decision, and
+removes the webhook on Ctrl-C. After a crash the next start removes what was left. Refusals are real while it runs.`,
     )
     .action(dev);
   return addClusterFlags(command);
@@ -54,155 +61,145 @@ the webhook on Ctrl-C. After a crash the next start removes what was left. Refus
 async function dev(flags: DevFlags): Promise<void> {
   const stopped = waitForStopSignal();
   const api = await createKubeApi(flags, 'machineconfig-guard/dev');
-  const [{ describeError }, { startGuard }, { registerWebhook, unregisterWebhook }, { buildWebhookConfiguration }] =
-    await Promise.all([
-      import('../../kube/errors.ts'),
-      import('../../guard/guard.ts'),
-      import('./registration.ts'),
-      import('../../install/webhook-configuration.ts'),
-    ]);
-  const name = registrationName();
-  const inCluster = async <T>(doing: string, call: Promise<T>): Promise<T> => {
+  const name = createRegistrationName();
+  const run = async <T>(purpose: string, call: Promise<T>): Promise<T> => {
     try {
       return await call;
     } catch (error) {
-      throw new CliError(`cannot ${doing} at ${api.address}: ${describeError(error)}.`, EXIT_CODE.cluster);
+      throw new CliError(`cannot ${purpose} at ${api.address}: ${describeError(error)}.`, EXIT_CODE.cluster);
     }
   };
-
-  if (await inCluster('remove an earlier webhook registration', unregisterWebhook(api, name))) {
-    say(`removed ${name}, which an earlier run had left behind`);
+  if (await run('remove an earlier webhook registration', unregisterWebhook(api, name))) {
+    printLine(`removed ${name}, which an earlier run had left behind`);
   }
-  const { certificate, caBundle } = await temporaryCertificate(flags.url.hostname);
-  const guard = await startGuard({
-    api,
-    certificate,
-    log: readableLog(),
-    bindAddress: isLoopback(flags.url.hostname) ? bare(flags.url.hostname) : undefined,
-    securePort: flags.securePort ?? Number(flags.url.port),
-    healthPort: 0,
-    shutdownDelayMs: 0,
-    onDecision: (decision) => {
-      say(decisionLine(decision));
-    },
-  }).catch((error: unknown) => {
-    const { code } = error as NodeJS.ErrnoException;
-    throw typeof code === 'string'
-      ? new CliError(`cannot listen for ${flags.url.host}: ${code}.`, EXIT_CODE.usage)
-      : error;
-  });
-  let registered = false;
+  const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
+  const guard = await startDevGuard(api, certificate, flags);
+  let isRegistered = false;
   try {
-    const ready = guard.whenReady(AbortSignal.timeout(READY_MS)).then(() => 'ready' as const);
-    const first = await Promise.race([ready.catch(() => 'late' as const), stopped]);
-    if (first === 'late')
+    const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(() => 'ready' as const);
+    const first = await Promise.race([ready.catch(() => 'timeout' as const), stopped]);
+    if (first === 'timeout') {
       throw new CliError(`the cluster at ${api.address} could not be read within 30 s.`, EXIT_CODE.cluster);
+    }
     if (first !== 'ready') return;
-    const url = webhookUrl(flags.url, guard);
-    await inCluster(
-      'register the webhook',
-      registerWebhook(
-        api,
-        buildWebhookConfiguration({ name, clientConfig: { url, caBundle }, failurePolicy: 'Ignore' }),
-      ),
-    );
-    registered = true;
-    say(`guarding rendered MachineConfigs of ${api.address} through ${url}; Ctrl-C ends it`);
+    const url = toWebhookUrl(flags.url, guard);
+    const body = buildWebhookConfiguration({ name, clientConfig: { url, caBundle }, failurePolicy: 'Ignore' });
+    const request = { method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body } as const;
+    await run('register the webhook', api.json({ ...request, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) }));
+    isRegistered = true;
+    printLine(`guarding rendered MachineConfigs of ${api.address} through ${url}; Ctrl-C ends it`);
     await stopped;
   } finally {
-    // The webhook first: while it is registered, the API server goes on calling.
+    // The API server calls the guard while the webhook is registered, so the guard stops last.
     try {
-      if (registered) await goodbye(api, name, unregisterWebhook, describeError);
+      if (isRegistered) await endRegistration(api, name);
     } finally {
       await guard.stop();
     }
   }
 }
 
-async function goodbye(
+async function startDevGuard(
   api: KubeApi,
-  name: string,
-  unregister: (api: KubeApi, name: string) => Promise<boolean>,
-  reasonOf: (error: unknown) => string,
-): Promise<void> {
+  certificate: ServingCertificate,
+  { url, securePort }: DevFlags,
+): Promise<Guard> {
+  const { startGuard } = await import('../../guard/guard.ts');
+  const host = stripBrackets(url.hostname);
   try {
-    await unregister(api, name);
-    say(`removed ${name}; the cluster is as it was`);
+    return await startGuard({
+      api,
+      certificate,
+      log: createWarningLog(),
+      bindAddress: host.startsWith('127.') || host === '::1' ? host : undefined,
+      securePort: securePort ?? Number(url.port),
+      healthPort: 0,
+      shutdownDelayMs: 0,
+      onDecision: (decision) => {
+        printLine(formatDecision(decision));
+      },
+    });
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (typeof code !== 'string') throw error;
+    throw new CliError(`cannot listen for ${url.host}: ${code}.`, EXIT_CODE.usage);
+  }
+}
+
+/** Removes a registration and returns whether it existed. Throws ApiError or ApiUnreachable. */
+async function unregisterWebhook(api: KubeApi, name: string): Promise<boolean> {
+  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
+  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  return (await orUndefined(api.json({ method: 'DELETE', path, signal }))) !== undefined;
+}
+
+async function endRegistration(api: KubeApi, name: string): Promise<void> {
+  try {
+    await unregisterWebhook(api, name);
+    printLine(`removed ${name}; the cluster is as it was`);
+  } catch (error) {
+    const command = `oc delete validatingwebhookconfiguration ${name}`;
     throw new CliError(
-      `could not remove the webhook (${reasonOf(error)}); remove it with: oc delete validatingwebhookconfiguration ${name}`,
+      `could not remove the webhook (${describeError(error)}); remove it with: ${command}`,
       EXIT_CODE.cluster,
     );
   }
 }
 
-async function temporaryCertificate(host: string): Promise<{ certificate: ServingCertificate; caBundle: string }> {
+async function createTemporaryCertificate(
+  host: string,
+): Promise<{ readonly certificate: ServingCertificate; readonly caBundle: string }> {
   const [{ createAuthority }, { issueLeaf }, { createFixedCertificate }] = await Promise.all([
     import('../../certificates/authority.ts'),
     import('../../certificates/leaf.ts'),
     import('../../certificates/serving-certificate.ts'),
   ]);
-  const now = new Date();
-  const name = bare(host);
-  const authority = await createAuthority({ days: CERTIFICATE_DAYS, now });
-  const leaf = await issueLeaf({
-    authority,
-    dnsNames: isIP(name) === 0 ? [name] : [],
-    ipAddresses: isIP(name) === 0 ? [] : [name],
-    days: CERTIFICATE_DAYS,
-    now,
-  });
-  return {
-    certificate: createFixedCertificate(leaf),
-    caBundle: Buffer.from(authority.certificatePem).toString('base64'),
-  };
+  const validity = { days: CERTIFICATE_DAYS, now: new Date() };
+  const authority = await createAuthority(validity);
+  const names = isIP(host) === 0 ? { dnsNames: [host], ipAddresses: [] } : { dnsNames: [], ipAddresses: [host] };
+  const leaf = await issueLeaf({ authority, ...names, ...validity });
+  const caBundle = Buffer.from(authority.certificatePem).toString('base64');
+  return { certificate: createFixedCertificate(leaf), caBundle };
 }
 
-/** One registration a person and machine: two people can try the guard at once, and each cleans up after themselves. */
-function registrationName(): string {
+/** The name depends on the user and the machine: two people can use `dev`, and each removes only the own webhook. */
+function createRegistrationName(): string {
   const owner = `${userInfo().username}@${hostname()}`;
   return `machineconfig-guard-dev-${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
 }
 
-function webhookUrl(url: URL, guard: Guard): string {
-  const whole = new URL(url);
-  if (whole.port === '') whole.port = String(guard.securePort);
-  whole.pathname = '/validate';
-  return whole.href;
+function toWebhookUrl(url: URL, guard: Guard): string {
+  const webhookUrl = new URL(url);
+  if (webhookUrl.port === '') webhookUrl.port = String(guard.securePort);
+  webhookUrl.pathname = '/validate';
+  return webhookUrl.href;
 }
 
-const COLOURS: Readonly<Record<Outcome, 'green' | 'red' | 'yellow'>> = {
-  allowed: 'green',
-  denied: 'red',
-  'would-deny': 'yellow',
-  overridden: 'yellow',
-};
-
-function decisionLine({ verdict, user, dryRun, ms }: Decision): string {
+function formatDecision({ verdict, user, dryRun, ms }: Decision): string {
   const outcome = verdict.outcome.padEnd(10);
-  const shown =
-    process.stdout.isTTY && process.stdout.hasColors() ? styleText(COLOURS[verdict.outcome], outcome) : outcome;
-  return `${shown} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
+  const hasColors = process.stdout.isTTY && process.stdout.hasColors();
+  const label = hasColors ? styleText(OUTCOME_COLORS[verdict.outcome], outcome) : outcome;
+  return `${label} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
 }
 
-function say(line: string): void {
-  process.stdout.write(`${new Date().toTimeString().slice(0, 8)} ${line}\n`);
+function printLine(text: string): void {
+  process.stdout.write(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
 }
 
-/** Warnings for a person. Decisions have a line of their own. */
-function readableLog(): Logger {
+/** Prints warnings as plain lines. Decisions are printed by `onDecision`. */
+function createWarningLog(): Logger {
   return pino(
     { level: 'warn', base: null },
     {
       write: (line: string) => {
-        const entry = JSON.parse(line) as { msg?: string; verdict?: unknown };
-        if (entry.verdict === undefined) say(`warning    ${entry.msg ?? ''}`);
+        const { msg = '', verdict } = JSON.parse(line) as { msg?: string; verdict?: unknown };
+        if (verdict === undefined) printLine(`warning    ${msg}`);
       },
     },
   );
 }
 
-function address(value: string): URL {
+function parseUrl(value: string): URL {
   const text = value.includes('://') ? value : `https://${isIP(value) === 6 ? `[${value}]` : value}`;
   if (!URL.canParse(text) || new URL(text).protocol !== 'https:') {
     throw new InvalidArgumentError('It must be an https address such as https://192.168.1.20:9443.');
@@ -214,11 +211,7 @@ function address(value: string): URL {
   return url;
 }
 
-/** A URL writes IPv6 addresses in brackets. */
-function bare(host: string): string {
+/** A URL has brackets around an IPv6 address. */
+function stripBrackets(host: string): string {
   return host.replace(/^\[|\]$/g, '');
-}
-
-function isLoopback(host: string): boolean {
-  return bare(host).startsWith('127.') || bare(host) === '::1';
 }

@@ -1,17 +1,19 @@
-import { X509Certificate } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type Mode, MODES } from '../../decision/settings.ts';
 import type { Authority } from '../../certificates/authority.ts';
-import { OutputDirectoryError, prepareOutputDirectory, writeOutputFiles } from '../../install/output-directory.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
+import { type Mode, MODES } from '../../decision/settings.ts';
+import { toShellWord } from '../../inspect/shell-word.ts';
 import { checkImage } from '../../install/image.ts';
 import type { Installation, Profile } from '../../install/installation.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
+import { summarizeCertificate } from '../certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDays } from '../option-parsers.ts';
+import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
+import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
+import { printReport } from '../report-output.ts';
 
 interface RenderFlags {
   readonly out: string;
@@ -29,36 +31,19 @@ interface RenderFlags {
   readonly output: 'text' | 'json';
 }
 
-/** What `render --output json` prints. Times are RFC 3339, sizes bytes, the fingerprint SHA-256 in hex with colons. */
-interface RenderReport {
-  readonly directory: string;
-  readonly files: readonly {
-    readonly file: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly secret: boolean;
-  }[];
-  /** Files of an earlier rendering that this one does not have. */
-  readonly removed: readonly string[];
-  readonly bytes: number;
-  /** What the set weighs in an installer's image. */
-  readonly gzipBytes: number;
-  readonly image: string;
-  readonly profile: Profile;
-  readonly tls: RenderFlags['tls'];
-  readonly authority: { readonly fingerprint256: string; readonly notAfter: string } | null;
-  readonly leftOut: readonly string[];
-  readonly warnings: readonly string[];
-}
+/** The JSON of `render --output json`. Its keys are a contract: they stay and keep their meaning. */
+type RenderReport = Awaited<ReturnType<typeof render>>;
 
-/** `render`: the manifests for an installer's directory. Touches no cluster. */
-export function createRenderCommand(clock: () => Date = () => new Date()): Command {
+const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard';
+
+/** `render`: the manifests for an installer's directory. Uses no cluster. */
+export function createRenderCommand(): Command {
   const command = new Command('render')
     .description(
       "Write the manifests of an installation, certificates included, for an installer's openshift/ directory.",
     )
-    .requiredOption('--out <dir>', 'directory to write to; made if it is not there')
-    .requiredOption('--image <reference>', 'image of the guard, best with its digest', image)
+    .requiredOption('--out <dir>', 'directory to write to; made if it is not there', parseOutputDirectory)
+    .requiredOption('--image <reference>', 'image of the guard, best with its digest', parseImage)
     .addOption(
       new Option('--profile <profile>', 'what happens to deletions while the guard does not answer')
         .choices(['fail-closed', 'fail-open-with-floor'])
@@ -86,7 +71,7 @@ export function createRenderCommand(clock: () => Date = () => new Date()): Comma
     .option(
       '--kubernetes-version <version>',
       'of the cluster, such as 1.31: some kinds need 1.29 or 1.30',
-      kubernetesVersion,
+      parseVersion,
     )
     .option('--days <n>', `days until the authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`, parseDays)
     .option(
@@ -107,98 +92,79 @@ fail-closed            rendered MachineConfigs cannot be deleted while the guard
 fail-open-with-floor   two ValidatingAdmissionPolicies judge alone while the guard is down (Kubernetes 1.30 or newer)
 
 Examples:
-  machineconfig-guard render --out openshift/ --image registry.example.com/machineconfig-guard@sha256:<digest> --kubernetes-version 1.31
-  machineconfig-guard render --out sno/openshift/ --image registry.example.com/machineconfig-guard:0.1.0 --single-node --mode Audit`,
+  machineconfig-guard render --out openshift/ --image ${EXAMPLE_IMAGE}@sha256:<digest> --kubernetes-version 1.31
+  machineconfig-guard render --out sno/openshift/ --image ${EXAMPLE_IMAGE}:0.1.0 --single-node --mode Audit`,
     )
     .action(async (flags: RenderFlags) => {
-      const report = await render(flags, clock());
-      const output = command.configureOutput();
-      for (const warning of report.warnings) output.writeErr?.(`machineconfig-guard: warning: ${warning}\n`);
-      output.writeOut?.(flags.output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : asText(report));
+      const report = await render(flags, new Date());
+      for (const warning of report.warnings) {
+        command.configureOutput().writeErr?.(`machineconfig-guard: warning: ${warning}\n`);
+      }
+      printReport(command, flags.output, report, formatReport(report));
     });
   return command;
 }
 
-async function render(flags: RenderFlags, now: Date): Promise<RenderReport> {
-  checkCombination(flags);
-  const given = await givenAuthority(flags, now);
-  // YAML and node-forge are slow to load, and only this command and `certs` need them.
+async function render(flags: RenderFlags, now: Date) {
+  const { out, image, profile, tls } = flags;
+  assertCompatible(flags);
+  const givenAuthority = await readAuthority(flags, now);
+  // YAML is slow to load.
   const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } = await import('../../install/installation.ts');
-  const make = (authority: Authority | undefined): Installation => {
+  const build = (authority: Authority | undefined): Installation => {
+    const { mode, singleNode = false, hostNetwork = false, kubernetesVersion } = flags;
     try {
-      return buildInstallation({
-        image: flags.image,
-        profile: flags.profile,
-        authority,
-        mode: flags.mode,
-        singleNode: flags.singleNode === true,
-        hostNetwork: flags.hostNetwork === true,
-        kubernetesVersion: flags.kubernetesVersion,
-      });
+      return buildInstallation({ image, profile, authority, mode, singleNode, hostNetwork, kubernetesVersion });
     } catch (error) {
       if (!(error instanceof InvalidInstallation)) throw error;
       throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
     }
   };
-  // Whatever is impossible is said before a directory is made, and before the half second that a key takes.
-  const names = make(undefined).files.map(({ name }) => name);
-  try {
-    const earlier = await ownFiles(flags.out, OWN_FILE_NAME);
-    await prepareOutputDirectory(flags.out, [...new Set([...earlier, ...names])], flags.force === true);
-    const authority =
-      flags.tls === 'generated' ? (given ?? (await newAuthority(flags.days ?? MAX_DAYS, now))) : undefined;
-    const { files, leftOut } = make(authority);
-    await writeOutputFiles(flags.out, files);
-    const removed = earlier.filter((name) => !files.some((file) => file.name === name));
-    for (const name of removed) await rm(path.join(flags.out, name));
-    return {
-      directory: flags.out,
-      files: files.map(({ name, kind, objectName, secret }) => ({ file: name, kind, name: objectName, secret })),
-      removed,
-      bytes: files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0),
-      gzipBytes: gzipSync(files.map(({ content }) => content).join('')).length,
-      image: flags.image,
-      profile: flags.profile,
-      tls: flags.tls,
-      authority: authority === undefined ? null : summaryOf(authority),
-      leftOut,
-      warnings: checkImage(flags.image).pinned
-        ? []
-        : [
-            `--image ${flags.image} has no digest: what it names may change, and mirrors for disconnected clusters go by digest.`,
-          ],
-    };
-  } catch (error) {
-    if (error instanceof OutputDirectoryError) throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-    throw error;
-  }
+  // Reports impossible flags before the directory is created and before a key takes half a second.
+  const names = build(undefined).files.map(({ name }) => name);
+  const earlierNames = await findOwnFiles(out, OWN_FILE_NAME);
+  await prepareOutputDirectory(out, [...new Set([...earlierNames, ...names])], flags.force === true);
+  const authority = tls === 'generated' ? (givenAuthority ?? (await generateAuthority(flags, now))) : undefined;
+  const { files, leftOut } = build(authority);
+  await writeOutputFiles(out, files);
+  const removed = earlierNames.filter((name) => !files.some((file) => file.name === name));
+  for (const name of removed) await rm(path.join(out, name));
+  return {
+    directory: out,
+    files: files.map(({ name, kind, objectName, secret }) => ({ file: name, kind, name: objectName, secret })),
+    removed,
+    bytes: files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0),
+    gzipBytes: gzipSync(files.map(({ content }) => content).join('')).length,
+    image,
+    profile,
+    tls,
+    authority: authority === undefined ? null : summarizeCertificate(authority.certificatePem),
+    leftOut,
+    warnings: checkImage(image).pinned ? [] : [formatImageWarning(image)],
+  };
 }
 
-function checkCombination(flags: RenderFlags): void {
-  if (flags.out === '') throw new CliError('--out needs the name of a directory.', EXIT_CODE.usage);
-  const given = flags.caCertFile !== undefined || flags.caKeyFile !== undefined;
-  if (flags.tls === 'service-ca' && (given || flags.days !== undefined)) {
-    throw new CliError(
-      '--days, --ca-cert-file and --ca-key-file are about an authority; --tls service-ca has none of its own.',
-      EXIT_CODE.usage,
-    );
+function assertCompatible({ tls, days, caCertFile, caKeyFile }: RenderFlags): void {
+  const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
+  let problem: string | undefined;
+  if (tls === 'service-ca' && (hasAuthority || days !== undefined)) {
+    problem = '--days, --ca-cert-file and --ca-key-file are about an authority; --tls service-ca has none of its own.';
+  } else if (hasAuthority && (caCertFile === undefined || caKeyFile === undefined)) {
+    problem = '--ca-cert-file and --ca-key-file go together.';
+  } else if (hasAuthority && days !== undefined) {
+    problem = '--days is for a new authority; the one in --ca-cert-file has its own.';
   }
-  if (!given) return;
-  if (flags.caCertFile === undefined || flags.caKeyFile === undefined) {
-    throw new CliError('--ca-cert-file and --ca-key-file go together.', EXIT_CODE.usage);
-  }
-  if (flags.days !== undefined)
-    throw new CliError('--days is for a new authority; the one in --ca-cert-file has its own.', EXIT_CODE.usage);
+  if (problem !== undefined) throw new CliError(problem, EXIT_CODE.usage);
 }
 
-async function givenAuthority({ caCertFile, caKeyFile }: RenderFlags, now: Date): Promise<Authority | undefined> {
+/** Reads the authority that the flags name. Undefined if they name none. */
+async function readAuthority({ caCertFile, caKeyFile }: RenderFlags, now: Date): Promise<Authority | undefined> {
   if (caCertFile === undefined || caKeyFile === undefined) return undefined;
   const authority = { certificatePem: await readPem(caCertFile), privateKeyPem: await readPem(caKeyFile) };
   const { checkAuthority } = await import('../../certificates/authority.ts');
   const check = checkAuthority(authority, now);
-  if (!check.usable)
-    throw new CliError(`${caCertFile} and ${caKeyFile} cannot be used: ${check.reason}.`, EXIT_CODE.usage);
-  return authority;
+  if (check.usable) return authority;
+  throw new CliError(`${caCertFile} and ${caKeyFile} cannot be used: ${check.reason}.`, EXIT_CODE.usage);
 }
 
 async function readPem(file: string): Promise<string> {
@@ -210,31 +176,31 @@ async function readPem(file: string): Promise<string> {
   }
 }
 
-async function newAuthority(validDays: number, now: Date): Promise<Authority> {
+async function generateAuthority({ days = MAX_DAYS }: RenderFlags, now: Date): Promise<Authority> {
   const { createAuthority } = await import('../../certificates/authority.ts');
-  return await createAuthority({ days: validDays, now });
+  return await createAuthority({ days, now });
 }
 
-/** The files of an earlier rendering. A directory that cannot be read is prepareOutput's to complain about. */
-async function ownFiles(directory: string, pattern: RegExp): Promise<string[]> {
+/** Finds the files of an earlier rendering. prepareOutputDirectory reports a directory that cannot be read. */
+async function findOwnFiles(directory: string, pattern: RegExp): Promise<string[]> {
   const names = await readdir(directory).catch(() => []);
   return names.filter((name) => pattern.test(name)).sort();
 }
 
-function summaryOf({ certificatePem }: Authority): { fingerprint256: string; notAfter: string } {
-  const { fingerprint256, validTo } = new X509Certificate(certificatePem);
-  return { fingerprint256, notAfter: new Date(validTo).toISOString() };
+function formatImageWarning(image: string): string {
+  const reason = 'what it names may change, and mirrors for disconnected clusters go by digest';
+  return `--image ${image} has no digest: ${reason}.`;
 }
 
-function asText({ directory, files, removed, bytes, gzipBytes, authority, leftOut }: RenderReport): string {
+function formatReport({ directory, files, removed, bytes, gzipBytes, authority, leftOut }: RenderReport): string {
   const width = Math.max(...files.map(({ file }) => file.length));
   const isInstallerDirectory = path.basename(path.resolve(directory)) === 'openshift';
+  const ownFiles = `${toShellWord(path.join(directory, '/'))}99_machineconfig-guard-*.yaml`;
   return [
-    `Wrote ${files.length} files to ${directory}: ${kibibytes(bytes)}, ${kibibytes(gzipBytes)} gzipped`,
-    ...files.map(
-      ({ file, kind, name, secret }) =>
-        `  ${file.padEnd(width)}  ${kind} ${name}${secret ? ' (private key, mode 0600)' : ''}`,
-    ),
+    `Wrote ${files.length} files to ${directory}: ${formatSize(bytes)}, ${formatSize(gzipBytes)} gzipped`,
+    ...files.map(({ file, kind, name, secret }) => {
+      return `  ${file.padEnd(width)}  ${kind} ${name}${secret ? ' (private key, mode 0600)' : ''}`;
+    }),
     ...removed.map((file) => `  removed ${file}, of an earlier rendering`),
     ...(authority === null
       ? []
@@ -244,33 +210,27 @@ function asText({ directory, files, removed, bytes, gzipBytes, authority, leftOu
     'Next, for a cluster that is not installed yet:',
     isInstallerDirectory
       ? '  openshift-install agent create image   (in the directory above; it takes openshift/*.yaml along)'
-      : `  cp ${shellWord(path.join(directory, '/'))}99_machineconfig-guard-*.yaml <assets>/openshift/ and create the image`,
+      : `  cp ${ownFiles} <assets>/openshift/ and create the image`,
     'or for one that runs:',
-    `  oc apply -f ${shellWord(directory)}`,
+    `  oc apply -f ${toShellWord(directory)}`,
     'and then, to see it refuse a deletion:',
     '  machineconfig-guard verify',
     '',
   ].join('\n');
 }
 
-function kibibytes(bytes: number): string {
+function formatSize(bytes: number): string {
   return `${(bytes / 1024).toFixed(1)} KiB`;
 }
 
-/** A word that can be pasted into a shell. */
-function shellWord(word: string): string {
-  return /^[-\w./:@%+=,]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+function parseImage(value: string): string {
+  if (checkImage(value).valid) return value;
+  throw new InvalidArgumentError(
+    'It must be an image reference such as registry.example.com/machineconfig-guard@sha256:….',
+  );
 }
 
-function image(value: string): string {
-  if (!checkImage(value).valid)
-    throw new InvalidArgumentError(
-      'It must be an image reference such as registry.example.com/machineconfig-guard@sha256:….',
-    );
-  return value;
-}
-
-function kubernetesVersion(value: string): KubernetesVersion {
+function parseVersion(value: string): KubernetesVersion {
   try {
     return parseKubernetesVersion(value);
   } catch (error) {

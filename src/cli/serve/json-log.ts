@@ -1,33 +1,32 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import { pino, type Logger } from 'pino';
 
-/** Levels of `--log-level`. */
+/** The values of `--log-level`. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** What cannot be written now is kept for later up to here, in bytes: some thousand lines. Without a limit a full disk would fill the memory too. */
-const KEPT_MAX = 1024 * 1024;
+/** Lines that cannot be written yet are kept up to this size. Otherwise a full disk would fill the memory, too. */
+const MAX_PENDING_BYTES = 1024 * 1024;
 
 /**
- * The JSON log on stdout, or another file descriptor. Written synchronously, so that a crash loses no line. A log that
- * cannot be written (disk full, pipe closed, nobody who reads) must not stop the guard: what does not fit into {@link KEPT_MAX} is lost, and
- * the deletion still answered.
+ * Creates a JSON log on a file descriptor. It is synchronous, so that a crash loses no line. A log that cannot be
+ * written, because the disk is full or the pipe is closed or not read, loses lines, and the guard continues.
  */
 export function createJsonLog(level: string, fd = 1): Logger {
   const destination = pino.destination({
-    dest: withoutWaiting(fd),
+    dest: openNonBlocking(fd),
     sync: true,
-    maxLength: KEPT_MAX,
-    // It would sleep until the reader of the pipe goes on. Tried again with the next line instead.
+    maxLength: MAX_PENDING_BYTES,
+    // Otherwise pino would sleep until the pipe is read. The next line tries again.
     retryEAGAIN: () => false,
   });
   destination.on('error', () => {
-    // There is nowhere to say so.
+    // There is no other place to report it.
   });
   return pino(
     {
       level,
       base: null,
-      // The names that log collectors of Kubernetes expect, rather than pino's numbers.
+      // Kubernetes' log collectors expect names instead of pino's numbers.
       formatters: { level: (label) => ({ level: label }) },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
     },
@@ -36,10 +35,10 @@ export function createJsonLog(level: string, fd = 1): Logger {
 }
 
 /**
- * A pipe that is full blocks whoever writes to it until somebody reads: one log collector that stands still would stop the whole guard. The
- * flag against that belongs to the open file, which others may share, so the pipe is opened once more.
+ * A full pipe blocks its writer, so a log collector that hangs would block the guard. O_NONBLOCK belongs to the open
+ * file, which other processes can share. Therefore the pipe is opened again.
  */
-function withoutWaiting(fd: number): number {
+function openNonBlocking(fd: number): number {
   try {
     if (!fstatSync(fd).isFIFO()) return fd;
     return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK);

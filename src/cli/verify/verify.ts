@@ -1,53 +1,19 @@
 import { Command, Option } from 'commander';
-import type { KubeApi } from '../../kube/api.ts';
-import type {
-  PolicyBinding,
-  InstalledProtection,
-  Protection,
-  RegisteredWebhook,
-  TrialResponse,
-} from '../../inspect/protection.ts';
 import { toPrintableLine } from '../../decision/printable-text.ts';
-import { createKubeApi, type ClusterFlags, addClusterFlags } from '../cluster-options.ts';
+import type { RegisteredWebhook } from '../../inspect/protection.ts';
+import { type VerifyReport, verifyProtection } from '../../inspect/verify.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import type { TrialCandidates } from '../../inspect/trial-deletion.ts';
+import { printReport } from '../report-output.ts';
 
 interface VerifyFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** What `verify --output json` prints. */
-interface VerifyReport {
-  readonly server: string;
-  readonly protected: boolean;
-  readonly by: 'guard' | 'floor' | null;
-  readonly explanation: string;
-  readonly advice: string;
-  readonly webhooks: readonly RegisteredWebhook[];
-  readonly floor: readonly PolicyBinding[];
-  /** Null where there is no MachineConfigGuard. */
-  readonly mode: string | null;
-  /** The config in use, and who uses it; null where there is none to try it with. */
-  readonly tried: {
-    readonly config: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly field: string;
-  } | null;
-  readonly answer: TrialResponse | null;
-  /** The same for a config that nothing uses; null where there is none. */
-  readonly unused: { readonly config: string; readonly wouldBeDeleted: boolean; readonly message: string } | null;
-}
+/** The message of a denial can be longer. The JSON contains all of it. */
+const MAX_LINE_LENGTH = 1_000;
 
-/** Writes one thing that was found out, as soon as it is. */
-type Note = (what: string, said: string) => void;
-
-/** A candidate may go while we look at it. */
-const ATTEMPTS = 3;
-/** A refusal may name many; the whole of it is in the JSON. */
-const QUOTED_MAX = 1_000;
-
-/** `verify`: is a config in use really protected? Asks the API server by a dry run; can never delete anything. */
+/** `verify`: whether a config in use is protected. Sends dry runs only. */
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
     .description(
@@ -71,103 +37,48 @@ Example:
   machineconfig-guard verify --kubeconfig ~/.kube/config`,
     )
     .action(async (flags: VerifyFlags) => {
-      const json = flags.output === 'json';
-      const output = command.configureOutput();
-      const api = await createKubeApi(flags, 'machineconfig-guard/verify');
-      try {
-        const report = await verify(api, (what, said) => {
-          // A webhook that does not answer takes its whole timeout: what is known is shown meanwhile.
-          if (!json) output.writeOut?.(`${what.padEnd(9)} ${toPrintableLine(said, QUOTED_MAX)}\n`);
+      await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
+        const report = await verifyProtection(api, (part) => {
+          if (flags.output === 'text') command.configureOutput().writeOut?.(formatProgress(part));
         });
-        output.writeOut?.(json ? `${JSON.stringify(report, null, 2)}\n` : conclusionOf(report));
+        printReport(command, flags.output, report, formatConclusion(report));
         if (!report.protected) throw new CliError('', EXIT_CODE.no);
-      } finally {
-        api.close();
-      }
+      });
     });
   return addClusterFlags(command);
 }
 
-async function verify(api: KubeApi, note: Note): Promise<VerifyReport> {
-  const [
-    { assessProtection },
-    { readInstalledProtection },
-    { findTrialCandidates, assertDryRunIsHonored, tryDryRunDeletion },
-  ] = await Promise.all([
-    import('../../inspect/protection.ts'),
-    import('../../inspect/installed-protection.ts'),
-    import('../../inspect/trial-deletion.ts'),
-  ]);
-  const installed = await readInstalledProtection(api);
-  noteInstalled(installed, note);
-  const report = { server: api.address, ...installed, mode: installed.mode ?? null };
-  let unused: VerifyReport['unused'] = null;
-  let found: TrialCandidates | undefined;
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    found = await findTrialCandidates(api);
-    if (attempt === 0 && (found.unused ?? found.used) !== undefined) await assertDryRunIsHonored(api);
-    // First the one that nobody would miss.
-    if (unused === null && found.unused !== undefined) {
-      const answer = await tryDryRunDeletion(api, found.unused);
-      if (answer !== undefined) {
-        const { config } = found.unused;
-        unused = { config, wouldBeDeleted: answer.status < 400, message: answer.message };
-        note('unused', `${config} ${unused.wouldBeDeleted ? 'could be deleted' : `is refused: ${answer.message}`}`);
-      }
-    }
-    if (found.used === undefined) break;
-    const { config, reference } = found.used;
-    const { kind, name, field } = reference;
-    note('tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`);
-    const answer = await tryDryRunDeletion(api, found.used);
-    if (answer === undefined) continue;
-    note('answer', answer.status < 400 ? 'it would be deleted' : `${answer.status} ${answer.message}`);
-    return {
-      ...report,
-      ...judgedAs(assessProtection(answer, installed, kind)),
-      tried: { config, kind, name, field },
-      answer,
-      unused,
-    };
-  }
-  return { ...report, ...judgedAs(nothingToTry(found)), tried: null, answer: null, unused };
-}
-
-function judgedAs({ by, isProtected, ...rest }: Protection) {
-  return { ...rest, protected: isProtected, by: by ?? null };
-}
-
-function noteInstalled({ webhooks, floor, mode }: InstalledProtection, note: Note): void {
-  if (webhooks.length === 0) note('webhook', 'none');
-  for (const { configuration, failurePolicy, target, caBundle, injected } of webhooks) {
-    const bundle = caBundle ? 'a caBundle' : injected ? 'no caBundle yet: it is to be injected' : 'no caBundle';
-    note('webhook', `${configuration}, failurePolicy ${failurePolicy}, ${bundle}, ${target}`);
-  }
-  const bound = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
-  note('policies', bound.length === 0 ? 'none' : bound.join(', '));
-  note('mode', mode ?? 'Enforce (there is no MachineConfigGuard)');
-}
-
-/** Not the same as unprotected, but nothing that a script could go on with either. */
-function nothingToTry(found: TrialCandidates | undefined): Protection {
-  const why =
-    found?.used !== undefined
-      ? 'the configs that it was tried with went away meanwhile'
-      : found === undefined || found.configs === 0
-        ? 'there are no rendered MachineConfigs'
-        : found.overridden > 0
-          ? 'every rendered MachineConfig in use has the annotation that allows its deletion, or none is in use'
-          : 'no rendered MachineConfig is in use by a node or a pool';
-  return {
-    isProtected: false,
-    by: undefined,
-    explanation: `there is nothing to try it with: ${why}`,
-    advice:
-      found?.used === undefined ? 'come back once the Machine Config Operator has rolled one out' : 'run it once more',
+/** Formats the parts of the report that just became known. */
+function formatProgress({ webhooks, floor, mode, unused, tried, answer }: Partial<VerifyReport>): string {
+  const lines: string[] = [];
+  const addLine = (subject: string, text: string): void => {
+    lines.push(`${subject.padEnd(9)} ${toPrintableLine(text, MAX_LINE_LENGTH)}\n`);
   };
+  if (webhooks?.length === 0) addLine('webhook', 'none');
+  for (const webhook of webhooks ?? []) addLine('webhook', formatWebhook(webhook));
+  if (floor !== undefined) {
+    const bindings = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
+    addLine('policies', bindings.length === 0 ? 'none' : bindings.join(', '));
+  }
+  if (mode !== undefined) addLine('mode', mode ?? 'Enforce (there is no MachineConfigGuard)');
+  if (unused) {
+    const result = unused.wouldBeDeleted ? 'could be deleted' : `is refused: ${unused.message}`;
+    addLine('unused', `${unused.config} ${result}`);
+  }
+  if (tried) {
+    const { config, kind, name, field } = tried;
+    addLine('tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`);
+  }
+  if (answer) addLine('answer', answer.status < 400 ? 'it would be deleted' : `${answer.status} ${answer.message}`);
+  return lines.join('');
 }
 
-function conclusionOf({ protected: isProtected, explanation, advice }: VerifyReport): string {
+function formatWebhook({ configuration, failurePolicy, target, caBundle, injected }: RegisteredWebhook): string {
+  const missing = injected ? 'no caBundle yet: it is to be injected' : 'no caBundle';
+  return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'a caBundle' : missing}, ${target}`;
+}
+
+function formatConclusion({ protected: isProtected, explanation, advice }: VerifyReport): string {
   const verdict = `${isProtected ? 'Protected' : 'NOT PROTECTED'}: ${explanation}.`;
   return ['', verdict, ...(advice === '' ? [] : [`Do: ${advice}`]), ''].join('\n');
 }

@@ -1,132 +1,129 @@
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
-import { formatAge } from '../elapsed.ts';
-import { type Page, applyStyle, wrapText } from '../page.ts';
-import { formatTable } from '../table.ts';
 import type {
-  ReferencesReportConfig,
-  UnusedReport,
-  ReferencesReportEntry,
   ReferencesReport,
+  ReferencesReportConfig,
+  ReferencesReportEntry,
+  UnusedReport,
 } from '../../inspect/references-report.ts';
+import { formatAge } from '../format-duration.ts';
+import { formatTable } from '../table.ts';
+import { applyStyle, type TextFormat, wrapText } from '../text-format.ts';
 
-const NAME_MAX = 253;
+const MAX_NAME_LENGTH = 253;
 const KIB = 1024;
 
-/** What a list of unused configs does not say. */
 export const POINT_IN_TIME_NOTICE =
-  'This is true at this moment only. What keeps a config that is in use from being deleted is the guard, not this list.';
+  'This is true at this moment only. ' +
+  'What keeps a config that is in use from being deleted is the guard, not this list.';
 
-/** The report of `who-uses CONFIG…` for a person. */
-export function formatReferencesReport(page: Page, { configs, unreportedNodes }: ReferencesReport): string {
-  const parts = configs.map((config) => onePart(page, config));
-  if (unreportedNodes > 0) parts.push(prose(page, unreported(unreportedNodes, 'and may use any config.')));
+/** Formats the report of `who-uses CONFIG...`. */
+export function formatReferencesReport(format: TextFormat, { configs, unreportedNodes }: ReferencesReport): string {
+  const parts = configs.map((config) => formatConfig(format, config));
+  if (unreportedNodes > 0) parts.push(wrap(format, formatUnreported(unreportedNodes, 'and may use any config.')));
   return `${parts.join('\n\n')}\n`;
 }
 
-/** One line a user: `node/worker-0`, as `kubectl get -o name` has it, for xargs. What only mentions a config is left out. */
+/** Formats the referrers with a strong reference like `kubectl get -o name`: `node/worker-0`. */
 export function formatReferrerNames({ configs }: ReferencesReport): string {
-  const users = configs.flatMap(({ usedBy }) => usedBy.filter(({ strength }) => strength === 'hard'));
-  return lines([...new Set(users.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
+  const entries = configs.flatMap(({ usedBy }) => usedBy.filter(({ strength }) => strength === 'hard'));
+  return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
 }
 
-/** The report of `--unused` for a person. */
-export function formatUnusedReport(page: Page, { unused, totalBytes, unreportedNodes, readAt }: UnusedReport): string {
+/** Formats the report of `who-uses --unused`. */
+export function formatUnusedReport(format: TextFormat, report: UnusedReport): string {
+  const { unused, totalBytes, unreportedNodes, readAt } = report;
   if (unused.length === 0) return 'Every rendered config is in use.\n';
   const now = new Date(readAt).getTime();
-  const mentioned = unused.some(({ mentionedBy }) => mentionedBy.length > 0);
+  const hasNotes = unused.some(({ mentionedBy }) => mentionedBy.length > 0);
   const columns = [
     { head: 'NAME' },
-    { head: 'POOL', min: 6 },
-    { head: 'AGE', right: true },
-    { head: 'SIZE', right: true },
-    ...(mentioned ? [{ head: 'NOTES', right: true }] : []),
+    { head: 'POOL', minWidth: 6 },
+    { head: 'AGE', isRightAligned: true },
+    { head: 'SIZE', isRightAligned: true },
+    ...(hasNotes ? [{ head: 'NOTES', isRightAligned: true }] : []),
   ];
-  const rows = unused.map((config) => [
-    { text: toPrintableLine(config.name, NAME_MAX) },
-    { text: config.pool ?? '<none>' },
-    { text: formatAge(now - new Date(config.createdAt).getTime()) },
-    { text: size(config.sizeBytes) },
-    ...(mentioned ? [{ text: config.mentionedBy.length === 0 ? '' : String(config.mentionedBy.length) }] : []),
+  const rows = unused.map(({ name, pool, createdAt, sizeBytes, mentionedBy }) => [
+    { text: toPrintableLine(name, MAX_NAME_LENGTH) },
+    { text: pool ?? '<none>' },
+    { text: formatAge(now - new Date(createdAt).getTime()) },
+    { text: formatSize(sizeBytes) },
+    ...(hasNotes ? [{ text: mentionedBy.length === 0 ? '' : String(mentionedBy.length) }] : []),
   ]);
-  const summary = [
-    `${countNoun(unused.length, 'rendered config')} that nothing uses, ${size(totalBytes)} in all.`,
+  const sentences = [
+    `${countNoun(unused.length, 'rendered config')} that nothing uses, ${formatSize(totalBytes)} in all.`,
     POINT_IN_TIME_NOTICE,
-    mentioned ? 'Notes: places that mention a config without keeping it; who-uses NAME shows them.' : '',
-    unreportedNodes === 0 ? '' : unreported(unreportedNodes, 'and may need one of them.'),
-  ];
-  return `${formatTable(page, columns, rows)}\n${summary
-    .filter((sentence) => sentence !== '')
-    .map((sentence) => `${prose(page, sentence)}\n`)
-    .join('')}`;
+    hasNotes ? 'Notes: places that mention a config without keeping it; who-uses NAME shows them.' : '',
+    unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and may need one of them.'),
+  ].filter((sentence) => sentence !== '');
+  return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;
 }
 
-/** One name a line, for xargs. */
+/** Formats one name per line. */
 export function formatUnusedNames({ unused }: UnusedReport): string {
-  return lines(unused.map(({ name }) => name));
+  return toLines(unused.map(({ name }) => name));
 }
 
-/** Bytes in the unit of which there is at least one. */
-function size(bytes: number): string {
+function formatSize(bytes: number): string {
   if (bytes < KIB) return `${bytes} B`;
   if (bytes < KIB * KIB) return `${Math.round(bytes / KIB)} KiB`;
   return `${(bytes / KIB / KIB).toFixed(1)} MiB`;
 }
 
-function onePart(page: Page, config: ReferencesReportConfig): string {
-  const hard = config.usedBy.filter(({ strength }) => strength === 'hard');
-  const notes = config.usedBy.filter(({ strength }) => strength === 'note');
-  const name = toPrintableLine(config.name, NAME_MAX);
+function formatConfig(format: TextFormat, config: ReferencesReportConfig): string {
+  const { exists, rendered, usedBy, suggestion } = config;
+  const strong = usedBy.filter(({ strength }) => strength === 'hard');
+  const weak = usedBy.filter(({ strength }) => strength === 'note');
+  const name = toPrintableLine(config.name, MAX_NAME_LENGTH);
+  const referrers = joinWithAnd(countReferrers(strong));
+  const use = strong.length > 0 ? `${name} is in use by ${referrers}.` : `${name} is not in use.`;
+  const dangling = strong.length > 0 ? `It is named all the same, by ${referrers}.` : 'Nothing uses it.';
   const sentences = [
-    ...(config.exists
-      ? [hard.length > 0 ? `${name} is in use by ${joinWithAnd(kinds(hard))}.` : `${name} is not in use.`]
-      : [
-          `${name} is not in the API.`,
-          hard.length > 0 ? `It is named all the same, by ${joinWithAnd(kinds(hard))}.` : 'Nothing uses it.',
-        ]),
-    notes.length > 0 ? `Mentioned without keeping it by ${joinWithAnd(kinds(notes))}.` : '',
-    config.suggestion === null ? '' : `Nearest existing name: ${config.suggestion}.`,
-    config.exists && !config.rendered
+    exists ? use : `${name} is not in the API. ${dangling}`,
+    weak.length > 0 ? `Mentioned without keeping it by ${joinWithAnd(countReferrers(weak))}.` : '',
+    suggestion === null ? '' : `Nearest existing name: ${suggestion}.`,
+    exists && !rendered
       ? 'It is no rendered config: the guard does not protect it, and who merges it is not looked at.'
       : '',
   ];
-  const style = hard.length > 0 && !config.exists ? 'red' : undefined;
-  const head = applyStyle(page, style, prose(page, sentences.filter((sentence) => sentence !== '').join(' ')));
-  return config.usedBy.length === 0 ? head : `${head}\n${usersTable(page, config.usedBy)}`.trimEnd();
+  const style = strong.length > 0 && !exists ? 'red' : undefined;
+  const text = wrap(format, sentences.filter((sentence) => sentence !== '').join(' '));
+  const table = usedBy.length === 0 ? '' : `\n${formatReferences(format, usedBy)}`.trimEnd();
+  return `${applyStyle(format, style, text)}${table}`;
 }
 
-function usersTable(page: Page, usedBy: readonly ReferencesReportEntry[]): string {
-  // One line an object and strength: its fields together.
-  const rows = new Map<string, ReferencesReportEntry & { fields: string[] }>();
-  for (const use of usedBy) {
-    const key = `${use.kind} ${use.name} ${use.strength}`;
-    const row = rows.get(key);
-    if (row === undefined) rows.set(key, { ...use, fields: [use.field] });
-    else row.fields.push(use.field);
+/** Formats one row for all fields of the same referrer and strength. */
+function formatReferences(format: TextFormat, entries: readonly ReferencesReportEntry[]): string {
+  const rows = new Map<string, { readonly entry: ReferencesReportEntry; readonly fields: string[] }>();
+  for (const entry of entries) {
+    const key = `${entry.kind} ${entry.name} ${entry.strength}`;
+    const row = rows.get(key) ?? { entry, fields: [] };
+    row.fields.push(entry.field);
+    rows.set(key, row);
   }
-  const columns = [{ head: 'KIND' }, { head: 'NAME', min: 16 }, { head: 'FIELD' }, { head: 'STRENGTH' }];
-  const cells = [...rows.values()].map(({ kind, name, fields, strength }) =>
+  const columns = [{ head: 'KIND' }, { head: 'NAME', minWidth: 16 }, { head: 'FIELD' }, { head: 'STRENGTH' }];
+  const cells = [...rows.values()].map(({ entry: { kind, name, strength }, fields }) =>
     [kind, name, fields.join(', '), strength].map((text) => ({ text })),
   );
-  return formatTable(page, columns, cells);
+  return formatTable(format, columns, cells);
 }
 
-/** `3 nodes and 1 pool`. */
-function kinds(users: readonly ReferencesReportEntry[]): string[] {
+/** `3 nodes`, `1 pool`. */
+function countReferrers(entries: readonly ReferencesReportEntry[]): string[] {
   const nouns = { Node: 'node', MachineConfigPool: 'pool', MachineOSBuild: 'build' } as const;
-  return (Object.keys(nouns) as (keyof typeof nouns)[]).flatMap((kind) => {
-    const count = new Set(users.filter((user) => user.kind === kind).map(({ name }) => name)).size;
-    return count === 0 ? [] : [countNoun(count, nouns[kind])];
+  return Object.entries(nouns).flatMap(([kind, noun]) => {
+    const count = new Set(entries.filter((entry) => entry.kind === kind).map(({ name }) => name)).size;
+    return count === 0 ? [] : [countNoun(count, noun)];
   });
 }
 
-function unreported(nodes: number, consequence: string): string {
+function formatUnreported(nodes: number, consequence: string): string {
   return `${countNoun(nodes, 'node')} ${nodes === 1 ? 'has' : 'have'} not reported a configuration yet ${consequence}`;
 }
 
-function prose(page: Page, text: string): string {
-  return wrapText(text, page.width).join('\n');
+function wrap(format: TextFormat, text: string): string {
+  return wrapText(text, format.width).join('\n');
 }
 
-function lines(names: readonly string[]): string {
-  return names.map((name) => `${name}\n`).join('');
+function toLines(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
 }

@@ -2,7 +2,7 @@ import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
 import { ByteQueue } from './byte-queue.ts';
 import type { ListMetadata, ListParser } from './list-parser.ts';
-import { AnnotationsParser, parseObjectMetadata } from './protobuf-metadata.ts';
+import { MetadataParser } from './protobuf-metadata.ts';
 import { LENGTH_DELIMITED, MalformedProtobuf, PROTOBUF_MAGIC, ProtobufReader, readVarint } from './protobuf-reader.ts';
 
 /** Field numbers of runtime.Unknown, the envelope of every response (k8s.io/apimachinery, pkg/runtime/generated.proto). */
@@ -42,7 +42,7 @@ export class ProtobufListParser implements ListParser {
   /** @param annotations if present, only these annotations and the name of each object are kept */
   constructor(onItem: (item: ApiObject) => void, annotations?: readonly string[]) {
     this.#onItem = onItem;
-    this.#parseItem = annotations === undefined ? parseObjectMetadata : new AnnotationsParser(annotations).parse;
+    this.#parseItem = new MetadataParser(annotations).parse;
   }
 
   write(chunk: Buffer): void {

@@ -1,0 +1,79 @@
+import type { KubeApi } from '../kube/api.ts';
+import { ApiError, isNotFound, isRetryable } from '../kube/errors.ts';
+
+type Verb = 'get' | 'list' | 'delete';
+
+/** The path of a collection, or of an object in it. */
+const PATH =
+  /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/]+)(?:\/|$)/;
+const READ_TIMEOUT_MS = 10_000;
+
+/** A request failed. The cause is an ApiError, ApiUnreachable, MalformedList or MalformedObject. */
+export class ClusterAccessError extends Error {
+  override readonly name = 'ClusterAccessError';
+  /** The request in the words of `oc auth can-i`. The core group is empty. */
+  readonly access: Readonly<{ verb: Verb; resource: string; group: string; namespace: string | undefined }>;
+
+  constructor(verb: Verb, path: string, cause: unknown) {
+    const { resource = path, group = '', namespace } = PATH.exec(path)?.groups ?? {};
+    super(`cannot ${verb} ${resource}`, { cause });
+    this.access = { verb, resource, group, namespace };
+  }
+}
+
+/**
+ * Sends a request about this path.
+ *
+ * @throws ClusterAccessError, or the signal's reason
+ */
+export async function accessCluster<T>(
+  verb: Verb,
+  path: string,
+  signal: AbortSignal,
+  send: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await send();
+  } catch (error) {
+    throw signal.aborted ? signal.reason : new ClusterAccessError(verb, path, error);
+  }
+}
+
+/**
+ * Gets an object or, with the verb `list`, a collection. Undefined if it does not exist.
+ *
+ * @throws ClusterAccessError or a TimeoutError
+ */
+export async function readObject(api: KubeApi, path: string, verb: Verb = 'get'): Promise<unknown> {
+  const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
+  return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
+}
+
+/** The result of a request, or undefined after a 404. */
+export async function orUndefined<T>(response: Promise<T>): Promise<T | undefined> {
+  try {
+    return await response;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the same read can succeed a moment later. */
+export function isRetryableRead(error: unknown): boolean {
+  return isTimeout(error) || (error instanceof ClusterAccessError && isRetryable(error.cause));
+}
+
+/** Whether the API server does not serve the kind. Early in an install the operator's CRDs are missing. */
+export function isNotServed(error: unknown): boolean {
+  return error instanceof ClusterAccessError && isNotFound(error.cause);
+}
+
+/** Whether the API server could not parse the label selector. */
+export function isInvalidSelector(error: unknown): boolean {
+  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === 400;
+}
+
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
+}

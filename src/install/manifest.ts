@@ -1,0 +1,22 @@
+import { Document } from 'yaml';
+import type { Authority } from '../certificates/authority.ts';
+
+/** An object as a YAML document, with its comments. */
+export type Manifest = Document.Parsed;
+
+/** Creates a document with a comment at its top. Strings that YAML 1.1 reads as another type are quoted. */
+export function createManifest(comment: string, object: object): Manifest {
+  const document = new Document(object, { schema: 'yaml-1.1' });
+  if (document.contents !== null) document.contents.commentBefore = comment;
+  return document as unknown as Manifest;
+}
+
+/** Creates the Secret that `serve --tls-secret` reads. */
+export function createAuthoritySecret(comment: string, metadata: object, authority: Authority): Manifest {
+  const data = { 'ca.crt': encodeBase64(authority.certificatePem), 'ca.key': encodeBase64(authority.privateKeyPem) };
+  return createManifest(comment, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data });
+}
+
+export function encodeBase64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}

@@ -1,0 +1,107 @@
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkAuthority } from '../../../src/certificates/authority.ts';
+import { checkKeyPair } from '../../../src/certificates/key-pair.ts';
+import { usageError, runProgram } from '../run-program.ts';
+
+const FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'];
+let root: string;
+
+beforeAll(async () => {
+  root = await mkdtemp(path.join(tmpdir(), 'mcg-certs-'));
+});
+
+afterAll(async () => {
+  await rm(root, { recursive: true });
+});
+
+test('writes an authority and a certificate for the Service of the manifests', async () => {
+  const out = path.join(root, 'new', 'directory');
+  const { exitCode, stdout, stderr } = await runProgram(['certs', '--out', out]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(readdirSync(out).sort()).toEqual(FILES);
+  const read = (name: string): string => readFileSync(path.join(out, name), 'utf8');
+  const authority = { certificatePem: read('ca.crt'), privateKeyPem: read('ca.key') };
+  expect(checkAuthority(authority, new Date()).usable).toBe(true);
+  expect(checkKeyPair({ certificatePem: read('tls.crt'), privateKeyPem: read('tls.key') }).usable).toBe(true);
+  const leaf = new X509Certificate(read('tls.crt'));
+  expect(leaf.verify(new X509Certificate(read('ca.crt')).publicKey)).toBe(true);
+  const service = 'machineconfig-guard.machineconfig-guard.svc';
+  expect(leaf.subjectAltName).toBe(`DNS:${service}, DNS:${service}.cluster.local`);
+  expect(stdout).toContain(leaf.fingerprint256);
+  expect(stdout).toContain(`--tls-cert-file ${out}/tls.crt --tls-private-key-file ${out}/tls.key`);
+  expect(stdout).toContain('caBundle');
+  expect(stdout).not.toContain('PRIVATE KEY');
+});
+
+test('writes private keys with mode 0600 under any umask', async () => {
+  const out = path.join(root, 'modes');
+  const umask = process.umask(0);
+  try {
+    expect((await runProgram(['certs', '--out', out])).exitCode).toBe(0);
+  } finally {
+    process.umask(umask);
+  }
+  expect(FILES.map((name) => statSync(path.join(out, name)).mode & 0o777)).toEqual([0o644, 0o600, 0o644, 0o600]);
+});
+
+const summarize = ({ fingerprint256, validFrom, validTo }: X509Certificate) => ({
+  fingerprint256,
+  notBefore: new Date(validFrom).toISOString(),
+  notAfter: new Date(validTo).toISOString(),
+});
+
+test('uses the names, addresses and lifetimes of the flags, and prints exactly the documented JSON keys', async () => {
+  const out = path.join(root, 'named');
+  const dns = ['--dns', 'Guard.example.com', '--dns', 'b.example.com', '--dns', 'guard.example.com'];
+  const ip = ['--ip', '192.0.2.10', '--ip', '2001:db8::10'];
+  const days = ['--days', '90', '--ca-days', '100'];
+  const { exitCode, stdout } = await runProgram(['certs', '--out', out, ...dns, ...ip, ...days, '--output', 'json']);
+  expect(exitCode).toBe(0);
+  const [authority, leaf] = ['ca.crt', 'tls.crt'].map(
+    (name) => new X509Certificate(readFileSync(path.join(out, name))),
+  ) as [X509Certificate, X509Certificate];
+  expect(leaf.subjectAltName).toBe(
+    'DNS:guard.example.com, DNS:b.example.com, IP Address:192.0.2.10, IP Address:2001:DB8:0:0:0:0:0:10',
+  );
+  expect(Date.parse(authority.validTo) - Date.parse(leaf.validTo)).toBe(10 * 86_400_000);
+  expect(JSON.parse(stdout)).toEqual({
+    files: Object.fromEntries(FILES.map((name) => [name, `${out}/${name}`])),
+    authority: summarize(authority),
+    leaf: {
+      ...summarize(leaf),
+      dnsNames: ['guard.example.com', 'b.example.com'],
+      ipAddresses: ['192.0.2.10', '2001:db8::10'],
+    },
+  });
+});
+
+test.each([
+  ['--days', '0'],
+  ['--days', '1.5'],
+  ['--days', '1e3'],
+  ['--days', '0x10'],
+  ['--days', ''],
+  ['--days', '3651'],
+  ['--ca-days', '0'],
+  ['--days', '20', '--ca-days', '10'],
+  ['--ip', '1.2.3'],
+  ['--ip', 'fe80::1%eth0'],
+  ['--dns', ''],
+  ['--dns', 'bücher.example'],
+  ['--dns', '192.0.2.10'],
+  ['--dns', 'a\u001B[31m\nb'],
+  ['--dns'],
+  ['--output', 'yaml'],
+  ['--forse'],
+  ['surplus'],
+  ['--out', ''],
+])('with %j %j, exits with 2 and writes nothing', async (...args) => {
+  const out = path.join(root, 'unused');
+  expect(await runProgram(['certs', '--out', out, ...args])).toEqual(usageError());
+  expect(existsSync(out)).toBe(false);
+});

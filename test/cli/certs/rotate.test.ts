@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startEmptyCluster } from '../inspected-cluster.ts';
+import { usageError, type Outcome, runProgram } from '../run-program.ts';
+
+const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
+let root: string;
+let set: string;
+let out: string;
+
+beforeEach(async () => {
+  root = await mkdtemp(path.join(tmpdir(), 'mcg-rotate-'));
+  [set, out] = [path.join(root, 'set'), path.join(root, 'rotation')];
+});
+
+afterEach(async () => {
+  await rm(root, { recursive: true });
+});
+
+async function rotate(...args: string[]): Promise<Outcome> {
+  return await runProgram(['certs', 'rotate', '--out', out, ...args]);
+}
+
+test.each([
+  ['--days', '0'],
+  ['--from', '/nowhere'],
+  ['--from', '/dev/null'],
+  ['--output', 'yaml'],
+  ['surplus'],
+  ['--out', ''],
+  ['--kubeconfig', '/nowhere'],
+])('with %j %j, exits with 2 and writes nothing', async (...args) => {
+  expect(await rotate(...args)).toEqual(usageError());
+  expect(existsSync(out)).toBe(false);
+});
+
+test('writes three files for a rendered set, and replaces them only with --force', async () => {
+  await runProgram(['render', '--out', set, '--image', IMAGE]);
+  const first = await rotate('--from', set, '--output', 'json', '--days', '30');
+  expect(first).toMatchObject({ exitCode: 0, stderr: '' });
+  const summary = { fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/), notAfter: expect.any(String) };
+  expect(JSON.parse(first.stdout)).toEqual({
+    files: ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'].map((name) => path.join(out, name)),
+    old: summary,
+    new: summary,
+    leftOver: 0,
+    waitSeconds: 30,
+  });
+  expect((await rotate('--from', set)).exitCode).toBe(2);
+  const forced = await rotate('--from', set, '--force');
+  expect(forced.exitCode).toBe(0);
+  expect(forced.stdout).toMatch(/oc apply -f \S+1-trust-both\.yaml\n {2}sleep 30\n {2}oc apply -f \S+2-issue/);
+});
+
+test('if another issuer makes the certificates, exits with 1', async () => {
+  await runProgram(['render', '--out', set, '--image', IMAGE, '--tls', 'service-ca']);
+  const { exitCode, stderr } = await rotate('--from', set);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("OpenShift's service CA makes the certificates");
+});
+
+test('if the cluster has no guard, exits with 1, and if it is unreachable, with 3', async () => {
+  const { cluster, kubeconfig, address } = await startEmptyCluster();
+  const message = `there is no webhook configuration machineconfig-guard at ${address}: the guard is not installed.`;
+  const missing = await rotate('--kubeconfig', kubeconfig);
+  expect(missing).toEqual({ exitCode: 1, stdout: '', stderr: `machineconfig-guard: ${message}\n` });
+  await cluster.faults.goDown();
+  const { exitCode, stderr } = await rotate('--kubeconfig', kubeconfig);
+  expect(exitCode).toBe(3);
+  expect(stderr).toMatch(/^machineconfig-guard: cannot get validatingwebhookconfigurations\S*: \S+ cannot be reached/);
+});

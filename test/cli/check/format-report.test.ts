@@ -1,0 +1,133 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import { formatCheckReport } from '../../../src/cli/check/format-report.ts';
+import { inspectedNode, inspectedPool } from '../../policy/inspected.ts';
+import { checkIncidentB, checkNodesAndPools, MASTER, MISSING, WORKER } from './reports.ts';
+
+const NARROW = { width: 80, hasColors: false };
+const WIDE = { width: 120, hasColors: false };
+const POOL = inspectedPool('worker', { spec: WORKER, status: WORKER });
+const healthyNode = (name: string) => inspectedNode(name, { current: WORKER, desired: WORKER });
+
+function format(...args: Parameters<typeof checkNodesAndPools>): string {
+  return formatCheckReport(NARROW, checkNodesAndPools(...args).report, []);
+}
+
+/** The text without line breaks. */
+function unwrap(text: string): string {
+  return text.replaceAll(/\s+/g, ' ');
+}
+
+test.each([
+  [NARROW, 'master-553d5d52'],
+  [WIDE, 'rendered-master-553d5d52'],
+])('formats all parts of a report for %j', (format, label) => {
+  const { report, repairs } = checkIncidentB();
+  const text = formatCheckReport(format, report, repairs);
+  expect(text).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'));
+  expect(text).toMatch(/^worker0\.gw\.lo +worker +Done +\S+ +\S+ +ok$/m);
+  expect(text).toMatch(/^master +1 +1 +\S+ +<none> +status empty$/m);
+  expect(unwrap(text)).toContain(`${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`);
+  expect(unwrap(text)).toContain('Pool master has an empty status.configuration.name');
+  expect(unwrap(text)).toContain(`control1.gw.lo: missing MachineConfig ${MISSING} machineconfigs`);
+  expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
+  expect(text).toContain('oc adm certificate approve csr-8vnps');
+  expect(text).toMatch(/\nNot fine: 2 of 4 nodes and 1 of 2 pools\. Waiting does not heal this\.\n$/);
+  // Only commands can be longer than the format: a person copies them.
+  const longLines = text.split('\n').filter((line) => line.length > format.width);
+  for (const line of longLines) expect(line).toMatch(/^ {4}(?:-p|machineconfiguration\.openshift\.io\/)/);
+});
+
+test('formats the same repair commands as the JSON', () => {
+  const { report, repairs } = checkIncidentB();
+  const text = formatCheckReport(NARROW, report, repairs);
+  const commands = text.replaceAll(/ \\\n +/g, ' ').match(/(?<=^ {2})oc .*$/gm);
+  expect(commands).toEqual(report.repairs.map(({ command }) => command));
+  expect(commands).toHaveLength(3);
+});
+
+test('adds only colors if the format has them', () => {
+  const { report, repairs } = checkIncidentB();
+  const plain = formatCheckReport(NARROW, report, repairs);
+  const colored = formatCheckReport({ ...NARROW, hasColors: true }, report, repairs);
+  expect(colored).toContain('\u001B[31mboth missing\u001B[39m');
+  expect([plain, colored].map(stripVTControlCharacters)).toEqual([plain, plain]);
+});
+
+test('formats a cluster without nodes as one sentence', () => {
+  expect(format([], [])).toBe('Not fine: no node is in the cluster. Waiting may heal this (--wait).\n');
+});
+
+test('formats a consistent cluster as tables and one sentence', () => {
+  const { report } = checkNodesAndPools([healthyNode('worker-0')], [POOL]);
+  const label = 'rendered-worker-25a1be6c';
+  expect(formatCheckReport(WIDE, report, [])).toBe(
+    [
+      `NODE      POOL    STATE  CURRENT                   DESIRED                   CHECK`,
+      `worker-0  worker  Done   ${label}  ${label}  ok`,
+      '',
+      `POOL    MACHINES  UPDATED  SPEC                      STATUS                    CHECK`,
+      `worker         1        1  ${label}  ${label}  ok`,
+      '',
+      'Fine: every config that 1 node and 1 pool name exists.',
+      '',
+    ].join('\n'),
+  );
+});
+
+test.each([
+  [{}, 'not reported', 'Node n has not reported a configuration yet.'],
+  [{ current: WORKER }, 'no desired yet', 'Node n has not reported its desiredConfig yet.'],
+  [{ current: WORKER, desired: MISSING }, 'desired missing', `${MISSING} does not exist; node n names it.`],
+  [{ current: MISSING, desired: WORKER }, 'current missing', `${MISSING} does not exist; node n names it.`],
+  [{ current: MISSING }, 'current missing, no desired yet', 'Node n has not reported its desiredConfig yet.'],
+])('formats a node with %j as "%s"', (configs, summary, sentence) => {
+  const text = format([inspectedNode('n', configs)], [POOL]);
+  expect(text).toMatch(new RegExp(`^n +worker .* ${summary}$`, 'm'));
+  expect(unwrap(text)).toContain(sentence);
+});
+
+test('combines nodes with the same problem, and shows healthy nodes last', () => {
+  const nodes = ['a', 'b', 'c', 'd', 'e'].map((name) => inspectedNode(name, {}));
+  const text = format([healthyNode('0'), ...nodes], [POOL]);
+  expect(unwrap(text)).toContain('Nodes a, b, c and 2 more have not reported a configuration yet.');
+  const rows = text.split('\n').filter((line) => /^\w +worker /.test(line));
+  expect(rows.map((row) => row[0])).toEqual(['a', 'b', 'c', 'd', 'e', '0']);
+});
+
+test('explains whether a missing config can return, and suggests the nearest name', () => {
+  const typo = WORKER.replace('rendered', 'render');
+  const nodes = [
+    inspectedNode('n', { current: MASTER, desired: typo }),
+    inspectedNode('m', { current: MISSING, desired: MISSING }),
+  ];
+  const explanations = { [typo]: 'never seen in this cluster.' };
+  const text = unwrap(format(nodes, [POOL, inspectedPool('master', { spec: MISSING })], { explanations }));
+  expect(text).toContain(
+    "does not exist; node n names it. No pool's spec names it, so waiting does not bring it back. " +
+      `Nearest existing name: ${WORKER}. The guard says: never seen in this cluster.`,
+  );
+  expect(text).toContain('node m and pool master name it. The Machine Config Operator can still render it.');
+});
+
+test.each([
+  [false, 'Waiting may heal this (--wait).'],
+  [true, 'Still so after 2m05s.'],
+])('concludes a recoverable problem (hasWaited: %s) with "%s"', (hasWaited, sentence) => {
+  const { report } = checkNodesAndPools([inspectedNode('n', {})], [POOL]);
+  const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, [], hasWaited);
+  expect(text.endsWith(`\nNot fine: 1 of 1 node. ${sentence}\n`)).toBe(true);
+});
+
+test('shows that a pool is paused or being deleted', () => {
+  const terminating = inspectedPool('infra', { spec: MISSING, terminating: true });
+  const text = format([healthyNode('n')], [{ ...POOL, paused: true }, terminating]);
+  expect(text).toMatch(/^worker .* ok, paused$/m);
+  expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
+});
+
+test('removes control characters of annotations', () => {
+  const text = `\u001B]0;x\u0007${'A'.repeat(300)}\r\n\u202Eevil`;
+  const node = { ...inspectedNode('n', { current: text, desired: text, state: text }), reason: text };
+  expect(format([node], [POOL]).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+});

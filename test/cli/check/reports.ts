@@ -1,0 +1,55 @@
+import type { PendingCertificateRequests } from '../../../src/inspect/certificate-requests.ts';
+import { buildCheckReport, type CheckReport } from '../../../src/inspect/check-report.ts';
+import { checkConsistency, type InspectedNode, type InspectedPool } from '../../../src/inspect/consistency.ts';
+import { planRepairs, type Repair } from '../../../src/inspect/repairs.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from '../../policy/inspected.ts';
+
+export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
+export const MASTER = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';
+export const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
+
+interface Extras {
+  readonly requests?: PendingCertificateRequests;
+  readonly explanations?: Readonly<Record<string, string>>;
+}
+
+/** Checks a cluster in which MASTER and WORKER exist. */
+export function checkNodesAndPools(
+  nodes: InspectedNode[],
+  pools: InspectedPool[],
+  { requests = { readable: true, requests: [] }, explanations = {} }: Extras = {},
+): { readonly report: CheckReport; readonly repairs: readonly Repair[] } {
+  const { configs, ...rest } = snapshot(nodes, pools, [MASTER, WORKER]);
+  const consistency = checkConsistency({ configs, ...rest }, EVERYTHING);
+  const repairs = planRepairs(consistency, configs, requests.readable ? requests.requests.map(({ name }) => name) : []);
+  const report = buildCheckReport(
+    {
+      server: '127.0.0.1:6443',
+      at: new Date('2026-11-20T12:00:00Z'),
+      consistency,
+      requests,
+      explanations: new Map(Object.entries(explanations)),
+      repairs,
+    },
+    0,
+  );
+  return { report, repairs };
+}
+
+/** An install that stopped at 93 %: the masters name a config that only the bootstrap host rendered. */
+export function checkIncidentB(): ReturnType<typeof checkNodesAndPools> {
+  const stuck = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
+  const reason = `missing MachineConfig ${MISSING}\nmachineconfigs "${MISSING}" not found`;
+  const nodes = [
+    ...['control1.gw.lo', 'control2.gw.lo'].map((name) => ({ ...inspectedNode(name, stuck), reason })),
+    ...['worker0.gw.lo', 'worker1.gw.lo'].map((name) => inspectedNode(name, { current: WORKER, desired: WORKER })),
+  ];
+  const pools = [inspectedPool('master', { spec: MASTER }), inspectedPool('worker', { spec: WORKER, status: WORKER })];
+  const request = {
+    name: 'csr-8vnps',
+    node: 'control0.gw.lo',
+    signer: 'kubernetes.io/kube-apiserver-client-kubelet',
+    createdAt: new Date('2026-11-20T11:48:00Z'),
+  };
+  return checkNodesAndPools(nodes, pools, { requests: { readable: true, requests: [request] } });
+}

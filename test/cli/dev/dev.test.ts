@@ -1,0 +1,83 @@
+import { beforeEach, expect, test } from 'vitest';
+import type { CommandProcess } from '../command-process.ts';
+import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
+
+const STARTED = 'Ctrl-C ends it';
+const STARTUP = { timeout: 40_000 };
+let inspected: InspectedCluster;
+
+beforeEach(async () => {
+  inspected = await startEmptyCluster();
+  createConfig(inspected.cluster, NEW);
+  createNode(inspected.cluster, 'worker-0', { desiredConfig: NEW });
+});
+
+async function startDev(): Promise<CommandProcess> {
+  const dev = inspected.start('dev');
+  await expect.poll(dev.stdout, STARTUP).toContain(STARTED);
+  return dev;
+}
+
+function registrations(): readonly unknown[] {
+  return inspected.cluster.list('validatingwebhookconfigurations');
+}
+
+test('registers the webhook, prints a line per decision, and removes the webhook on SIGINT', async () => {
+  const { cluster } = inspected;
+  const dev = await startDev();
+  expect(registrations()).toMatchObject([
+    {
+      metadata: { name: expect.stringMatching(/^machineconfig-guard-dev-[0-9a-f]{10}$/) as unknown },
+      webhooks: [{ failurePolicy: 'Ignore', timeoutSeconds: 5 }],
+    },
+  ]);
+  expect((await cluster.delete('machineconfigs', NEW, { as: 'kube:admin' })).status).toBe(403);
+  const denial = `denied {5}MCG_IN_USE: ${NEW} is in use by node worker-0 .*`;
+  const line = new RegExp(`^\\d\\d:\\d\\d:\\d\\d ${denial}\\[kube:admin, [\\d.]+ ms\\]$`, 'm');
+  await expect.poll(dev.stdout).toMatch(line);
+
+  dev.child.kill('SIGINT');
+  const { exitCode, stdout } = await dev.outcome;
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('the cluster is as it was');
+  expect(registrations()).toEqual([]);
+  expect((await cluster.delete('machineconfigs', NEW)).status).toBe(200);
+});
+
+test('removes the webhook that a killed session left behind', async () => {
+  const killed = await startDev();
+  killed.child.kill('SIGKILL');
+  await killed.outcome;
+  expect(registrations()).toHaveLength(1);
+
+  const dev = await startDev();
+  expect(dev.stdout()).toMatch(/removed machineconfig-guard-dev-\w+, which an earlier run had left behind/);
+  expect(registrations()).toHaveLength(1);
+  dev.child.kill('SIGTERM');
+  expect((await dev.outcome).exitCode).toBe(0);
+  expect(registrations()).toEqual([]);
+});
+
+test('exits with 3 and registers nothing if the cluster denies or is unreachable', async () => {
+  const { cluster, start } = inspected;
+  cluster.faults.intercept(({ method }) => (method === 'DELETE' ? { status: 403 } : 'pass'));
+  const denied = await start('dev').outcome;
+  expect(denied.exitCode).toBe(3);
+  const purpose = 'remove an earlier webhook registration';
+  expect(denied.stderr).toContain(`cannot ${purpose} at ${inspected.address}: the API server answered 403`);
+  expect(registrations()).toEqual([]);
+
+  await cluster.faults.goDown();
+  const unreachable = await start('dev').outcome;
+  expect(unreachable.exitCode).toBe(3);
+  expect(unreachable.stderr).toMatch(/^machineconfig-guard: cannot .* cannot be reached: ECONNREFUSED\.\n$/);
+});
+
+test('exits with 3 and prints the command if it cannot remove the webhook', async () => {
+  const dev = await startDev();
+  await inspected.cluster.faults.goDown();
+  dev.child.kill('SIGINT');
+  const { exitCode, stderr } = await dev.outcome;
+  expect(exitCode).toBe(3);
+  expect(stderr).toMatch(/remove it with: oc delete validatingwebhookconfiguration machineconfig-guard-dev-\w+\n/);
+});

@@ -1,0 +1,91 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { prepareOutputDirectory, writeOutputFiles } from '../../src/cli/output-directory.ts';
+
+const NAMES = ['ca.crt', 'ca.key'];
+let root: string;
+const fileOf = (name: string): string => path.join(root, name);
+
+beforeEach(async () => {
+  root = await mkdtemp(path.join(tmpdir(), 'mcg-output-'));
+});
+
+afterEach(async () => {
+  await rm(root, { recursive: true });
+});
+
+async function write(directory = root, overwrite = false): Promise<void> {
+  await prepareOutputDirectory(directory, NAMES, overwrite);
+  await writeOutputFiles(directory, [
+    { name: 'ca.crt', content: 'new certificate', secret: false },
+    { name: 'ca.key', content: 'new key', secret: true },
+  ]);
+}
+
+test.each(NAMES)('does not replace an existing %s', async (name) => {
+  writeFileSync(fileOf(name), 'mine');
+  const advice = 'use --force to replace all of ca.crt ca.key, or another --out.';
+  await expect(write()).rejects.toMatchObject({ exitCode: 2, message: `${fileOf(name)} is there already; ${advice}` });
+  expect(readdirSync(root)).toEqual([name]);
+  expect(readFileSync(fileOf(name), 'utf8')).toBe('mine');
+});
+
+test('replaces all files with overwrite, and a secret file by a new file with mode 0600', async () => {
+  for (const name of NAMES) {
+    writeFileSync(fileOf(name), 'old');
+    chmodSync(fileOf(name), 0o666);
+  }
+  const { ino } = statSync(fileOf('ca.key'));
+  await write(root, true);
+  expect(readdirSync(root).sort()).toEqual(NAMES);
+  expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('new key');
+  expect(statSync(fileOf('ca.key')).mode & 0o777).toBe(0o600);
+  // A process that has the old file open does not see the new key.
+  expect(statSync(fileOf('ca.key')).ino).not.toBe(ino);
+});
+
+test('replaces a link and not its target', async () => {
+  const target = fileOf('target');
+  writeFileSync(target, 'precious');
+  symlinkSync(target, fileOf('ca.key'));
+  await expect(write()).rejects.toMatchObject({ exitCode: 2 });
+  await write(root, true);
+  expect(readFileSync(target, 'utf8')).toBe('precious');
+  expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('new key');
+});
+
+test('reports a directory with the name of a file before it replaces any file', async () => {
+  mkdirSync(fileOf('ca.key'));
+  writeFileSync(fileOf('ca.crt'), 'mine');
+  const message = `${fileOf('ca.key')} is a directory where a file is to be written; remove it.`;
+  await expect(write(root, true)).rejects.toMatchObject({ exitCode: 2, message });
+  expect(readFileSync(fileOf('ca.crt'), 'utf8')).toBe('mine');
+});
+
+test.each([
+  ['file', 'it is a file, not a directory'],
+  ['file/certs', 'a part of the path is a file, not a directory'],
+  ['x'.repeat(300), 'the path is too long'],
+])('explains why it cannot write to %s', async (name, reason) => {
+  writeFileSync(fileOf('file'), '');
+  const message = `${fileOf(name)} cannot be written to: ${reason}.`;
+  await expect(write(fileOf(name))).rejects.toMatchObject({ exitCode: 2, message });
+  expect(readdirSync(root)).toEqual(['file']);
+});
+
+test('creates a directory with its parents', async () => {
+  await write(fileOf('a/b/c'));
+  expect(existsSync(fileOf('a/b/c/ca.crt'))).toBe(true);
+});

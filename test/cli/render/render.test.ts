@@ -1,0 +1,153 @@
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { usageError, type Outcome, runProgram } from '../run-program.ts';
+
+const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
+const SECRET = '99_machineconfig-guard-40-secret.yaml';
+const WEBHOOK = '99_machineconfig-guard-80-validatingwebhookconfiguration.yaml';
+let out: string;
+
+beforeEach(async () => {
+  out = path.join(await mkdtemp(path.join(tmpdir(), 'mcg-render-')), 'openshift');
+});
+
+afterEach(async () => {
+  await rm(path.dirname(out), { recursive: true });
+});
+
+async function render(...args: string[]): Promise<Outcome> {
+  return await runProgram(['render', '--out', out, '--image', IMAGE, ...args]);
+}
+
+function read(name: string): string {
+  return readFileSync(path.join(out, name), 'utf8');
+}
+
+async function readSet(): Promise<Record<string, string>> {
+  return Object.fromEntries((await readdir(out)).map((name) => [name, read(name)]));
+}
+
+test('prints the files and the next steps', async () => {
+  const { exitCode, stdout, stderr } = await render('--kubernetes-version', '1.31');
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  for (const file of await readdir(out)) expect(stdout).toContain(`  ${file} `);
+  expect(stdout).toContain('openshift-install agent create image');
+  expect(stdout).toContain(`oc apply -f ${out}`);
+  expect(stdout).toContain('machineconfig-guard verify');
+});
+
+test('quotes a directory for the shell', async () => {
+  out = path.join(path.dirname(out), "it's");
+  expect((await render()).stdout).toContain(`oc apply -f '${path.dirname(out)}/it'\\''s'`);
+});
+
+test('writes an authority that is valid for --days, with mode 0600 under any umask', async () => {
+  const umask = process.umask(0);
+  try {
+    await render('--days', '30');
+  } finally {
+    process.umask(umask);
+  }
+  const { data } = parse(read(SECRET)) as { data: Record<string, string> };
+  const { validTo } = new X509Certificate(Buffer.from(data['ca.crt'] ?? '', 'base64'));
+  expect(Math.round((new Date(validTo).getTime() - Date.now()) / 86_400_000)).toBe(30);
+  expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
+  for (const file of await readdir(out)) if (file !== SECRET) expect(read(file)).not.toContain('PRIVATE');
+});
+
+test('warns on stderr about an image without a digest', async () => {
+  const { exitCode, stderr } = await runProgram(['render', '--out', out, '--image', 'registry.example.com/guard:1']);
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(/^machineconfig-guard: warning: --image registry\.example\.com\/guard:1 has no digest.+\n$/);
+});
+
+test('replaces an earlier set only with --force, and no other file', async () => {
+  await render('--mode', 'Warn');
+  const before = read(SECRET);
+  writeFileSync(path.join(out, '99_other.yaml'), 'mine');
+  expect(await render()).toEqual(usageError(/there already; use --force to replace all \d+ files of the set, /));
+  expect(read(SECRET)).toBe(before);
+
+  const { exitCode, stdout } = await render('--force');
+  expect(exitCode).toBe(0);
+  expect(read(SECRET)).not.toBe(before);
+  expect(read('99_other.yaml')).toBe('mine');
+  // The file of the earlier set would set the mode again.
+  const removed = '99_machineconfig-guard-90-machineconfigguard.yaml';
+  expect(stdout).toContain(`removed ${removed}`);
+  expect(existsSync(path.join(out, removed))).toBe(false);
+});
+
+test('renders the same set again with the same authority, and otherwise changes only the keys', async () => {
+  await render();
+  const before = await readSet();
+  const { data } = parse(before[SECRET] ?? '') as { data: Record<string, string> };
+  const [certificate, key] = ['ca.crt', 'ca.key'].map((name) => {
+    const file = path.join(path.dirname(out), name);
+    writeFileSync(file, Buffer.from(data[name] ?? '', 'base64'));
+    return file;
+  }) as [string, string];
+  expect((await render('--force', '--ca-cert-file', certificate, '--ca-key-file', key)).exitCode).toBe(0);
+  expect(await readSet()).toEqual(before);
+
+  await render('--force');
+  const after = await readSet();
+  expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([SECRET, WEBHOOK]);
+});
+
+test('prints exactly the documented JSON keys', async () => {
+  expect(JSON.parse((await render('--output', 'json')).stdout)).toEqual({
+    directory: out,
+    files: expect.arrayContaining([{ file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true }]),
+    removed: [],
+    bytes: expect.any(Number),
+    gzipBytes: expect.any(Number),
+    image: IMAGE,
+    profile: 'fail-closed',
+    tls: 'generated',
+    authority: {
+      fingerprint256: expect.stringMatching(/^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/),
+      notAfter: expect.any(String),
+    },
+    leftOut: [expect.stringContaining('FlowSchema')],
+    warnings: [],
+  });
+});
+
+test.each([
+  ['--image', ''],
+  ['--image', 'a\u001B[31mb\nc'],
+  ['--profile', 'fail-open'],
+  ['--profile', 'fail-open-with-floor'],
+  ['--profile', 'fail-open-with-floor', '--kubernetes-version', '1.29'],
+  ['--kubernetes-version', '4.18'],
+  ['--tls', 'cert-manager'],
+  ['--tls', 'service-ca', '--days', '10'],
+  ['--tls', 'service-ca', '--ca-cert-file', 'x', '--ca-key-file', 'y'],
+  ['--ca-cert-file', 'x'],
+  ['--ca-key-file', 'x'],
+  ['--ca-cert-file', '/nowhere/ca.crt', '--ca-key-file', '/nowhere/ca.key'],
+  ['--ca-cert-file', 'package.json', '--ca-key-file', 'package.json'],
+  ['--ca-cert-file', 'x', '--ca-key-file', 'y', '--days', '3'],
+  ['--mode', 'Off'],
+  ['--mode', 'enforce'],
+  ['--days', '0'],
+  ['--output', 'yaml'],
+  ['--single-node=maybe'],
+  ['surplus'],
+  ['--out', ''],
+])('with %j %j, exits with 2 and writes nothing', async (...args) => {
+  expect(await render(...args)).toEqual(usageError());
+  expect(existsSync(out)).toBe(false);
+});
+
+test.each([[['--out', 'x']], [['--image', IMAGE]], [[]]])('with only %j, exits with 2', async (args) => {
+  expect(await runProgram(['render', ...args])).toEqual(
+    usageError(/required option '--(?:out|image) <\w+>' not specified\n$/),
+  );
+});

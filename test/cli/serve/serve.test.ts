@@ -1,0 +1,183 @@
+import { constants, openSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import path from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { LogPipe } from '../../support/log-pipe.ts';
+import { testTls } from '../../support/tls.ts';
+import { type CommandProcess, startCommand } from '../command-process.ts';
+import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
+import { usageError, runProgram } from '../run-program.ts';
+
+test.each([
+  [[], /: serve needs --tls-cert-file and --tls-private-key-file .* or --tls-secret\.\n$/],
+  [['--tls-cert-file', 'x'], 'serve needs --tls-cert-file and --tls-private-key-file'],
+  [['--tls-cert-file', 'x', '--tls-secret', 'a/b'], 'use either --tls-secret or the two file flags, not both.\n'],
+  [['--tls-secret', 'ca'], 'NAMESPACE/NAME'],
+  [['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
+  [['--secure-port', '70000'], 'A port is a number from 0 to 65535.\n'],
+  [['--metrics-port', 'https'], 'A port is a number from 0 to 65535.\n'],
+  [['--shutdown-delay-duration', 'soon'], 'A duration looks like 5s, 500ms or 1m30s.\n'],
+  [['--bind-address', 'localhost'], 'It must be an IPv4 or IPv6 address.\n'],
+  [['--namespace', 'A'], 'It must be a namespace, such as machineconfig-guard.\n'],
+  [['--tls-min-version', 'VersionTLS10'], 'VersionTLS12, VersionTLS13'],
+  [['--tls-cert'], "unknown option '--tls-cert'"],
+  [['now'], 'too many arguments'],
+])('with %j, exits with 2', async (args, sentence) => {
+  expect(await runProgram(['serve', ...args])).toEqual(usageError(sentence));
+});
+
+test('an environment variable sets each flag', async () => {
+  const { stdout } = await runProgram(['serve', '--help']);
+  const flags = [...stdout.matchAll(/^ {2}--(?<flag>[a-z-]+)/gm)].map(({ groups }) => groups?.['flag'] ?? '');
+  expect(flags).toContain('secure-port');
+  for (const flag of flags) expect(stdout).toContain(`MCG_${flag.replaceAll('-', '_').toUpperCase()}`);
+  vi.stubEnv('MCG_SECURE_PORT', '70000');
+  expect(await runProgram(['serve'])).toEqual(usageError(/'70000' from env 'MCG_SECURE_PORT' is invalid/));
+  vi.unstubAllEnvs();
+});
+
+describe('as a process', () => {
+  const secret = 'a-token-that-must-not-be-logged';
+  let inspected: InspectedCluster;
+  let directory: string;
+  let caBundle: string;
+
+  beforeEach(async () => {
+    inspected = await startEmptyCluster();
+    directory = path.dirname(inspected.kubeconfig);
+    const tls = await testTls();
+    const leaf = await tls.leaf();
+    caBundle = Buffer.from(tls.ca).toString('base64');
+    writeFileSync(path.join(directory, 'tls.crt'), leaf.certificatePem);
+    writeFileSync(path.join(directory, 'tls.key'), leaf.privateKeyPem);
+    createConfig(inspected.cluster, NEW);
+    createNode(inspected.cluster, 'worker-0', { currentConfig: NEW });
+  });
+
+  function startServe(flags: Record<string, string> = {}, stdout: 'pipe' | number = 'pipe'): CommandProcess {
+    const allFlags = {
+      '--kubeconfig': inspected.kubeconfig,
+      '--tls-cert-file': path.join(directory, 'tls.crt'),
+      '--tls-private-key-file': path.join(directory, 'tls.key'),
+      '--bind-address': '127.0.0.1',
+      '--secure-port': '0',
+      '--health-port': '0',
+      '--metrics-port': '0',
+      '--shutdown-delay-duration': '0s',
+      ...flags,
+    };
+    return startCommand(['serve', ...Object.entries(allFlags).flat()], stdout);
+  }
+
+  /** Serves on fixed ports, because the log cannot be read, and registers the webhook. */
+  async function startWithLog(stdout: number): Promise<CommandProcess> {
+    const [securePort, healthPort] = [await findFreePort(), await findFreePort()];
+    const serve = startServe({ '--secure-port': String(securePort), '--health-port': String(healthPort) }, stdout);
+    const isReady = () =>
+      fetch(`http://127.0.0.1:${healthPort}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await expect.poll(isReady, { timeout: 30_000 }).toBe(true);
+    registerWebhook(securePort);
+    return serve;
+  }
+
+  function registerWebhook(port: number): void {
+    const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle };
+    const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+    inspected.cluster.create('validatingwebhookconfigurations', configuration);
+  }
+
+  async function deleteConfig(headers: Record<string, string> = {}): Promise<number> {
+    return (await inspected.cluster.delete('machineconfigs', NEW, { headers })).status;
+  }
+
+  test('logs its ports when it is ready, logs no secrets, and exits with 0 on SIGTERM', async () => {
+    const serve = startServe({ '--log-level': 'debug' });
+    await expect.poll(() => findLine(serve, 'msg', 'ready'), { timeout: 15_000 }).toBeDefined();
+    const ports = { securePort: expect.any(Number), healthPort: expect.any(Number), metricsPort: expect.any(Number) };
+    const ready = findLine(serve, 'msg', 'ready');
+    expect(ready).toMatchObject({ level: 'info', ...ports });
+    registerWebhook(Number(ready?.['securePort']));
+    inspected.cluster.patch('machineconfigs', NEW, { spec: { config: `Bearer ${secret}` } });
+    expect(await deleteConfig({ 'x-secret': secret })).toBe(403);
+    expect(await (await fetch(`http://127.0.0.1:${String(ready?.['healthPort'])}/healthz`)).text()).toBe('ok\n');
+
+    expect(await stop(serve)).toBe(0);
+    expect(findLine(serve, 'code', 'MCG_IN_USE')).toMatchObject({
+      level: 'warn',
+      uid: expect.any(String) as unknown,
+      name: NEW,
+      user: 'system:admin',
+      verdict: 'denied',
+      referrers: [{ kind: 'Node', name: 'worker-0', field: 'currentConfig' }],
+      path: 'index',
+      ms: expect.any(Number) as unknown,
+    });
+    expect(serve.stdout() + serve.stderr()).not.toContain(secret);
+    expect(serve.stdout() + serve.stderr()).not.toMatch(/Bearer|PRIVATE KEY/);
+  });
+
+  test('answers reviews while its log cannot be written because the disk is full', async () => {
+    // Every write to this device fails with ENOSPC.
+    const serve = await startWithLog(openSync('/dev/full', 'w'));
+    for (let attempt = 0; attempt < 20; attempt += 1) expect(await deleteConfig()).toBe(403);
+    expect(await stop(serve)).toBe(0);
+  });
+
+  test('answers reviews while its log is not read, and writes the pending lines later', async () => {
+    const pipe = new LogPipe(path.join(directory, 'log'));
+    onTestFinished(() => {
+      pipe.close();
+    });
+    pipe.fill();
+    const serve = await startWithLog(openSync(pipe.file, constants.O_WRONLY));
+    expect(await deleteConfig()).toBe(403);
+    expect(pipe.read()).not.toContain('MCG_IN_USE');
+    expect(await deleteConfig()).toBe(403);
+    await expect.poll(() => pipe.read(), { timeout: 5_000 }).toMatch(/"msg":"ready"[^]*MCG_IN_USE[^]*MCG_IN_USE/);
+    expect(await stop(serve)).toBe(0);
+  });
+
+  test('becomes ready when the API server becomes reachable', async () => {
+    await inspected.cluster.faults.goDown();
+    const serve = startServe();
+    await expect.poll(() => findLine(serve, 'msg', 'listening'), { timeout: 15_000 }).toBeDefined();
+    await expect.poll(serve.stdout, { timeout: 5_000 }).toContain('cannot follow nodes');
+    expect(findLine(serve, 'msg', 'ready')).toBeUndefined();
+    await inspected.cluster.faults.comeUp();
+    await expect.poll(() => findLine(serve, 'msg', 'ready'), { timeout: 10_000 }).toBeDefined();
+  });
+
+  test('exits with 2 if a port is taken or a file does not exist', async () => {
+    const taken = await startServe({ '--secure-port': new URL(inspected.cluster.url).port }).outcome;
+    expect(taken.exitCode).toBe(2);
+    expect(taken.stderr).toMatch(/^machineconfig-guard: cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\.\n$/);
+
+    const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
+    expect(missing.exitCode).toBe(2);
+    expect(missing.stderr).toBe('machineconfig-guard: /nowhere/tls.crt does not exist.\n');
+  });
+});
+
+async function stop({ child, outcome }: CommandProcess): Promise<number> {
+  child.kill('SIGTERM');
+  return (await outcome).exitCode;
+}
+
+function findLine({ stdout }: CommandProcess, key: string, value: string): Record<string, unknown> | undefined {
+  const lines = stdout().split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>).find((line) => line[key] === value);
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

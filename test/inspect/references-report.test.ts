@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { buildUnusedReport, findUnusedConfigs } from '../../src/inspect/references-report.ts';
+
+test('sorts unused configs by age, then by name, and leaves out deleted ones', () => {
+  const configs = [
+    { name: toConfigName('rendered-c'), createdAt: new Date('2026-11-20T11:00:00Z') },
+    { name: toConfigName('rendered-b'), createdAt: new Date('2026-10-01T00:00:00Z') },
+    { name: toConfigName('rendered-a'), createdAt: new Date('2026-11-20T11:00:00Z') },
+  ];
+  const references = { server: 'x', at: new Date('2026-11-20T12:00:00Z'), configs, referrers: [] };
+  const unused = findUnusedConfigs(references);
+  expect(unused.map(({ name }) => name)).toEqual(['rendered-b', 'rendered-a', 'rendered-c']);
+  const sizes = new Map(
+    [['rendered-a', 900] as const, ['rendered-b', 100] as const].map(([name, size]) => [toConfigName(name), size]),
+  );
+  const report = buildUnusedReport(references, unused, sizes);
+  expect(report.unused.map(({ name }) => name)).toEqual(['rendered-b', 'rendered-a']);
+  expect(report.totalBytes).toBe(1_000);
+});

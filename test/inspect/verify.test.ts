@@ -1,0 +1,142 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
+import { type VerifyReport, verifyProtection } from '../../src/inspect/verify.ts';
+import { MACHINE_CONFIGS_PATH } from '../../src/kube/api-paths.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
+import { createConfig, createNode, createPool, GONE, NEW, OLD } from '../cli/inspected-cluster.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+
+let cluster: TestCluster;
+/** The path and the query of each deletion. */
+let deletions: string[];
+
+beforeEach(async () => {
+  cluster = await startTestCluster();
+  deletions = [];
+  cluster.faults.intercept(({ method, path, query }) => {
+    if (method === 'DELETE') deletions.push(`${path.slice(MACHINE_CONFIGS_PATH.length + 1)}?${query.toString()}`);
+    return 'pass';
+  });
+});
+
+async function verify(): Promise<VerifyReport> {
+  return await verifyProtection(new KubeApi(connectionFromKubeconfig(cluster.kubeconfig)), () => {});
+}
+
+function createBuild(config: string): void {
+  cluster.create('machineosbuilds', { metadata: { name: 'build-0' }, spec: { machineConfig: { name: config } } });
+}
+
+function override(config: string, reason: string): void {
+  cluster.patch('machineconfigs', config, { metadata: { annotations: { [ALLOW_DELETION_ANNOTATION]: reason } } });
+}
+
+/** Answers the first deletions of a config as if it had been deleted (404) or replaced (409). */
+function interceptDeletions(config: string, count: number, status: 404 | 409): void {
+  let left = count;
+  cluster.faults.intercept(({ method, path }) => {
+    if (method !== 'DELETE' || !path.endsWith(config) || left === 0) return 'pass';
+    left -= 1;
+    return { status, body: { kind: 'Status', message: 'gone' } };
+  });
+}
+
+const PROOF = 'machineconfig-guard-verify?dryRun=Proof';
+
+describe('if there are two configs', () => {
+  beforeEach(() => {
+    createConfig(cluster, OLD);
+    createConfig(cluster, NEW);
+  });
+
+  test('sends only dry runs: of a missing config, the unused config, then the config in use', async () => {
+    createNode(cluster, 'worker-0', { currentConfig: NEW });
+    const { resourceVersion } = cluster;
+    await verify();
+    expect(deletions).toEqual([PROOF, `${OLD}?dryRun=All`, `${NEW}?dryRun=All`]);
+    expect(cluster.resourceVersion).toBe(resourceVersion);
+  });
+
+  test('prefers the config of a node to that of a pool', async () => {
+    createPool(cluster, 'worker', { spec: OLD });
+    createNode(cluster, 'worker-0', { desiredConfig: NEW });
+    const tried = { config: NEW, kind: 'Node', name: 'worker-0', field: 'desiredConfig' };
+    expect((await verify()).tried).toEqual(tried);
+  });
+
+  test('prefers the config of a pool to that of a build', async () => {
+    createBuild(OLD);
+    createPool(cluster, 'worker', { status: NEW });
+    const tried = { config: NEW, kind: 'MachineConfigPool', name: 'worker', field: 'status' };
+    expect((await verify()).tried).toEqual(tried);
+  });
+
+  test('tries the config of a build if there is no other', async () => {
+    createBuild(OLD);
+    expect((await verify()).tried).toMatchObject({ config: OLD, kind: 'MachineOSBuild', field: 'machineConfig' });
+  });
+
+  test.each(['a reason', ''])('skips a config with the allow-deletion annotation %j', async (reason) => {
+    createNode(cluster, 'worker-0', { currentConfig: OLD, desiredConfig: NEW });
+    override(OLD, reason);
+    expect((await verify()).tried).toMatchObject({ config: NEW });
+  });
+
+  test.each([404, 409] as const)('tries again if the config in use is gone (%i), up to three times', async (status) => {
+    createNode(cluster, 'worker-0', { currentConfig: NEW });
+    interceptDeletions(NEW, 2, status);
+    expect((await verify()).answer).toEqual({ status: 200, message: '' });
+    expect(deletions.map((deletion) => deletion.split('?')[0])).toEqual([PROOF.split('?')[0], OLD, NEW, NEW, NEW]);
+
+    interceptDeletions(NEW, 3, status);
+    const { protected: isProtected, explanation, advice } = await verify();
+    expect(isProtected).toBe(false);
+    expect(explanation).toMatch(/^there is nothing to try it with: the configs .* went away meanwhile$/);
+    expect(advice).toBe('run it once more');
+  });
+
+  test('reports no trial of the unused config if it is gone', async () => {
+    createNode(cluster, 'worker-0', { currentConfig: NEW });
+    interceptDeletions(OLD, Infinity, 404);
+    const { unused, answer } = await verify();
+    expect(unused).toBeNull();
+    expect(answer).not.toBeNull();
+  });
+});
+
+test.each<[string, () => void, RegExp]>([
+  ['there are no configs', () => undefined, /: there are no rendered MachineConfigs$/],
+  [
+    'there are only source configs',
+    () => {
+      createConfig(cluster, '99-worker');
+      createNode(cluster, 'worker-0', { currentConfig: '99-worker' });
+    },
+    /: there are no rendered MachineConfigs$/,
+  ],
+  [
+    'a node names a missing config',
+    () => {
+      createConfig(cluster, OLD);
+      createNode(cluster, 'worker-0', { currentConfig: GONE });
+    },
+    /: no rendered MachineConfig is in use by a node or a pool$/,
+  ],
+  [
+    'the config in use has the allow-deletion annotation',
+    () => {
+      createConfig(cluster, NEW);
+      createNode(cluster, 'worker-0', { currentConfig: NEW });
+      override(NEW, 'a reason');
+    },
+    /: every rendered MachineConfig in use has the annotation that allows its deletion/,
+  ],
+])('if %s, tries nothing and explains why', async (_condition, prepare, explanation) => {
+  prepare();
+  expect(await verify()).toMatchObject({
+    protected: false,
+    tried: null,
+    explanation: expect.stringMatching(explanation) as string,
+  });
+});

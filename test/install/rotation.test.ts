@@ -1,0 +1,114 @@
+import { parse } from 'yaml';
+import { expect, test } from 'vitest';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import { buildInstallation } from '../../src/install/installation.ts';
+import { planRotation, RotationError, type RotationInput } from '../../src/install/rotation.ts';
+import { DEFAULT_OPTIONS } from './installation-options.ts';
+
+const NOW = new Date('2026-11-21T12:00:00Z');
+const NEW = await createAuthority({ days: 30, now: NOW });
+const OLD = DEFAULT_OPTIONS.authority;
+
+interface Configuration {
+  metadata: { annotations?: Record<string, string>; resourceVersion?: string; managedFields?: unknown };
+  webhooks: { name: string; clientConfig: { caBundle: string } }[];
+}
+
+interface Secret {
+  metadata: { annotations?: Record<string, string> };
+  data: Record<string, string>;
+}
+
+function parseRendered(kind: string): unknown {
+  return parse(buildInstallation(DEFAULT_OPTIONS).files.find((file) => file.kind === kind)?.content ?? '');
+}
+
+/** The rendered objects with the fields that the API server and kubectl add. */
+function createInput(change: (configuration: Configuration, secret: Secret) => void = () => {}): RotationInput {
+  const configuration = parseRendered('ValidatingWebhookConfiguration') as Configuration;
+  const secret = parseRendered('Secret') as Secret;
+  configuration.metadata.resourceVersion = '7';
+  configuration.metadata.managedFields = [];
+  const lastApplied = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(secret) };
+  secret.metadata.annotations = { ...lastApplied, mine: 'yes' };
+  change(configuration, secret);
+  return { webhookConfiguration: configuration, secret };
+}
+
+function encode(...pems: string[]): string {
+  return Buffer.from(pems.join('')).toString('base64');
+}
+
+function setBundle({ webhooks: [webhook] }: Configuration, caBundle: string): void {
+  if (webhook !== undefined) webhook.clientConfig.caBundle = caBundle;
+}
+
+function bundleOf({ webhooks: [webhook] }: Configuration): string | undefined {
+  return webhook?.clientConfig.caBundle;
+}
+
+function renderSteps(input: RotationInput): [first: Configuration, second: Secret, third: Configuration] {
+  const files = planRotation(input, NOW).renderFiles(NEW);
+  expect(files.map(({ name, secret }) => [name, secret])).toEqual([
+    ['1-trust-both.yaml', false],
+    ['2-issue-from-new.yaml', true],
+    ['3-trust-new.yaml', false],
+  ]);
+  return files.map(({ content }) => parse(content) as unknown) as [Configuration, Secret, Configuration];
+}
+
+test('trusts both authorities, issues from the new one, then trusts only the new one', () => {
+  const [first, second, third] = renderSteps(createInput());
+  expect(bundleOf(first)).toBe(encode(OLD.certificatePem, NEW.certificatePem));
+  expect(second.data).toEqual({ 'ca.crt': encode(NEW.certificatePem), 'ca.key': encode(NEW.privateKeyPem) });
+  expect(bundleOf(third)).toBe(encode(NEW.certificatePem));
+});
+
+test('changes only the caBundle, and leaves out the fields of the API server and kubectl', () => {
+  const [first, second] = renderSteps(createInput());
+  const expected = parseRendered('ValidatingWebhookConfiguration') as Configuration;
+  setBundle(expected, bundleOf(first) ?? '');
+  expect(first).toEqual(expected);
+  expect(second.metadata.annotations).toEqual({ mine: 'yes' });
+});
+
+test('keeps another webhook of the same configuration', () => {
+  const other = { name: 'other.example.com', clientConfig: { caBundle: 'b3RoZXI=' } };
+  const [first] = renderSteps(createInput(({ webhooks }) => webhooks.push(other)));
+  expect(first.webhooks[1]).toEqual(other);
+});
+
+test('after an unfinished rotation, starts from the authority in the Secret', () => {
+  const both = encode(OLD.certificatePem, NEW.certificatePem);
+  const input = createInput((configuration) => {
+    setBundle(configuration, both);
+  });
+  expect(planRotation(input, NOW).leftOver).toBe(1);
+  expect(bundleOf(renderSteps(input)[0])).toBe(both);
+});
+
+test.each<[string, (configuration: Configuration, secret: Secret) => void, RegExp]>([
+  [
+    'the service CA makes the certificates',
+    ({ metadata }) => void (metadata.annotations = { 'service.beta.openshift.io/inject-cabundle': 'true' }),
+    /service CA/,
+  ],
+  [
+    'cert-manager makes the certificates',
+    ({ metadata }) => void (metadata.annotations = { 'cert-manager.io/inject-ca-from': 'a/b' }),
+    /cert-manager/,
+  ],
+  ['the webhook is missing', ({ webhooks }) => void webhooks.splice(0), /has no webhook guard\.machineconfig-guard/],
+  ['the caBundle is empty', (configuration) => void setBundle(configuration, ''), /holds no certificate/],
+  ['the caBundle is invalid', (configuration) => void setBundle(configuration, 'Z2Fy'), /holds no certificate/],
+  [
+    'the caBundle has another authority',
+    (configuration) => void setBundle(configuration, encode(NEW.certificatePem)),
+    /calls fail already/,
+  ],
+  ['the Secret is empty', (_configuration, secret) => void (secret.data = {}), /has no certificate in ca\.crt/],
+])('throws a RotationError if %s', (_condition, change, message) => {
+  const plan = () => planRotation(createInput(change), NOW);
+  expect(plan).toThrow(RotationError);
+  expect(plan).toThrow(message);
+});
