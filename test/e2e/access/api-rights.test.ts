@@ -1,8 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 
-import { KubeClient, statusOf } from '../control-plane/kube-client.ts';
+import { KubeClient } from '../control-plane/kube-client.ts';
 import { GUARD_USER } from '../support/guarded-cluster.ts';
-import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const PROBE = 'e2e-rights-probe';
@@ -54,15 +53,6 @@ test.for([...PROTECTED_RESOURCES.flatMap((object) => WRITES.map((verb) => ({ ver
     expect(await isGranted(right)).toBe(false);
   },
 );
-
-test('the API server forbids the guard to delete a config', async () => {
-  const config = await cluster.config();
-
-  const response = await guard.delete(`${PATHS.configs}/${config}`);
-
-  expect(response.status).toBe(403);
-  expect(statusOf(response).message).toContain(`User "${GUARD_USER}" cannot delete`);
-});
 
 test('the API server forbids no request of the guard at work', async () => {
   const since = Date.now();

@@ -37,8 +37,6 @@ export interface KubeResponse {
   readonly warnings: readonly string[];
   /** Identifies the request in the audit log. */
   readonly auditId: string;
-  /** Whether the request used an open connection. */
-  readonly isConnectionReused: boolean;
   readonly ms: number;
 }
 
@@ -88,7 +86,6 @@ export class KubeClient {
             body: isJson ? JSON.parse(text) : text,
             warnings: (incoming.headersDistinct['warning'] ?? []).map(parseWarning),
             auditId: String(incoming.headers['audit-id'] ?? ''),
-            isConnectionReused: outgoing.reusedSocket,
             ms: performance.now() - started,
           });
         });

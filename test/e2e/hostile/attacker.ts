@@ -3,6 +3,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 
 import { memoryOf } from '../../bench/memory.ts';
+import { reviewBody } from '../../support/review.ts';
 import { Cluster, unique } from '../support/cluster.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { machineConfig } from '../support/objects.ts';
@@ -44,21 +45,8 @@ export class Attacker {
 
   /** The review as the API server would send it, except for some fields. */
   review(changes: Readonly<Record<string, unknown>> = {}): string {
-    return JSON.stringify({
-      kind: 'AdmissionReview',
-      apiVersion: 'admission.k8s.io/v1',
-      request: {
-        uid: '0df28fbd-5f5f-11e8-bc74-36e6bb280816',
-        resource: { group: 'machineconfiguration.openshift.io', version: 'v1', resource: 'machineconfigs' },
-        name: this.usedConfig,
-        operation: 'DELETE',
-        userInfo: { username: 'mallory' },
-        object: null,
-        oldObject: machineConfig({ name: this.usedConfig }),
-        dryRun: true,
-        ...changes,
-      },
-    });
+    const name = this.usedConfig;
+    return JSON.stringify(reviewBody({ name, oldObject: machineConfig({ name }), dryRun: true, ...changes }));
   }
 
   /** A whole HTTP request. */

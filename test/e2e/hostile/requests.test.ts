@@ -24,14 +24,6 @@ function withTarget(target: string): Buffer {
   return attacker.request(review, { target });
 }
 
-function withFirstLine(line: string): Buffer {
-  const request = attacker.request().toString('latin1');
-  return Buffer.from(
-    request.replace(/^[^\r]*/, () => line),
-    'latin1',
-  );
-}
-
 function withChunks(...chunks: readonly string[]): Buffer {
   return attacker.request(chunks.join(''), { head: [JSON_TYPE, 'Transfer-Encoding: chunked'] });
 }
@@ -47,32 +39,18 @@ const HEADERS: readonly Case[] = [
   ['a good request', attacker.request(), ['MCG_IN_USE']],
   ['a header of 20 kB', withHead(`Content-Length: ${length}`, `X: ${'x'.repeat(20_000)}`), ['431']],
   ['1,000 headers', withHead(`Content-Length: ${length}`, ...Array(1_000).fill('X: y')), ['MCG_IN_USE']],
-  ['NUL in a header', withHead(`Content-Length: ${length}`, 'X: a\u0000b'), ['400']],
-  ['a folded header', withHead(`Content-Length: ${length}`, 'X: a', ' b'), ['400']],
-  ['a space before a colon', withHead(`Content-Length: ${length}`, 'X : a'), ['400']],
   ['no content type', attacker.request(review, { head: [`Content-Length: ${length}`] }), ['MCG_BAD_REVIEW']],
   ['Expect: 100-continue', withHead(`Content-Length: ${length}`, 'Expect: 100-continue'), ['100', 'MCG_IN_USE']],
-  [
-    'an upgrade to HTTP/2',
-    withHead(`Content-Length: ${length}`, 'Connection: Upgrade', 'Upgrade: h2c'),
-    ['MCG_IN_USE'],
-  ],
 ];
 
 // Two readers must never disagree about the end of a request.
 const FRAMING: readonly Case[] = [
   ['two different lengths', withHead(`Content-Length: ${length}`, 'Content-Length: 1'), ['400']],
-  ['a list of lengths', withHead(`Content-Length: ${length}, ${length}`), ['400']],
-  ['a negative length', withHead('Content-Length: -1'), ['400']],
-  ['a huge length', withHead(`Content-Length: ${'9'.repeat(30)}`), ['400']],
   ['a length and chunks', withHead(`Content-Length: ${length}`, 'Transfer-Encoding: chunked'), ['400']],
-  ['an unknown transfer encoding', withHead('Transfer-Encoding: xchunked'), ['400']],
   ['chunked, but not last', withHead('Transfer-Encoding: chunked, identity'), ['400']],
   ['chunks of one byte', withChunks(...Array.from(review, (byte) => `1\r\n${byte}\r\n`), '0\r\n\r\n'), ['MCG_IN_USE']],
-  ['a length in the trailers', withChunks('2\r\n{}\r\n', '0\r\nContent-Length: 3\r\n\r\n'), ['400']],
-  ['a chunk size that is no number', withChunks('zz\r\n{}\r\n0\r\n\r\n'), ['400']],
   ['a huge chunk size', withChunks(`${'F'.repeat(17)}\r\n{}\r\n0\r\n\r\n`), ['400']],
-  ['a body longer than its length', withHead(`Content-Length: ${length - 10}`), ['MCG_BAD_REVIEW', '400']],
+  ['a body longer than its length', withHead(`Content-Length: ${length - 10}`), ['400']],
   [
     'a body shorter than its length',
     attacker.request(review, { head: [JSON_TYPE, `Content-Length: ${length + 10}`], target: '/validate?timeout=1s' }),
@@ -80,21 +58,13 @@ const FRAMING: readonly Case[] = [
   ],
 ];
 
-const LINES: readonly Case[] = [
-  ['CONNECT', Buffer.from('CONNECT kubernetes:443 HTTP/1.1\r\nHost: kubernetes:443\r\n\r\n'), []],
-  ['HTTP/1.9', withFirstLine('POST /validate HTTP/1.9'), ['400']],
-  ['the preface of HTTP/2', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), ['400']],
-  ['lines without carriage return', Buffer.from(attacker.request().toString().replaceAll('\r\n', '\n')), ['400']],
-  ['an unknown method', withFirstLine('DELETEALL /validate HTTP/1.1'), ['400']],
-  ...['GET', 'PUT', 'OPTIONS', 'TRACE'].map((method): Case => [
-    method,
-    withFirstLine(`${method} /validate HTTP/1.1`),
-    ['405'],
+const TARGETS: readonly Case[] = [
+  ...['/', '//validate', '/../../etc/passwd', '/%76alidate', '/validate%00', '/VALIDATE', '/%'].map((path): Case => [
+    `the path ${path}`,
+    withTarget(path),
+    ['404'],
   ]),
-  ...['/', '//validate', '/./validate', '/../../etc/passwd', '/%76alidate', '/validate%00', '/VALIDATE', '/%'].map(
-    (path): Case => [`the path ${path}`, withTarget(path), ['404']],
-  ),
-  ...['', '-5s', '0s', 'NaN', '1e999s', '9'.repeat(400), '%', '5s&timeout[__proto__]=1'].map((value): Case => [
+  ...['', '-5s', '0s', '1e999s', '9'.repeat(400), '%', '5s&timeout[__proto__]=1'].map((value): Case => [
     `timeout=${value.slice(0, 30)}`,
     withTarget(`/validate?timeout=${value}`),
     ['MCG_IN_USE'],
@@ -131,6 +101,9 @@ function withEncoding(encoding: string, bytes: Buffer): Buffer {
   return attacker.request(bytes, { head });
 }
 
-test.each([...HEADERS, ...FRAMING, ...LINES, ...BODIES])('answers correctly: %s', async (_title, request, meanings) => {
-  expect(await attacker.send(request, Math.max(1, meanings.length))).toEqual(meanings);
-});
+test.each([...HEADERS, ...FRAMING, ...TARGETS, ...BODIES])(
+  'answers correctly: %s',
+  async (_title, request, meanings) => {
+    expect(await attacker.send(request, Math.max(1, meanings.length))).toEqual(meanings);
+  },
+);

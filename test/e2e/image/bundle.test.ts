@@ -69,9 +69,3 @@ test('the bundle serves with the Node of the image, and stops with exit code 0',
 
   expect(await child.stop()).toBe(0);
 });
-
-test('serve without a cluster prints one sentence', async () => {
-  const { exitCode, stdout, stderr } = await run('serve', '--tls-secret', 'a/b', '--kubeconfig', '/nowhere');
-  expect([exitCode, stdout]).toEqual([2, '']);
-  expect(stderr).toMatch(/^machineconfig-guard: [^\n]+\n$/);
-});

@@ -4,29 +4,24 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
-import { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { runProgram } from '../support/program.ts';
-import { runBinaries } from '../support/run-binaries.ts';
 
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
 const RETRY_MS = 200;
 /** The installer gives up after 20 minutes. */
 const TIMEOUT_MS = 30_000;
 
-const bare = await ControlPlane.start(await runBinaries(), { openshift: false });
 const installed = await InstalledCluster.start({ openshift: false });
+const { controlPlane, kubelet } = installed;
 
-afterAll(async () => {
-  await bare.stop();
-  await installed.stop();
-});
+afterAll(() => installed.stop());
 
 /** Renders a set and returns its objects in the order of the files. */
 async function render(...args: readonly string[]): Promise<readonly KubeObject[]> {
-  const directory = join(bare.directory, 'rendered');
+  const directory = join(controlPlane.directory, 'rendered');
   await runProgram('render', '--force', '--out', directory, '--image', IMAGE, '--kubernetes-version', '1.31', ...args);
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   const texts = await Promise.all(files.map((name) => readFile(join(directory, name), 'utf8')));
@@ -69,17 +64,12 @@ async function findCollection(admin: KubeClient, { apiVersion, kind, metadata }:
   return `${root}${resource.namespaced ? `/namespaces/${metadata.namespace}` : ''}/${resource.name}`;
 }
 
-test('an API server without OpenShift accepts every object, in the reverse order, too', async () => {
-  const set = await render('--profile', 'fail-open-with-floor', '--host-network', '--single-node', '--mode', 'Audit');
+test('the objects exist in any order before OpenShift does, and the guard protects as soon as it does', async () => {
+  const set = await render('--mode', 'Enforce');
+  await createAll(controlPlane.apiServer.admin, set.toReversed());
+  await kubelet.awaitRollout();
 
-  await expect(createAll(bare.apiServer.admin, set.toReversed())).resolves.toBeUndefined();
-});
-
-test('the guard runs before OpenShift exists, and protects as soon as it does', async () => {
-  await createAll(installed.controlPlane.apiServer.admin, await render());
-  await installed.kubelet.awaitRollout();
-
-  await installed.controlPlane.installOpenShift();
+  await controlPlane.installOpenShift();
 
   await installed.awaitGuard();
   const { cluster } = installed;

@@ -1,43 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { KubeClient, statusOf } from '../control-plane/kube-client.ts';
-import { pause } from '../control-plane/until.ts';
+import { statusOf } from '../control-plane/kube-client.ts';
 import { Cluster, unique } from '../support/cluster.ts';
-import { machineConfig } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
 const guarded = await sharedGuardedCluster();
 const { guard } = guarded;
 const cluster = new Cluster(guarded.connection);
-
-// node:http closes idle connections after 5 s, and limits them to 65 s in other ways. The API server keeps them for 90 s.
-test.for(IS_LONG ? [7, 65] : [7])(
-  'answers on the same connection after %i s without calls',
-  { timeout: 100_000 },
-  async (seconds) => {
-    const caller = new KubeClient({ url: guard.url, ca: guard.ca });
-    const callGuard = () =>
-      caller.request('POST', '/validate?timeout=5s', {
-        apiVersion: 'admission.k8s.io/v1',
-        kind: 'AdmissionReview',
-        request: {
-          uid: unique('review'),
-          resource: { group: 'machineconfiguration.openshift.io', version: 'v1', resource: 'machineconfigs' },
-          operation: 'DELETE',
-          userInfo: { username: 'e2e' },
-          oldObject: machineConfig({ name: '99-worker-ssh' }),
-        },
-      });
-    expect((await callGuard()).status).toBe(200);
-
-    await pause(seconds * 1_000);
-
-    expect(await callGuard()).toMatchObject({ status: 200, isConnectionReused: true });
-    caller.close();
-  },
-);
 
 test('stops with exit code 0', async () => {
   expect(await guard.stop()).toBe(0);

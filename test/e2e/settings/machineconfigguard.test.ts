@@ -81,15 +81,6 @@ test('a deleted MachineConfigGuard means Enforce, and the guard creates it again
   expect(created.spec).toEqual({ mode: 'Enforce', holdSuperseded: '0s' });
 });
 
-test('applying the manifests again does not change the mode', async () => {
-  await installed.setSettings({ mode: 'Audit', holdSuperseded: '0s' });
-
-  await installed.applyOverlay('monitoring');
-
-  expect((await cluster.admin.find(PATHS.guard))?.spec).toMatchObject({ mode: 'Audit' });
-  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
-});
-
 test.for([
   ['spec.mode', { mode: 'Off' }, 'supported values: "Enforce", "Warn", "Audit", "Disabled"'],
   ['spec.mode', { mode: false }, 'must be of type string'],
