@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { constants, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -30,19 +31,14 @@ FILE is a folder or a file of tests. Without --kubernetes they run on the newest
 Example: npm run test:e2e -- --kubernetes 1.31.0 test/e2e/verdicts
 `;
 
+/** Aborts when a signal interrupts this process. */
+const interruption = new AbortController();
+/** As a shell reports Ctrl-C. */
+const INTERRUPTED_EXIT_CODE = 130;
+
 interface Counts {
   readonly passed: number;
   readonly failed: number;
-}
-
-/** A signal ended a step, so that the remaining ones must not start. */
-class InterruptedError extends Error {
-  readonly signal: NodeJS.Signals;
-
-  constructor(signal: NodeJS.Signals) {
-    super(`interrupted by ${signal}`);
-    this.signal = signal;
-  }
 }
 
 async function main(): Promise<number> {
@@ -117,31 +113,26 @@ async function readCounts(report: string): Promise<Counts> {
 /**
  * Runs a script with node and returns its exit code.
  *
- * @throws InterruptedError if a signal reached this process; the script gets it, too, and ends first
+ * @throws AbortError if a signal interrupted this process; the script ends, too
  */
-function runNode(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd: ROOT, stdio: 'inherit', env: { ...process.env, ...env } });
-    let interruption: NodeJS.Signals | undefined;
-    const interrupt = (signal: NodeJS.Signals) => {
-      interruption = signal;
-      child.kill(signal);
-    };
-    process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
-    child.once('error', reject);
-    child.once('exit', (code) => {
-      process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-      if (interruption !== undefined) reject(new InterruptedError(interruption));
-      else resolve(code ?? 1);
-    });
+async function runNode(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+    signal: interruption.signal,
   });
+  const [exitCode] = (await once(child, 'exit')) as [number | null];
+  return exitCode ?? 1;
 }
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
 
 await runCommand('test:e2e', async () => {
   try {
     return await main();
   } catch (error) {
-    if (error instanceof InterruptedError) return 128 + constants.signals[error.signal];
+    if (interruption.signal.aborted) return INTERRUPTED_EXIT_CODE;
     throw error;
   }
 });

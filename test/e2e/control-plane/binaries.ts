@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { fillCache } from './cache.ts';
-import { cachedBuild, goBuild, GoBuildError, hasGo, type GoBuildOptions } from './go-build.ts';
+import { cachedBuild, goBuild, GoBuildError, hasGo } from './go-build.ts';
 import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 import { readModuleFiles } from './module-files.ts';
 import { moduleDirectory, openshiftCrds, releaseOf, RELEASES, type Release } from './releases.ts';
@@ -30,7 +30,6 @@ const TOOLS: readonly { readonly name: string; readonly package: string }[] = [
   { name: 'etcd', package: 'go.etcd.io/etcd/server/v3' },
 ];
 const NAMES = TOOLS.map(({ name }) => name).toSorted();
-const PROGRESS_INTERVAL_MS = 20_000;
 
 /**
  * The releases that this machine can test, newest first: the one in the folder `KUBEBUILDER_ASSETS` (the convention of
@@ -100,26 +99,13 @@ async function buildAll(release: Release, directory: string, log: Log): Promise<
   const ldflags = versionFlags(release);
   await fillCache(directory, async (unfinished, reaper) => {
     for (const [index, tool] of TOOLS.entries()) {
-      const logProgress = (state: string) =>
-        log(`[${index + 1}/${TOOLS.length}] ${tool.name} ${state}  ${formatElapsed(started)}`);
-      const output = join(unfinished, tool.name);
-      await buildTool({ module, package: tool.package, output, ldflags, reaper }, logProgress);
+      log(`[${index + 1}/${TOOLS.length}] ${tool.name} …`);
+      await goBuild({ module, package: tool.package, output: join(unfinished, tool.name), ldflags, reaper });
     }
+  }).catch((error: unknown) => {
+    throw error instanceof GoBuildError ? new MissingControlPlaneError(error.message) : error;
   });
   log(`Built in ${formatElapsed(started)}: ${directory}`);
-}
-
-async function buildTool(options: GoBuildOptions, logProgress: (state: string) => void): Promise<void> {
-  logProgress('…');
-  const timer = setInterval(() => logProgress('… still building'), PROGRESS_INTERVAL_MS);
-  try {
-    await goBuild(options);
-  } catch (error) {
-    throw error instanceof GoBuildError ? new MissingControlPlaneError(error.message) : error;
-  } finally {
-    clearInterval(timer);
-  }
-  logProgress('built');
 }
 
 /** Without these an API server calls itself v0.0.0-master, and clients take it for a very old one. */

@@ -72,17 +72,6 @@ test('reports dangling references in status, columns and Events, and forgets the
   );
 }, 60_000);
 
-test('suggests the nearest config for a misspelled name', async () => {
-  const [worker, node] = [INCIDENT_B.worker, INCIDENT_B.workers[0]];
-  const misspelled = worker.replace('rendered-', 'render-');
-  await cluster.moveNode(node, { desiredConfig: misspelled });
-
-  const status = await awaitStatus(({ danglingCount }) => danglingCount === 1);
-
-  expect(status.danglingReferences[0]).toMatchObject({ name: node, config: misspelled, suggestion: worker });
-  await cluster.moveNode(node, { desiredConfig: worker });
-});
-
 test('reports when a config was deleted that a node still names', async () => {
   const config = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': 'CHG-7' } });
   const node = await cluster.node({ currentConfig: config });
