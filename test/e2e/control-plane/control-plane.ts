@@ -133,12 +133,12 @@ export class ControlPlane {
     await mkdir(directory);
     const connection = { url: `https://127.0.0.1:${port}`, ca: this.caCertificate, token: this.#tokens.admin };
     const auditLog = join(directory, 'audit.log');
-    const apiServer = new ApiServer({
+    const apiServer = createApiServer({
       kubeconfig: await writeKubeconfig(join(directory, 'admin.kubeconfig'), connection),
       auditLog,
       log: sharedFile(`${name}.log`),
       connection,
-      start: () =>
+      startChild: () =>
         this.#startChild(name, 'kube-apiserver', [
           `--etcd-servers=http://127.0.0.1:${this.#etcdPort}`,
           '--bind-address=127.0.0.1',
@@ -291,63 +291,51 @@ interface CrdSpec {
   readonly versions: readonly { readonly name: string; readonly served: boolean }[];
 }
 
-interface ApiServerParts {
+interface ApiServerOptions {
+  /** The connection of an administrator. */
   readonly connection: KubeClientOptions;
-  readonly kubeconfig: string;
-  readonly auditLog: string;
-  readonly log: string;
-  readonly start: () => Child;
-}
-
-/** One kube-apiserver. It keeps its address through restarts. */
-export class ApiServer {
-  readonly url: string;
   /** File of a cluster administrator's kubeconfig. */
   readonly kubeconfig: string;
   /** File with one JSON event per line. */
   readonly auditLog: string;
   /** File with the output of the process. */
   readonly log: string;
-  /** The connection of an administrator. */
-  readonly connection: KubeClientOptions;
-  readonly admin: KubeClient;
-  readonly #start: () => Child;
-  #child: Child | undefined;
+  readonly startChild: () => Child;
+}
 
-  constructor(parts: ApiServerParts) {
-    this.url = parts.connection.url;
-    this.kubeconfig = parts.kubeconfig;
-    this.auditLog = parts.auditLog;
-    this.log = parts.log;
-    this.connection = parts.connection;
-    this.admin = new KubeClient(parts.connection);
-    this.#start = parts.start;
-  }
+export type ApiServer = ReturnType<typeof createApiServer>;
+
+/** One kube-apiserver. It keeps its address through restarts. */
+function createApiServer({ startChild, ...options }: ApiServerOptions) {
+  const admin = new KubeClient(options.connection);
+  let child: Child | undefined;
 
   /** Returns when `/readyz` returns 200. */
-  async start(): Promise<void> {
-    this.#child = this.#start();
-    await this.#child.waitUntil(() => this.admin.isReady('/readyz'), READY_TIMEOUT_MS);
+  async function start(): Promise<void> {
+    child = startChild();
+    await child.waitUntil(() => admin.isReady('/readyz'), READY_TIMEOUT_MS);
   }
 
   /** Open watches would delay a graceful end for up to a minute, so SIGKILL follows after two seconds. */
-  async stop(): Promise<void> {
-    await this.#child?.stop('SIGTERM', 2_000);
+  async function stop(): Promise<void> {
+    await child?.stop('SIGTERM', 2_000);
   }
 
-  async kill(): Promise<void> {
-    await this.#child?.stop('SIGKILL');
+  async function kill(): Promise<void> {
+    await child?.stop('SIGKILL');
   }
 
   /** Sends a signal without waiting for its effect. */
-  signal(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal);
+  function signal(name: NodeJS.Signals): void {
+    child?.kill(name);
   }
 
-  async restart(): Promise<void> {
-    await this.stop();
-    await this.start();
+  async function restart(): Promise<void> {
+    await stop();
+    await start();
   }
+
+  return { ...options, url: options.connection.url, admin, start, stop, kill, signal, restart };
 }
 
 /** Returns the path of the file. */

@@ -24,95 +24,73 @@ export const GUARD_USER = `system:serviceaccount:${NAMESPACE}:machineconfig-guar
 /** Prepares a launch of the guard. It may put files into a folder that is removed with the cluster. */
 export type LaunchPreparation = (directory: string) => Promise<Launch>;
 
-interface ClusterParts {
-  readonly controlPlane: ControlPlane;
-  readonly network: TcpProxy;
-  readonly throttle: ThrottlingProxy;
-  readonly token: GuardToken;
-  readonly guard: GuardProcess;
-  /** The guard's kubeconfig. */
-  readonly kubeconfig: string;
-  readonly metrics: MetricsClient;
-}
+export type GuardedCluster = Awaited<ReturnType<typeof startGuardedCluster>>;
 
 /**
- * A control plane and one registered guard process with the rights of its manifests. The guard reaches the API server
- * through `network` and `throttle`, so that both can fail.
+ * Starts a control plane and one registered guard process with the rights of its manifests. The guard reaches the API
+ * server through `network` and `throttle`, so that both can fail. Returns when the API server calls the guard.
+ *
+ * @param options `direct: true` connects the guard to the API server without proxies, for measurements
  */
-export class GuardedCluster {
-  readonly controlPlane: ControlPlane;
-  readonly network: TcpProxy;
-  readonly throttle: ThrottlingProxy;
-  readonly token: GuardToken;
-  readonly guard: GuardProcess;
-  readonly kubeconfig: string;
-  readonly metrics: MetricsClient;
-  #secondApiServer: Promise<ApiServer> | undefined;
-  #launchPreparation: LaunchPreparation | undefined;
-
-  private constructor(parts: ClusterParts) {
-    this.controlPlane = parts.controlPlane;
-    this.network = parts.network;
-    this.throttle = parts.throttle;
-    this.token = parts.token;
-    this.guard = parts.guard;
-    this.kubeconfig = parts.kubeconfig;
-    this.metrics = parts.metrics;
+export async function startGuardedCluster(binaries: Binaries, { direct = false } = {}) {
+  const controlPlane = await ControlPlane.start(binaries);
+  try {
+    return await addGuard(controlPlane, direct);
+  } catch (error) {
+    await controlPlane.stop();
+    throw error;
   }
+}
 
-  /**
-   * Returns when the API server calls the guard.
-   *
-   * @param options `direct: true` connects the guard to the API server without proxies, for measurements
-   */
-  static async start(binaries: Binaries, { direct = false } = {}): Promise<GuardedCluster> {
-    const controlPlane = await ControlPlane.start(binaries);
-    try {
-      const { apiServer, caCertificate, directory, reaper } = controlPlane;
-      await applyRbac(controlPlane);
-      const token = await GuardToken.issue(controlPlane, join(directory, 'guard.token'));
-      const throttle = await ThrottlingProxy.start(apiServer.url, caCertificate);
-      const network = await TcpProxy.start(throttle.port);
-      const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
-      const file = join(directory, 'guard.kubeconfig');
-      await writeFile(file, kubeconfig(url, direct ? caCertificate : throttle.ca, { tokenFile: token.file }));
-      const guard = await GuardProcess.start({ kubeconfig: file, directory, reaper });
-      await registerGuard(controlPlane, guard);
-      const metrics = await MetricsClient.create(guard, apiServer.admin);
-      return new GuardedCluster({ controlPlane, network, throttle, token, guard, kubeconfig: file, metrics });
-    } catch (error) {
+async function addGuard(controlPlane: ControlPlane, direct: boolean) {
+  const { apiServer, caCertificate, directory, reaper } = controlPlane;
+  await applyRbac(controlPlane);
+  const token = await GuardToken.issue(controlPlane, join(directory, 'guard.token'));
+  const throttle = await ThrottlingProxy.start(apiServer.url, caCertificate);
+  const network = await TcpProxy.start(throttle.port);
+  const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
+  const file = join(directory, 'guard.kubeconfig');
+  await writeFile(file, kubeconfig(url, direct ? caCertificate : throttle.ca, { tokenFile: token.file }));
+  const guard = await GuardProcess.start({ kubeconfig: file, directory, reaper });
+  await registerGuard(controlPlane, guard);
+  const metrics = await MetricsClient.create(guard, apiServer.admin);
+  const connection: ClusterConnection = { admin: apiServer.connection, auditLog: apiServer.auditLog };
+  let secondApiServer: Promise<ApiServer> | undefined;
+  let lastPreparation: LaunchPreparation | undefined;
+  return {
+    controlPlane,
+    network,
+    throttle,
+    token,
+    guard,
+    /** The guard's kubeconfig. */
+    kubeconfig: file,
+    metrics,
+    connection,
+
+    /** A second API server on the same etcd, which calls the guard, too. The guard never reads from it. */
+    secondApiServer(): Promise<ApiServer> {
+      secondApiServer ??= controlPlane.startApiServer().then(async (second) => {
+        await awaitGuardCalls(second.admin);
+        return second;
+      });
+      return secondApiServer;
+    },
+
+    /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */
+    async launchGuard(prepare?: LaunchPreparation): Promise<void> {
+      if (prepare === lastPreparation) return;
+      await guard.restart(await prepare?.(directory));
+      lastPreparation = prepare;
+    },
+
+    async stop(): Promise<void> {
+      await network.stop();
+      await throttle.stop();
+      metrics.close();
       await controlPlane.stop();
-      throw error;
-    }
-  }
-
-  get connection(): ClusterConnection {
-    const { connection, auditLog } = this.controlPlane.apiServer;
-    return { admin: connection, auditLog };
-  }
-
-  /** A second API server on the same etcd, which calls the guard, too. The guard never reads from it. */
-  secondApiServer(): Promise<ApiServer> {
-    this.#secondApiServer ??= this.controlPlane.startApiServer().then(async (apiServer) => {
-      await awaitGuardCalls(apiServer.admin);
-      return apiServer;
-    });
-    return this.#secondApiServer;
-  }
-
-  /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */
-  async launchGuard(prepare?: LaunchPreparation): Promise<void> {
-    if (prepare === this.#launchPreparation) return;
-    await this.guard.restart(await prepare?.(this.controlPlane.directory));
-    this.#launchPreparation = prepare;
-  }
-
-  async stop(): Promise<void> {
-    await this.network.stop();
-    await this.throttle.stop();
-    this.metrics.close();
-    await this.controlPlane.stop();
-  }
+    },
+  };
 }
 
 /** Creates the guard's namespace, its service account and its rights from the manifests. */

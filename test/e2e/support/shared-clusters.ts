@@ -1,4 +1,4 @@
-import { GuardedCluster } from './guarded-cluster.ts';
+import { startGuardedCluster, type GuardedCluster } from './guarded-cluster.ts';
 import { InstalledCluster } from './installed-cluster.ts';
 import { runBinaries } from './run-binaries.ts';
 
@@ -16,7 +16,7 @@ export function sharedInstalledCluster(): Promise<InstalledCluster> {
 
 /** A cluster with one guard process behind proxies that can fail. The test files of a worker share it. */
 export function sharedGuardedCluster(): Promise<GuardedCluster> {
-  guarded ??= runBinaries().then((binaries) => GuardedCluster.start(binaries));
+  guarded ??= runBinaries().then((binaries) => startGuardedCluster(binaries));
   return guarded;
 }
 
