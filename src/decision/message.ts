@@ -1,20 +1,21 @@
 import { type Code, docsLink } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from './printable-text.ts';
-import type { NamedReference, ReferenceGroup, ReferenceSummary, ReferrerKind, UnreadableSource } from './references.ts';
+import {
+  type NamedReference,
+  type ReferenceGroup,
+  type ReferenceSummary,
+  REFERRER_KINDS,
+  REFERRER_NOUNS,
+  type ReferrerKind,
+  type UnreadableSource,
+} from './references.ts';
 
 /** The audit annotation names more. */
 const MAX_NAMES_PER_KIND = 3;
 /** The limit for one Warning header that Kubernetes recommends ("Dynamic Admission Control"). */
 const MAX_WARNING_LENGTH = 120;
 const MAX_NAME_LENGTH = 253;
-
-/** In the order in which a message names the kinds. */
-const NOUNS: Readonly<Record<ReferrerKind, string>> = {
-  Node: 'node',
-  MachineConfigPool: 'pool',
-  MachineOSBuild: 'build',
-};
 
 /** Says which objects refer to the config, what its deletion would do, and what to do instead. */
 export function inUseMessage(name: ConfigName, summary: ReferenceSummary, hasEmptyOverride: boolean): string {
@@ -97,7 +98,7 @@ export function wouldDenyWarning(cause: Code, name: ConfigName): string {
 
 /** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more) and pool worker (spec)`. */
 function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
-  const kinds = (Object.keys(NOUNS) as ReferrerKind[]).filter((kind) => referrersByKind[kind] > 0);
+  const kinds = REFERRER_KINDS.filter((kind) => referrersByKind[kind] > 0);
   return joinWithAnd(kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))));
 }
 
@@ -118,13 +119,13 @@ function formatKind(kind: ReferrerKind, count: number, fieldsByName: ReadonlyMap
   const [first] = fieldsByName;
   if (count === 1 && first !== undefined) {
     const [name, fields] = first;
-    return `${NOUNS[kind]} ${toPrintableLine(name, MAX_NAME_LENGTH)} (${fields.join(', ')})`;
+    return `${REFERRER_NOUNS[kind]} ${toPrintableLine(name, MAX_NAME_LENGTH)} (${fields.join(', ')})`;
   }
   const names = [...fieldsByName].map(
     ([name, fields]) => `${toPrintableLine(name, MAX_NAME_LENGTH)} ${fields.join('+')}`,
   );
   const more = count - fieldsByName.size;
-  return `${countNoun(count, NOUNS[kind])} (${names.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
+  return `${countNoun(count, REFERRER_NOUNS[kind])} (${names.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
 }
 
 function formatName(name: ConfigName): string {

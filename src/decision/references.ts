@@ -1,7 +1,11 @@
 import { type ConfigName, poolOfConfig } from './config-name.ts';
 
-/** The kinds of object that can refer to a rendered config. */
-export type ReferrerKind = 'Node' | 'MachineConfigPool' | 'MachineOSBuild';
+/** The kinds of object that can refer to a rendered config, with the noun and in the order of messages. */
+export const REFERRER_NOUNS = { Node: 'node', MachineConfigPool: 'pool', MachineOSBuild: 'build' } as const;
+
+export type ReferrerKind = keyof typeof REFERRER_NOUNS;
+
+export const REFERRER_KINDS = Object.keys(REFERRER_NOUNS) as readonly ReferrerKind[];
 
 /**
  * Without the target of a strong reference the referrer breaks. A weak reference is worth a warning and never denies.
@@ -22,7 +26,7 @@ export interface NamedReference extends Reference {
   readonly name: string;
 }
 
-/** A Node, MachineConfigPool or MachineOSBuild, reduced to its references. */
+/** An object of one of these kinds, reduced to its references. */
 export interface Referrer {
   readonly kind: ReferrerKind;
   readonly name: string;
@@ -105,7 +109,10 @@ export function summarizeReferences(
 
 class ReferenceCounter implements ReferenceGroup {
   readonly references: NamedReference[] = [];
-  readonly referrersByKind: Record<ReferrerKind, number> = { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 };
+  readonly referrersByKind = Object.fromEntries(REFERRER_KINDS.map((kind) => [kind, 0])) as Record<
+    ReferrerKind,
+    number
+  >;
   total = 0;
   readonly #maxReferrersPerKind: number;
   #lastReferrer: Referrer | undefined;

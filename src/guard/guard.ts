@@ -150,7 +150,10 @@ export class Guard {
     while (this.#whyNotReady() !== undefined) await sleep(READY_INTERVAL_MS, signal);
   }
 
-  /** Becomes unready, serves for the shutdown delay, finishes the open calls and ends. A second call waits for the first. */
+  /**
+   * Becomes unready, serves for the shutdown delay, finishes the open calls and ends. A second call waits for the
+   * first.
+   */
   async stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     await this.#stopped;

@@ -41,10 +41,10 @@ export class Judge implements ReviewJudge {
     try {
       const verdict = decideWithoutClusterState(review, settings);
       if (verdict !== undefined) return { verdict, path: 'none' };
-      // The index can be late, so it only shows where to look: a denial needs one referrer that names the config now. An
-      // empty index proves nothing: a write can be acknowledged before the watch delivers it, and allowing the deletion
-      // would then break the node that was just told to use the config. Only a read that starts after the review arrived
-      // can allow.
+      // The index can be late, so it only shows where to look: a denial needs one referrer that names the config now.
+      // An empty index proves nothing: a write can be acknowledged before the watch delivers it, and allowing the
+      // deletion would then break the node that was just told to use the config. Only a read that starts after the
+      // review arrived can allow.
       const confirmed = name === undefined ? undefined : await this.#confirmFromIndex(name, signal);
       if (confirmed !== undefined) return { verdict: decide(review, confirmed, settings, this.#now()), path: 'index' };
       const state = await this.#options.live.read(signal);

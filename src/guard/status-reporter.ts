@@ -39,8 +39,8 @@ const MAX_DESCRIBED_REFERENCES = 3;
 const EXPIRES_SOON_MS = 30 * 86_400_000;
 
 /**
- * Reports about the cluster and the guard: the status of the MachineConfigGuard, Events about nodes whose config does not
- * exist, and the last denial. No decision depends on it.
+ * Reports about the cluster and the guard: the status of the MachineConfigGuard, Events about nodes whose config does
+ * not exist, and the last denial. No decision depends on it.
  */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;

@@ -136,7 +136,9 @@ export class KubeApi {
     });
   }
 
-  /** The same agent as long as the TLS material stays the same. Open sockets of a replaced agent finish their requests. */
+  /**
+   * The same agent as long as the TLS material stays the same. Open sockets of a replaced agent finish their requests.
+   */
   #agentFor({ ca, cert, key, servername, rejectUnauthorized }: AgentOptions): Agent {
     const tls = Object.fromEntries(
       Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(([, value]) => value !== undefined),

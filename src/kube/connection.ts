@@ -83,7 +83,9 @@ export class KubeConnection {
     return credentials;
   }
 
-  /** Reads the configuration again, because the token or the kubeconfig was replaced. If that fails, nothing changes. */
+  /**
+   * Reads the configuration again, because the token or the kubeconfig was replaced. If that fails, nothing changes.
+   */
   reload(): void {
     this.#cached = undefined;
     const config = this.#load();

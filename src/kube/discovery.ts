@@ -5,8 +5,8 @@ import { ApiUnreachable, isNotFound } from './errors.ts';
 const COLLECTION = /^\/apis\/(?<group>[^/]+)\/(?<version>[^/]+)\/(?<resource>[^/]+)$/;
 
 /**
- * Whether the API server's discovery lists this collection. A 404 alone proves little: a misconfigured proxy answers the
- * same, and "there are no such references" would allow a deletion.
+ * Whether the API server's discovery lists this collection. A 404 alone proves little: a misconfigured proxy answers
+ * the same, and "there are no such references" would allow a deletion.
  *
  * @throws ApiError, ApiUnreachable, or the signal's reason
  */

@@ -54,8 +54,8 @@ interface Series {
 }
 
 /**
- * Writes Kubernetes Events (`events.k8s.io/v1`) and folds repetitions into a series. A denial never waits for its Event.
- * An Event that cannot be written is lost, and the log says so.
+ * Writes Kubernetes Events (`events.k8s.io/v1`) and folds repetitions into a series. A denial never waits for its
+ * Event. An Event that cannot be written is lost, and the log says so.
  */
 export class EventRecorder {
   readonly #api: KubeApi;

@@ -21,7 +21,10 @@ export interface LeaseOptions {
   readonly timing?: LeaseTiming;
 }
 
-/** OpenShift's values: during an upgrade an API server can be away for a minute (openshift/enhancements, CONVENTIONS.md). */
+/**
+ * OpenShift's values: during an upgrade an API server can be away for a minute (openshift/enhancements,
+ * CONVENTIONS.md).
+ */
 const OPENSHIFT_TIMING: LeaseTiming = { durationMs: 137_000, retryMs: 26_000 };
 const REQUEST_TIMEOUT_MS = 10_000;
 
@@ -33,8 +36,8 @@ interface LeaseObject {
 /**
  * Elects one replica as the leader. No protection depends on it: two leaders would write the same status twice.
  *
- * As in client-go (tools/leaderelection), the holder counts as dead if the Lease has not changed for its duration on this
- * process's own clock: the times in the Lease come from other clocks.
+ * As in client-go (tools/leaderelection), the holder counts as dead if the Lease has not changed for its duration on
+ * this process's own clock: the times in the Lease come from other clocks.
  */
 export class Lease {
   readonly #options: LeaseOptions;

@@ -89,7 +89,9 @@ export class Reflector<Item extends { readonly name: string }> {
     this.#problem = new ProblemLog(this.#log, `following ${resource.name} again`);
   }
 
-  /** Whether there was one complete answer since the start: all objects, or that the cluster does not serve the kind. */
+  /**
+   * Whether there was one complete answer since the start: all objects, or that the cluster does not serve the kind.
+   */
   get isSynced(): boolean {
     return this.#isSynced;
   }
@@ -255,8 +257,8 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   /**
-   * After an etcd restore the versions go back, and a watch from a version of the future is accepted and stays silent. A
-   * list of one object shows the current version. Versions compare as numbers, because etcd counts upwards.
+   * After an etcd restore the versions go back, and a watch from a version of the future is accepted and stays silent.
+   * A list of one object shows the current version. Versions compare as numbers, because etcd counts upwards.
    */
   async #probe(position: ListResult, signal: AbortSignal): Promise<void> {
     const path = this.#path(position.path, { limit: '1' });

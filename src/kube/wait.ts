@@ -10,7 +10,9 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Returns the promise's result, or rejects with the signal's reason as soon as it aborts. The promise itself goes on. */
+/**
+ * Returns the promise's result, or rejects with the signal's reason as soon as it aborts. The promise itself goes on.
+ */
 export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     // A later rejection must not end the process as an unhandled one.
@@ -35,8 +37,8 @@ export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): 
 }
 
 /**
- * Works under a signal that also aborts after `ms` milliseconds, with a TimeoutError as its reason. AbortSignal.any is no
- * alternative: a signal that lives as long as the process would keep every signal that derives from it.
+ * Works under a signal that also aborts after `ms` milliseconds, with a TimeoutError as its reason. AbortSignal.any is
+ * no alternative: a signal that lives as long as the process would keep every signal that derives from it.
  */
 export async function withTimeout<T>(
   ms: number,

@@ -44,8 +44,9 @@ const INTERVAL_MS = 1_000;
 const GET_TIMEOUT_MS = 5_000;
 
 /**
- * Finds dangling references: names that never existed in this cluster, typing errors, configs that were deleted while the
- * guard was off. The two indexes can each be late, so a GET confirms that a config is missing before it is reported.
+ * Finds dangling references: names that never existed in this cluster, typing errors, configs that were deleted while
+ * the guard was off. The two indexes can each be late, so a GET confirms that a config is missing before it is
+ * reported.
  */
 export class DanglingReferenceDetector {
   readonly #options: DanglingReferenceDetectorOptions;

@@ -30,10 +30,10 @@ const MAX_BATCH_DELAY_MS = 1_500;
 /**
  * One read of all references: a list of each resource, retried until it succeeds, is denied, or no review waits.
  *
- * The lists show different moments. If a pool hands a config to a node between two lists, neither list shows it although
- * the config is in use all the time. So the read lists pools and builds before and after the nodes. If they did not
- * change, everything was true at one moment, that of the node list. If they did, the read starts again (a double collect:
- * Afek et al., "Atomic snapshots of shared memory", 1993). See docs/adr/0001 for what this cannot show.
+ * The lists show different moments. If a pool hands a config to a node between two lists, neither list shows it
+ * although the config is in use all the time. So the read lists pools and builds before and after the nodes. If they
+ * did not change, everything was true at one moment, that of the node list. If they did, the read starts again (a
+ * double collect: Afek et al., "Atomic snapshots of shared memory", 1993). See docs/adr/0001 for what this cannot show.
  */
 export class LiveRead {
   /** Resolves when every list succeeded or was denied. Does not resolve after {@link abort}. */

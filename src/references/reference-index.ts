@@ -10,8 +10,8 @@ import { REFERRER_RESOURCES } from './sources.ts';
 const MAX_SHARED_REFERENCES = 2_000;
 
 /**
- * All references as the watches have delivered them: fast, and possibly late. The index finds referrers. It never proves
- * that a config is unused.
+ * All references as the watches have delivered them: fast, and possibly late. The index finds referrers. It never
+ * proves that a config is unused.
  */
 export class ReferenceIndex {
   readonly #reflectors: readonly Reflector<Referrer>[];
@@ -52,8 +52,8 @@ export class ReferenceIndex {
   }
 
   /**
-   * The referrers of a config, and the pools that are being deleted: everything that a denial mentions. Its cost depends
-   * on the number of referrers, not on the number of nodes.
+   * The referrers of a config, and the pools that are being deleted: everything that a denial mentions. Its cost
+   * depends on the number of referrers, not on the number of nodes.
    */
   findReferrers(config: ConfigName): readonly Referrer[] {
     return this.#referrersByConfig.flatMap((referrers) => referrers.find(config));
@@ -66,9 +66,9 @@ export class ReferenceIndex {
 }
 
 /**
- * Replaces the references by an equal array that other referrers have as well. A denial visits every referrer of a config.
- * With 5,000 nodes it is about a tenth slower if each of them has its own references, because they do not fit into the
- * processor's cache (npm run bench -- --only delete).
+ * Replaces the references by an equal array that other referrers have as well. A denial visits every referrer of a
+ * config. With 5,000 nodes it is about a tenth slower if each of them has its own references, because they do not fit
+ * into the processor's cache (npm run bench -- --only delete).
  */
 function shareReferences(referrer: Referrer, shared: LRUCache<string, readonly Reference[]>): Referrer {
   const key = referrer.references.map(({ field, config, strength }) => `${field} ${config} ${strength}`).join();

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../certificates/serving-certificate.ts';
 import type { Code } from '../decision/codes.ts';
-import type { Referrer, ReferrerKind } from '../decision/references.ts';
+import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
 import type { Decision } from './decision.ts';
 
@@ -22,7 +22,6 @@ export interface MetricsSources {
   readonly expiries: () => readonly Expiry[];
 }
 
-const KINDS: readonly ReferrerKind[] = ['Node', 'MachineConfigPool', 'MachineOSBuild'];
 /** These series start with 0, because `increase()` misses the first increment of a new series. */
 const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
 
@@ -123,7 +122,7 @@ export class Metrics {
 }
 
 function countStrongReferences(referrers: Iterable<Referrer>): Map<ReferrerKind, number> {
-  const counts = new Map(KINDS.map((kind) => [kind, 0]));
+  const counts = new Map(REFERRER_KINDS.map((kind) => [kind, 0]));
   for (const { kind, references } of referrers) {
     const strong = references.filter(({ strength }) => strength === 'strong').length;
     counts.set(kind, (counts.get(kind) ?? 0) + strong);

@@ -1,8 +1,8 @@
 const INITIAL_CAPACITY = 64 * 1024;
 
 /**
- * Bytes that arrive in chunks and are consumed in other sizes, in one buffer that is reused. Concatenating each chunk with
- * the rest of the one before would allocate several times the size of a list.
+ * Bytes that arrive in chunks and are consumed in other sizes, in one buffer that is reused. Concatenating each chunk
+ * with the rest of the one before would allocate several times the size of a list.
  */
 export class ByteQueue {
   #buffer = Buffer.allocUnsafeSlow(INITIAL_CAPACITY);

@@ -5,7 +5,9 @@ import type { ListMetadata, ListParser } from './list-parser.ts';
 import { MetadataParser } from './protobuf-metadata.ts';
 import { LENGTH_DELIMITED, MalformedProtobuf, PROTOBUF_MAGIC, ProtobufReader, readVarint } from './protobuf-reader.ts';
 
-/** Field numbers of runtime.Unknown, the envelope of every response (k8s.io/apimachinery, pkg/runtime/generated.proto). */
+/**
+ * Field numbers of runtime.Unknown, the envelope of every response (k8s.io/apimachinery, pkg/runtime/generated.proto).
+ */
 const ENVELOPE = { typeMeta: 1, raw: 2, contentEncoding: 3 } as const;
 const TYPE_META = { apiVersion: 1, kind: 2 } as const;
 /** Field numbers in k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto. */
@@ -20,8 +22,8 @@ const MAX_ENVELOPE_BYTES = 1024 * 1024;
 const MAX_HEADER_BYTES = 20;
 
 /**
- * Parses a PartialObjectMetadataList in protobuf while it arrives. Every length precedes what it measures, so nothing must
- * be searched, unwanted fields are skipped, and a truncated list is detected.
+ * Parses a PartialObjectMetadataList in protobuf while it arrives. Every length precedes what it measures, so nothing
+ * must be searched, unwanted fields are skipped, and a truncated list is detected.
  */
 export class ProtobufListParser implements ListParser {
   readonly #onItem: (item: ApiObject) => void;

@@ -19,9 +19,9 @@ const NO_BYTES = Buffer.alloc(0);
 type KeysByLength = ReadonlyMap<number, readonly { readonly key: string; readonly bytes: Buffer }[]>;
 
 /**
- * Parses PartialObjectMetadata: name, uid, times, labels and annotations, or only the name and some annotations. Those are
- * one byte in twenty of a node's metadata, and an allowed deletion waits until all nodes are parsed, so everything else
- * is skipped without being decoded.
+ * Parses PartialObjectMetadata: name, uid, times, labels and annotations, or only the name and some annotations. Those
+ * are one byte in twenty of a node's metadata, and an allowed deletion waits until all nodes are parsed, so everything
+ * else is skipped without being decoded.
  */
 export class MetadataParser {
   /** By the byte length of the key: for almost every annotation the length alone shows that it is not wanted. */

@@ -1,6 +1,6 @@
 /**
- * As much of the protobuf wire format (protobuf.dev/programming-guides/encoding) as messages of the Kubernetes API need.
- * The field numbers are in k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto, and never change.
+ * As much of the protobuf wire format (protobuf.dev/programming-guides/encoding) as messages of the Kubernetes API
+ * need. The field numbers are in k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto, and never change.
  */
 
 /** The bytes are not a valid message. */
