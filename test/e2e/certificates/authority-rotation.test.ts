@@ -51,7 +51,7 @@ async function isProtected(): Promise<boolean> {
   return isDeniedInUse(await cluster.dryRun(config));
 }
 
-test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the authority by the three steps`, async () => {
+test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the authority`, async () => {
   const prober = await Prober.create(cluster.connection.admin);
   prober.start();
   await prober.awaitMore(20);

@@ -190,8 +190,8 @@ export class ControlPlane {
   }
 
   /**
-   * Starts etcd from the backup and the API servers again, as when an administrator restores a cluster. Later writes are
-   * lost, and the API server assigns their resource versions a second time.
+   * Starts etcd from the backup and the API servers again, as when an administrator restores a cluster. Later writes
+   * are lost, and the API server assigns their resource versions a second time.
    */
   async restoreEtcd(): Promise<void> {
     await this.kill();

@@ -57,7 +57,8 @@ test.for([
     policy,
     message:
       `MCG_IN_USE: ${config} is in use by ${kind} ${name} (${fields.join(', ')}) and perhaps others. ` +
-      `Deleting it would leave the ${kind} Degraded. Delete it once every ${kind} has moved on to another config. ${DOCS}`,
+      `Deleting it would leave the ${kind} Degraded. ` +
+      `Delete it once every ${kind} has moved on to another config. ${DOCS}`,
   });
   expect(await cluster.exists(config)).toBe(true);
   const event = await cluster.auditEvent(response);

@@ -40,7 +40,10 @@ export async function createIncidentB(cluster: Cluster): Promise<void> {
   await requestCertificate(cluster, waiting);
 }
 
-/** Requests a node certificate as a joining kubelet does. All nodes use one bootstrapper, so only the request names the node. */
+/**
+ * Requests a node certificate as a joining kubelet does. All nodes use one bootstrapper, so only the request names the
+ * node.
+ */
 async function requestCertificate({ admin }: Cluster, nodeName: string): Promise<void> {
   const keys = forge.pki.rsa.generateKeyPair(2048);
   const request = forge.pki.createCertificationRequest();

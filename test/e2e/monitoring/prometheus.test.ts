@@ -103,7 +103,7 @@ test('every query of the dashboard has data, and the mode has its name', async (
   expect(panel?.valueMaps?.find(({ value }) => value === sample?.value[1])?.text).toBe('Enforce');
 }, 120_000);
 
-test('an alert fires on the first deletion without an answer of the guard, failing closed and failing open', async () => {
+test('an alert fires on the first deletion that the guard did not answer, failing closed and open', async () => {
   const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
   const setFailurePolicy = async (failurePolicy: 'Fail' | 'Ignore') => {
     const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as { webhooks: readonly object[] };

@@ -173,8 +173,8 @@ export function isDeniedInUse(response: KubeResponse): boolean {
 }
 
 /**
- * Waits until the API server calls the guard. After its start, or after a change of the webhook configuration, that takes
- * the API server a moment.
+ * Waits until the API server calls the guard. After its start, or after a change of the webhook configuration, that
+ * takes the API server a moment.
  */
 export async function awaitGuardCalls(admin: KubeClient): Promise<void> {
   const [config, name] = [renderedName('probe'), unique('probe')];

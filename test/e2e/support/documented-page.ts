@@ -49,8 +49,8 @@ export interface DocumentedCommand {
 }
 
 /**
- * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines after a prompt in its `console`
- * blocks. `npm run test:readme` runs the `sh` blocks of README.md.
+ * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines after a prompt in its
+ * `console` blocks. `npm run test:readme` runs the `sh` blocks of README.md.
  */
 export function documentedCommands(file: string): readonly DocumentedCommand[] {
   const page = readFileSync(join(ROOT, file), 'utf8');

@@ -35,9 +35,9 @@ interface ServiceSpec {
 type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 
 /**
- * Replaces deployment controller, scheduler, kubelet and endpoint controller. It reads the guard's Deployment and Service
- * from the API server, runs the bundle accordingly, and publishes the pods as Endpoints (API servers before Kubernetes
- * 1.34) and EndpointSlices (later ones).
+ * Replaces deployment controller, scheduler, kubelet and endpoint controller. It reads the guard's Deployment and
+ * Service from the API server, runs the bundle accordingly, and publishes the pods as Endpoints (API servers before
+ * Kubernetes 1.34) and EndpointSlices (later ones).
  */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;

@@ -22,7 +22,10 @@ export interface RenderedConfigOptions {
   readonly bytes?: number;
 }
 
-/** A MachineConfig with the metadata of a rendered one on a real cluster (machine-config-operator, pkg/controller/render). */
+/**
+ * A MachineConfig with the metadata of a rendered one on a real cluster (machine-config-operator,
+ * pkg/controller/render).
+ */
 export function machineConfig({ name, owner, annotations, labels, bytes = 0 }: RenderedConfigOptions): KubeObject {
   const withFile = (content: string): KubeObject => ({
     apiVersion: `${MCO}/v1`,

@@ -102,7 +102,9 @@ export class Pod {
     this.#child?.kill(signal);
   }
 
-  /** Writes the files of a Secret volume as a kubelet does: into a new folder, to which one symbolic link then points. */
+  /**
+   * Writes the files of a Secret volume as a kubelet does: into a new folder, to which one symbolic link then points.
+   */
   async writeVolume(name: string, version: string, files: Readonly<Record<string, Buffer>>): Promise<void> {
     if (this.#volumeVersions.get(name) === version) return;
     const volume = join(this.directory, name);

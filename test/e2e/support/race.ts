@@ -31,8 +31,8 @@ export interface RaceResult {
 const FREE_EVERY = 20;
 
 /**
- * Moves a node back and forth between two configs. As soon as the API server has acknowledged a move, the race deletes the
- * config that the node moved to. A decision from stale data would allow it.
+ * Moves a node back and forth between two configs. As soon as the API server has acknowledged a move, the race deletes
+ * the config that the node moved to. A decision from stale data would allow it.
  */
 export async function race({ lanes, rounds }: RaceOptions): Promise<RaceResult> {
   const tally: Tally = { rounds: 0, wronglyAllowed: 0, refusals: {}, freed: { tried: 0, allowed: 0 } };

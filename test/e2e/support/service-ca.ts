@@ -17,8 +17,8 @@ type Webhooks = KubeObject & {
 };
 
 /**
- * Replaces OpenShift's service-ca operator. It writes a serving certificate into the Secret that the Service's annotation
- * names, and its authority into annotated webhook configurations and ConfigMaps.
+ * Replaces OpenShift's service-ca operator. It writes a serving certificate into the Secret that the Service's
+ * annotation names, and its authority into annotated webhook configurations and ConfigMaps.
  */
 export class ServiceCa {
   readonly #controlPlane: ControlPlane;

@@ -30,7 +30,7 @@ afterAll(async () => {
   await installed.awaitGuard();
 });
 
-/** The text of a heading of docs/troubleshooting.md that ends so. A heading may have several texts; `…` is any text. */
+/** A heading of docs/troubleshooting.md that ends so. A heading may have several texts, and `…` is any text. */
 function headingPattern(end: string): RegExp {
   const headings = [...PAGE.matchAll(/^### (?<heading>`.*`)$/gm)].map(({ groups }) => groups?.['heading'] ?? '');
   const texts = headings.flatMap((heading) => heading.slice(1, -1).split('`, `'));

@@ -51,7 +51,9 @@ const clockBehind: Fault = {
 const clockAhead: Fault = {
   name: 'clock-ahead',
   title: "The guard's clock goes ahead by a year",
-  seen: '`… cannot be reached: CERT_HAS_EXPIRED` in [MCG_UNVERIFIED](codes.md#mcg_unverified); set the clock of the node',
+  seen:
+    '`… cannot be reached: CERT_HAS_EXPIRED` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
+    'set the clock of the node',
   launch: fakeClock,
   answers: { used: ['unverified'], unused: ['unverified'] },
   requiredAnswer: 'unverified',
