@@ -9,8 +9,8 @@ import { IS_LONG } from '../support/run-binaries.ts';
 
 /** The API server denies with this text until it knows the kind of the parameters. */
 const UNCONFIGURED =
-  "ValidatingAdmissionPolicy 'pools.machineconfig-guard.io' denied request: failed to configure policy: " +
-  "failed to find resource referenced by paramKind: 'machineconfiguration.openshift.io/v1, Kind=MachineConfigPool'";
+  `ValidatingAdmissionPolicy 'pools.machineconfig-guard.io' denied request: failed to configure policy: ` +
+  `failed to find resource referenced by paramKind: 'machineconfiguration.openshift.io/v1, Kind=MachineConfigPool'`;
 /** The API server looks for new kinds every 30 s. */
 const DISCOVERY_MS = 40_000;
 const RESTARTS = IS_LONG ? 5 : 1;

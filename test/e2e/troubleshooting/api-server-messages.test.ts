@@ -13,6 +13,7 @@ import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/troubleshooting.md', import.meta.url), 'utf8');
+const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io": failed to call webhook:';
 const SOON = { timeout: 20_000 };
 const NOW = new Date();
 const LAST_WEEK = new Date(NOW.getTime() - 7 * 86_400_000);
@@ -30,11 +31,11 @@ afterAll(async () => {
   await installed.awaitGuard();
 });
 
-/** A heading of docs/troubleshooting.md that ends so. A heading may have several texts, and `…` is any text. */
-function headingPattern(end: string): RegExp {
+/** A heading of docs/troubleshooting.md. A heading may have several texts, and `…` is any text. */
+function headingPattern(start: string, end: string): RegExp {
   const headings = [...PAGE.matchAll(/^### (?<heading>`.*`)$/gm)].map(({ groups }) => groups?.['heading'] ?? '');
   const texts = headings.flatMap((heading) => heading.slice(1, -1).split('`, `'));
-  const text = texts.find((one) => one.endsWith(end)) ?? expect.fail(`docs/troubleshooting.md lacks ${end}`);
+  const text = texts.find((one) => one.startsWith(start) && one.endsWith(end)) ?? expect.fail(`no heading ${end}`);
   const parts = text.split('…').map((part) => part.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(parts.join('.*'));
 }
@@ -71,10 +72,20 @@ async function startTlsServer(ipAddress: string, issuedAt: Date) {
   return { port: await listen(server), ca: authority.certificatePem };
 }
 
+test('the page has the message of the API server when the Service is missing', async () => {
+  await cluster.admin.delete(`${PATHS.guardNamespace}/services/machineconfig-guard`);
+
+  const message = headingPattern(CALL_FAILED, 'service "machineconfig-guard" not found');
+  await expect.poll(readMessage, SOON).toMatch(message);
+
+  await installed.applyOverlay('monitoring');
+  await expect.poll(readMessage, SOON).toBe('');
+});
+
 test('the page has the message of the API server when no replica runs', async () => {
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
 
-  const message = headingPattern('no endpoints available for service "machineconfig-guard"');
+  const message = headingPattern(CALL_FAILED, 'no endpoints available for service "machineconfig-guard"');
   await expect.poll(readMessage, SOON).toMatch(message);
 
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
@@ -122,7 +133,7 @@ test.for([
   const { port, ca } = await start();
   await callInstead(port, ca);
 
-  await expect.poll(readMessage, SOON).toMatch(headingPattern(end));
+  await expect.poll(readMessage, SOON).toMatch(headingPattern(CALL_FAILED, end));
 });
 
 test('the page has the message of kubectl when the cluster lacks a kind', async () => {
@@ -130,5 +141,5 @@ test('the page has the message of kubectl when the cluster lacks a kind', async 
 
   const { stderr } = await kubectl(controlPlane, ['apply', '--filename=-'], JSON.stringify(object));
 
-  expect(stderr).toMatch(headingPattern('no matches for kind "…" in version "…"'));
+  expect(stderr).toMatch(headingPattern('', 'no matches for kind "…" in version "…"'));
 });
