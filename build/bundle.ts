@@ -7,9 +7,13 @@ import { atFirstUse, leanClient } from './lean-libraries.ts';
 import { thirdPartyLicences } from './licences.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
+const DIST = path.join(ROOT, 'dist');
 
-/** package.json points `bin` here. */
-const OUTPUT = path.join(ROOT, 'dist', 'machineconfig-guard.cjs');
+/** The program. package.json points `bin` to its bundle, and the image contains nothing else. */
+const PROGRAM = 'src/cli/main.ts';
+
+/** The files in dist/ and their entry points. */
+const BUNDLES = { 'demo.cjs': 'src/demo/main.ts', 'machineconfig-guard.cjs': PROGRAM };
 
 /** The bundle runs where there is no manifests/ beside it: its files take the place of the module that reads them. */
 const manifestsInside: Plugin = {
@@ -35,15 +39,18 @@ const manifestsInside: Plugin = {
 };
 
 /**
- * Bundles the program into one executable file that runs without node_modules, with the licences of what it contains in
- * `THIRD-PARTY-LICENSES.txt` beside it. Answers esbuild's account of what went in. Throws on any error and on any warning: in a
- * bundle a warning (an empty `import.meta`, an unresolved require) is a failure that waits for its user.
+ * Bundles an entry point into one executable file that runs without node_modules, with the licenses of what it contains
+ * in `THIRD-PARTY-LICENSES.txt` beside it.
+ *
+ * @returns what esbuild says about the contents
+ * @throws Error for any esbuild error or warning: a warning in a bundle (an empty `import.meta`, an unresolved require)
+ *   is a failure at run time
  */
-export async function bundle(outfile: string): Promise<Metafile> {
+export async function bundle(outfile: string, entryPoint = PROGRAM): Promise<Metafile> {
   await mkdir(path.dirname(outfile), { recursive: true });
   const result = await build({
     absWorkingDir: ROOT,
-    entryPoints: ['src/cli/main.ts'],
+    entryPoints: [entryPoint],
     outfile,
     bundle: true,
     // Names of modules are part of the output: they must not tell where a linked node_modules really is.
@@ -51,12 +58,12 @@ export async function bundle(outfile: string): Promise<Metafile> {
     platform: 'node',
     // The oldest Node in package.json's `engines`.
     target: 'node20.19',
-    // CommonJS starts without the createRequire shim that express and pino would need in an ES module, and keeps dynamic imports
-    // lazy: each becomes a module initialiser that runs on first use.
+    // CommonJS starts without the createRequire shim that express and pino would need in an ES module, and keeps
+    // dynamic imports lazy: each becomes a module initialiser that runs on first use.
     format: 'cjs',
     banner: { js: '#!/usr/bin/env node' },
-    // Names stay: a stack trace in a bug report must be readable. They cost a third of the file and no start-up time worth the
-    // loss.
+    // Names stay: a stack trace in a bug report must be readable. They cost a third of the file and no start-up time
+    // worth the loss.
     minifyWhitespace: true,
     minifySyntax: true,
     // The licences are in a file of their own, whole.
@@ -76,7 +83,11 @@ export async function bundle(outfile: string): Promise<Metafile> {
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  await bundle(OUTPUT);
-  const { size } = await stat(OUTPUT);
-  console.log(`${path.relative(process.cwd(), OUTPUT)}  ${(size / 2 ** 20).toFixed(1)} MiB`);
+  // The licenses of the last bundle stay: those of the program, which is distributed.
+  for (const [name, entryPoint] of Object.entries(BUNDLES)) {
+    const outfile = path.join(DIST, name);
+    await bundle(outfile, entryPoint);
+    const { size } = await stat(outfile);
+    console.log(`${path.relative(process.cwd(), outfile)}  ${(size / 2 ** 20).toFixed(1)} MiB`);
+  }
 }

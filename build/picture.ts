@@ -6,9 +6,9 @@ import { terminalPicture } from './terminal-picture.ts';
 
 /** Draws what the demo prints, as docs/images/demo.svg. */
 const OUTPUT = 'docs/images/demo.svg';
-const PROGRAM = 'dist/machineconfig-guard.cjs';
+const DEMO = 'dist/demo.cjs';
 
-const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, 'demo', '--speed=1000'], {
+const { status, stdout, stderr } = spawnSync(process.execPath, [DEMO, '--speed=1000'], {
   encoding: 'utf8',
   env: { PATH: process.env['PATH'], FORCE_COLOR: '1' },
 });

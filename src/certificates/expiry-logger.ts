@@ -2,15 +2,8 @@ import type { Logger } from 'pino';
 import { sleep } from '../kube/wait.ts';
 import type { Expiry, ServingCertificate } from './serving-certificate.ts';
 
-export interface ExpiryLoggerOptions {
-  readonly certificate: Pick<ServingCertificate, 'expiries'>;
-  readonly log: Logger;
-  readonly now?: () => Date;
-}
-
 const DAY_MS = 86_400_000;
-const CHECK_INTERVAL_MS = 3_600_000;
-const THRESHOLD_DAYS = [0, 7, 30] as const;
+const EXPIRES_SOON_DAYS = 30;
 
 const NAME = {
   authority: 'the authority of the serving certificates',
@@ -21,36 +14,25 @@ const ADVICE = {
   serving: 'whoever writes its files has to renew it',
 } as const;
 
-/** Warns 30 and 7 days before the expiry of a certificate that this process does not renew, and at its expiry. */
-export class ExpiryLogger {
-  readonly #options: ExpiryLoggerOptions;
-  /** The last warning about each certificate. A renewed certificate has another end. */
-  readonly #lastWarnings = new Map<Expiry['certificate'], { readonly notAfter: number; readonly threshold: number }>();
-
-  constructor(options: ExpiryLoggerOptions) {
-    this.#options = options;
+/**
+ * Warns once a day, from 30 days before the expiry of a certificate that this process does not renew, until the signal
+ * aborts. Never rejects.
+ */
+export async function logExpiriesDaily(
+  certificate: Pick<ServingCertificate, 'expiries'>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    logExpiries(certificate.expiries(), log, new Date());
+    await sleep(DAY_MS, signal).catch(() => {});
   }
+}
 
-  /** Checks every hour until the signal aborts. Never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      this.check();
-      await sleep(CHECK_INTERVAL_MS, signal).catch(() => {});
-    }
-  }
-
-  check(): void {
-    for (const expiry of this.#options.certificate.expiries()) if (!expiry.isRenewedHere) this.#warnIfNear(expiry);
-  }
-
-  #warnIfNear({ certificate, notAfter }: Expiry): void {
-    const { log, now = () => new Date() } = this.#options;
-    const end = notAfter.getTime();
-    const days = (end - now().getTime()) / DAY_MS;
-    const threshold = THRESHOLD_DAYS.find((one) => days <= one);
-    const last = this.#lastWarnings.get(certificate);
-    if (threshold === undefined || (last?.notAfter === end && last.threshold <= threshold)) return;
-    this.#lastWarnings.set(certificate, { notAfter: end, threshold });
+export function logExpiries(expiries: readonly Expiry[], log: Logger, now: Date): void {
+  for (const { certificate, notAfter, isRenewedHere } of expiries) {
+    const days = (notAfter.getTime() - now.getTime()) / DAY_MS;
+    if (isRenewedHere || days > EXPIRES_SOON_DAYS) continue;
     const daysLeft = Math.floor(days);
     const date = notAfter.toISOString();
     const fact = days <= 0 ? `expired at ${date}, calls fail` : `expires at ${date}, ${daysLeft} days are left`;

@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
-import { createDemoCommand } from '../demo/demo.ts';
+import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 import { createRenderCommand } from './render/render.ts';
@@ -45,8 +45,15 @@ export interface Terminal {
 
 /** Runs a command line (without the paths of node and the program) and returns its exit code. Never rejects. */
 export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
+  return await runCommand(createProgram(name), args, terminal);
+}
+
+/** Runs a command line of any root command. Like {@link runProgram}. */
+export async function runCommand(root: Command, args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const name = root.name();
   try {
-    await createProgram(terminal, name).parseAsync(args, { from: 'user' });
+    configureOutput(root, terminal, name);
+    await root.parseAsync(args, { from: 'user' });
     return EXIT_CODE.fine;
   } catch (error) {
     return reportError(error, terminal, name);
@@ -69,15 +76,34 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
   return error instanceof CliError ? error.exitCode : EXIT_CODE.no;
 }
 
-function createProgram(terminal: Terminal, name: string): Command {
-  let isHelp = false;
-  const replaceName = (text: string): string => (isHelp ? replaceProgramName(text, name) : text);
+function createProgram(name: string): Command {
   const program = new Command(name)
     .description('Refuses to let a rendered MachineConfig be deleted while something still uses it.')
     .version(packageJson.version)
     .helpCommand(false)
     // Flags after the name of a command belong to that command: both `certs` and `certs rotate` have --out and --days.
     .enablePositionalOptions()
+    .addHelpText(
+      'after',
+      `
+Exit codes:
+  0  fine
+  1  the answer is no, or the command failed
+  2  wrong usage; nothing was changed
+  3  the cluster cannot be reached, or does not permit what is needed
+
+Example:
+  machineconfig-guard certs --out certs/`,
+    );
+  for (const createCommand of COMMANDS) program.addCommand(createCommand());
+  return program;
+}
+
+/** Sends the output of commander to the terminal. Makes commander throw instead of ending the process. */
+function configureOutput(root: Command, terminal: Terminal, name: string): void {
+  let isHelp = false;
+  const replaceName = (text: string): string => (isHelp ? replaceProgramName(text, name) : text);
+  root
     .exitOverride()
     .configureOutput({
       writeOut: (text) => {
@@ -91,26 +117,13 @@ function createProgram(terminal: Terminal, name: string): Command {
         write(`${name}: ${toOneLine(message.replace(/^error: /, ''))}\n`);
       },
     })
-    .addHelpText(
-      'after',
-      `
-Exit codes:
-  0  fine
-  1  the answer is no, or the command failed
-  2  wrong usage; nothing was changed
-  3  the cluster cannot be reached, or does not permit what is needed
-
-Example:
-  machineconfig-guard certs --out certs/`,
-    )
     .on('beforeAllHelp', () => {
       isHelp = true;
     })
     .on('afterAllHelp', () => {
       isHelp = false;
     });
-  for (const createCommand of COMMANDS) program.addCommand(inheritSettings(program, createCommand()));
-  return program;
+  for (const command of root.commands) inheritSettings(root, command);
 }
 
 /** Replaces the program's name in the examples of a help text. */
@@ -119,10 +132,9 @@ function replaceProgramName(help: string, name: string): string {
 }
 
 /** Unlike command(), addCommand() does not hand down settings: a subcommand's bad flag would end the process with 1. */
-function inheritSettings(parent: Command, command: Command): Command {
+function inheritSettings(parent: Command, command: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(command, child);
-  return command;
 }
 
 /** Removes line ends and terminal escapes: error messages quote values that can come from elsewhere. */

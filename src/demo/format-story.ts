@@ -1,101 +1,94 @@
-import type { Replay } from './story/replay.ts';
-import type { StoryEvent } from './story/scene.ts';
-import { applyStyle, type Style, type TextFormat as Page, wrapText } from '../cli/text-format.ts';
+import { applyStyle, type Style, type TextFormat, wrapText } from '../cli/text-format.ts';
+import type { DemoReport, DemoRun } from './run-demo.ts';
+import type { StoryEvent } from './story/story.ts';
 
-/** One run of the story. */
-export interface Run extends Replay {
-  readonly guard: boolean;
-}
-
-/** `T+10m06s installer `: what stands left of a line's text. */
-const MOMENT_WIDTH = 9;
+/** The widths of the columns in `T+10m06s installer `. */
+const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
 
-/** Before anything happens: what this is about, for somebody who has never heard of it. */
-export function formatIntro(page: Page, seconds: number): string {
+/** Explains the incident to a person who has never heard of it. */
+export function formatIntro(format: TextFormat, seconds: number): string {
   const paragraphs = [
-    `An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. About ${seconds} seconds.`,
-    'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such as rendered-master-aaa111. Every node names two of them: the one it runs (current) and the one it is to run (desired). If one that a node names is deleted, the node turns Degraded, and the operator does not update a Degraded node.',
-    'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 has moved on to it, control2 has not, when a clean-up job deletes the first one: no pool names it any more, and the job does not ask the nodes. (The operator itself deletes none; jobs, scripts and people do.)',
+    'An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. ' +
+      `About ${seconds} seconds.`,
+    'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such as ' +
+      'rendered-master-aaa111. Every node names two of them: the one it runs (current) and the one it is to run ' +
+      '(desired). If one that a node names is deleted, the node turns Degraded, and the operator does not update a ' +
+      'Degraded node.',
+    'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 has moved on to ' +
+      'it, control2 has not, when a clean-up job deletes the first one: no pool names it any more, and the job does ' +
+      'not ask the nodes. (The operator itself deletes none; jobs, scripts and people do.)',
   ];
-  const [title = '', ...rest] = paragraphs.map((paragraph) => wrapText(paragraph, page.width).join('\n'));
-  return `${[applyStyle(page, 'bold', title), ...rest].join('\n\n')}\n`;
+  const [title = '', ...rest] = paragraphs.map((paragraph) => wrapText(paragraph, format.width).join('\n'));
+  return `${[applyStyle(format, 'bold', title), ...rest].join('\n\n')}\n`;
 }
 
-/** The head of a run's story. */
-export function formatRunTitle(page: Page, guard: boolean): string {
-  const title = guard ? '2  With the guard' : '1  Without the guard';
-  const explanation = guard
+/** Precedes the events of a run. */
+export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
+  const title = isGuarded ? '2  With the guard' : '1  Without the guard';
+  const explanation = isGuarded
     ? 'The same install; the guard is registered as a validating webhook for deletions.'
     : 'Nothing watches over deletions.';
-  return `\n${applyStyle(page, 'bold', title)}\n${explanation}\n\n`;
+  return `\n${applyStyle(format, 'bold', title)}\n${explanation}\n\n`;
 }
 
-/** One line of the story. A refusal follows word by word. */
-export function formatEvent(page: Page, { t, actor, message, refusal }: StoryEvent): string {
-  const left = MOMENT_WIDTH + ACTOR_WIDTH;
-  const [first = '', ...rest] = wrapText(message, page.width - left);
-  const style = styleOf(message, actor);
+/** Formats one event. A denial follows with the words of the API server. */
+export function formatEvent(format: TextFormat, { t, actor, message, refusal }: StoryEvent): string {
+  const indent = TIME_WIDTH + ACTOR_WIDTH;
+  const style = chooseStyle(message, actor);
+  const [first = '', ...rest] = wrapText(message, format.width - indent).map((line) => applyStyle(format, style, line));
+  const time = `T+${Math.floor(t / 60)}m${String(t % 60).padStart(2, '0')}s`.padEnd(TIME_WIDTH);
   const lines = [
-    `${applyStyle(page, 'dim', formatStoryTime(t).padEnd(MOMENT_WIDTH))}${actor.padEnd(ACTOR_WIDTH)}${applyStyle(page, style, first)}`,
-    ...rest.map((line) => `${' '.repeat(left)}${applyStyle(page, style, line)}`),
+    `${applyStyle(format, 'dim', time)}${actor.padEnd(ACTOR_WIDTH)}${first}`,
+    ...rest.map((line) => `${' '.repeat(indent)}${line}`),
   ];
   if (refusal !== undefined) {
-    const indent = '    ';
-    const status = `Error from server (${refusal.reason}): ${refusal.message}`;
-    const words = wrapText(status, page.width - indent.length);
-    lines.push('', ...words.map((line) => `${indent}${applyStyle(page, 'yellow', line)}`), '');
+    const denial = wrapText(`Error from server (${refusal.reason}): ${refusal.message}`, format.width - 4);
+    lines.push('', ...denial.map((line) => `    ${applyStyle(format, 'yellow', line)}`), '');
   }
   return `${lines.join('\n')}\n`;
 }
 
-/** How both runs ended, and what follows from that. */
-export function formatConclusion(page: Page, runs: readonly Run[], asExpected: boolean): string {
-  const tables = runs.map((run) => endTable(page, run)).join('\n');
+/** Compares the ends of both runs. */
+export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<DemoReport, 'speed'>): string {
+  const tables = runs.map((run) => formatEnd(format, run)).join('\n');
   const verdict = asExpected
     ? 'The refused deletion is the whole difference: the config stayed until no node needed it, and was deleted then.'
-    : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please report it with the output of --output json.';
+    : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please report ' +
+      'it with the output of --output json.';
+  const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
   const next = [
     'Next, in README.md:',
     '  "Try it"   machineconfig-guard dev     in front of a cluster of your own',
     '  "Run it"   machineconfig-guard serve   as it runs in a cluster',
   ];
-  const said = wrapText(verdict, page.width).map((line) => applyStyle(page, asExpected ? 'bold' : 'red', line));
-  return `\n${tables}\n${said.join('\n')}\n\n${next.join('\n')}\n`;
+  return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
 }
 
-/** `T+6m06s`. */
-export function formatStoryTime(seconds: number): string {
-  return `T+${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
-}
-
-function endTable(page: Page, { guard, outcome, nodes, configs }: Run): string {
-  const completed = outcome === 'completed';
-  const end = completed ? 'the install completes' : 'dead-lock, the install never ends';
+function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoRun): string {
+  const isComplete = outcome === 'completed';
+  const end = isComplete ? 'the install completes' : 'dead-lock, the install never ends';
   const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
+  const formatConfig = (config: string): string => (configs.includes(config) ? config : `${config}*`);
   const head = ['NODE', 'CURRENT', 'DESIRED', 'STATE'];
   const rows = nodes.map(({ name, current, desired, state }) => [
     name,
-    marked(current, configs),
-    marked(desired, configs),
+    formatConfig(current),
+    formatConfig(desired),
     state,
   ]);
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
   const lines = [head, ...rows].map((row, index) => {
     const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
     const style = index === 0 ? 'dim' : row[3] === 'Degraded' ? 'red' : undefined;
-    return `  ${applyStyle(page, style, line.trimEnd())}`;
+    return `  ${applyStyle(format, style, line.trimEnd())}`;
   });
-  const missing = nodes.some(({ current, desired }) => [current, desired].some((config) => !configs.includes(config)));
-  if (missing) lines.push(applyStyle(page, 'dim', '  * no longer exists'));
-  return `${applyStyle(page, completed ? ['green', 'bold'] : ['red', 'bold'], title)}\n${lines.join('\n')}\n`;
+  const isMissing = rows.flat().some((cell) => cell.endsWith('*'));
+  if (isMissing) lines.push(applyStyle(format, 'dim', '  * no longer exists'));
+  return `${applyStyle(format, isComplete ? ['green', 'bold'] : ['red', 'bold'], title)}\n${lines.join('\n')}\n`;
 }
 
-function marked(config: string, configs: readonly string[]): string {
-  return configs.includes(config) ? config : `${config}*`;
-}
-
-function styleOf(message: string, actor: string): Style | undefined {
+function chooseStyle(message: string, actor: string): Style | undefined {
   if (message.includes('Degraded') || message.startsWith('stuck')) return 'red';
   if (message.startsWith('complete')) return 'green';
   return actor === 'clean-up' ? 'yellow' : undefined;

@@ -1,6 +1,6 @@
 import type { SecureVersion } from 'node:tls';
 import type { Logger } from 'pino';
-import { ExpiryLogger } from '../certificates/expiry-logger.ts';
+import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { Review } from '../decision/review.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
@@ -43,6 +43,8 @@ export interface GuardOptions {
   readonly reflectorTiming?: ReflectorTiming;
 }
 
+type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort?: number }>;
+
 /** How long the shutdown waits for the last Events. */
 const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
@@ -58,9 +60,7 @@ export class Guard {
   readonly #metricsServer: TlsServer;
   readonly #reporter: StatusReporter | undefined;
   readonly #stopping = new AbortController();
-  #securePort: number | undefined;
-  #healthPort: number | undefined;
-  #metricsPort: number | undefined;
+  #ports: GuardPorts | undefined;
   #background: Promise<unknown> = Promise.resolve();
   #isDraining = false;
   #stopped: Promise<void> | undefined;
@@ -102,45 +102,32 @@ export class Guard {
     this.#healthServer = new HealthServer(() => this.#whyNotReady());
   }
 
-  /** The port of the webhook. */
-  get securePort(): number {
-    if (this.#securePort === undefined) throw new Error('the guard has not been started');
-    return this.#securePort;
-  }
-
-  /** The port of the probes. */
-  get healthPort(): number {
-    if (this.#healthPort === undefined) throw new Error('the guard has not been started');
-    return this.#healthPort;
-  }
-
-  /** The port of the metrics, if there are any. */
-  get metricsPort(): number | undefined {
-    return this.#metricsPort;
-  }
-
-  /** All ports, as they are logged. */
-  get ports(): { securePort: number; healthPort: number; metricsPort?: number } {
-    const { securePort, healthPort, metricsPort } = this;
-    return { securePort, healthPort, ...(metricsPort === undefined ? {} : { metricsPort }) };
+  /** The ports that the guard listens on. */
+  get ports(): GuardPorts {
+    if (this.#ports === undefined) throw new Error('the guard has not been started');
+    return this.#ports;
   }
 
   /** Listens and starts to follow the cluster. Rejects with the system's error if a port cannot be used. */
   async start(): Promise<void> {
     const { bindAddress, certificate, healthPort, metricsPort, securePort, log } = this.#options;
     try {
-      this.#healthPort = await this.#healthServer.listen(healthPort, bindAddress);
-      if (metricsPort !== undefined) this.#metricsPort = await this.#metricsServer.listen(metricsPort, bindAddress);
-      this.#securePort = await this.#webhookServer.listen(securePort, bindAddress);
+      const ports = {
+        healthPort: await this.#healthServer.listen(healthPort, bindAddress),
+        ...(metricsPort === undefined
+          ? {}
+          : { metricsPort: await this.#metricsServer.listen(metricsPort, bindAddress) }),
+      };
+      this.#ports = { ...ports, securePort: await this.#webhookServer.listen(securePort, bindAddress) };
     } catch (error) {
       await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);
       throw error;
     }
-    log.info(this.ports, 'listening');
+    log.info(this.#ports, 'listening');
     const { signal } = this.#stopping;
     this.#background = Promise.all([
       this.#index.run(signal),
-      new ExpiryLogger({ certificate, log }).run(signal),
+      logExpiriesDaily(certificate, log, signal),
       this.#reporter?.run(signal),
     ]);
   }
@@ -172,7 +159,7 @@ export class Guard {
 
   #whyNotReady(): string | undefined {
     if (this.#isDraining) return 'stopping';
-    if (this.#securePort === undefined) return 'not listening yet';
+    if (this.#ports === undefined) return 'not listening yet';
     return this.#index.isSynced ? undefined : `not read yet: ${this.#index.unsynced.join(', ')}`;
   }
 

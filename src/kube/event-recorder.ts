@@ -69,8 +69,6 @@ export class EventRecorder {
   });
   readonly #instance = hostname().slice(0, 128);
   readonly #writes = new PQueue({ concurrency: MAX_CONCURRENT_WRITES });
-  /** Aborting one drops its write. */
-  readonly #queued: AbortController[] = [];
   readonly #overflow: ProblemLog;
 
   constructor({ api, log, now = Date.now }: EventRecorderOptions) {
@@ -138,26 +136,20 @@ export class EventRecorder {
   }
 
   async #write(method: 'POST' | 'PATCH', path: string, body: unknown): Promise<boolean> {
-    const dropped = new AbortController();
-    this.#queued.push(dropped);
-    if (this.#queued.length > MAX_QUEUED_WRITES) {
-      this.#queued.shift()?.abort();
-      this.#overflow.warn('event queue full; dropping the oldest', { queued: MAX_QUEUED_WRITES });
+    if (this.#writes.size >= MAX_QUEUED_WRITES) {
+      this.#overflow.warn('event queue full; dropping new events', { queued: MAX_QUEUED_WRITES });
+      return false;
     }
     try {
-      await this.#writes.add(
-        async () => {
-          this.#queued.splice(this.#queued.indexOf(dropped), 1);
-          const contentType = method === 'PATCH' ? { contentType: MERGE_PATCH } : {};
-          const signal = AbortSignal.timeout(WRITE_TIMEOUT_MS);
-          await this.#api.json({ method, path, body, ...contentType, signal });
-        },
-        { signal: dropped.signal },
-      );
-      if (this.#queued.length === 0) this.#overflow.clear();
+      await this.#writes.add(async () => {
+        const contentType = method === 'PATCH' ? { contentType: MERGE_PATCH } : {};
+        const signal = AbortSignal.timeout(WRITE_TIMEOUT_MS);
+        await this.#api.json({ method, path, body, ...contentType, signal });
+      });
+      if (this.#writes.size === 0) this.#overflow.clear();
       return true;
     } catch (error) {
-      if (!dropped.signal.aborted) this.#log.warn({ reason: describeError(error) }, 'an event could not be written');
+      this.#log.warn({ reason: describeError(error) }, 'an event could not be written');
       return false;
     }
   }

@@ -50,6 +50,15 @@ test('writes one executable file and the licenses of its packages', () => {
   expect(licenses).toContain('Permission is hereby granted, free of charge');
 });
 
+test('contains nothing of the demo, and says how to run it', async () => {
+  expect(Object.keys(metafile.inputs).filter((file) => file.startsWith('src/demo/'))).toEqual([]);
+  const { exitCode, stderr } = await guard('demo', '--speed', '1000');
+  expect([exitCode, stderr]).toEqual([
+    1,
+    'machineconfig-guard: the demo runs from a checkout of the repository: npm ci && npm run demo\n',
+  ]);
+});
+
 test('prints the version of package.json', async () => {
   expect(await guard('--version')).toEqual({ exitCode: 0, stdout: `${packageJson.version}\n`, stderr: '' });
 });

@@ -2,7 +2,9 @@ import { expect, test, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { demoExcerpt } from '../../build/demo-excerpt.ts';
 import { terminalPicture } from '../../build/terminal-picture.ts';
+import { runCommand } from '../../src/cli/program.ts';
 import { MODES } from '../../src/decision/settings.ts';
+import { createDemoCommand } from '../../src/demo/demo-command.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
@@ -23,7 +25,9 @@ test('docs/install.md names flags that render has, and every overlay', async () 
 
 test('docs/images/demo.svg shows what the demo prints (npm run picture)', async () => {
   vi.stubEnv('FORCE_COLOR', '1');
-  const { stdout } = await runProgram(['demo', '--speed', '2000']);
+  let stdout = '';
+  const terminal = { stdout: (text: string) => void (stdout += text), stderr: () => {}, env: {} };
+  await runCommand(createDemoCommand(), ['--speed', '2000'], terminal);
   vi.unstubAllEnvs();
   expect(readFile('docs/images/demo.svg')).toBe(terminalPicture(`$ npm run demo\n\n${demoExcerpt(stdout)}`));
 });

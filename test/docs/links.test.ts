@@ -24,8 +24,8 @@ function listAnchors(page: string): string[] {
 }
 
 test.each(PAGES)('%s names files and npm scripts that exist', (page) => {
-  const files = findAll(readFile(page), /`((?:build|docs|manifests|src|test)\/[^`\s]*?)\/?`/g);
-  expect(files.filter((file) => !FILES.has(file))).toEqual([]);
+  const files = findAll(readFile(page), /`((?:build|docs|manifests|src|test)\/[^`\s]*)`/g);
+  expect(files.filter((file) => !FILES.has(file.replace(/\/$/, '')))).toEqual([]);
   const scripts = findAll(readFile(page), /npm run ([\w:-]*\w)/g);
   expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toEqual([]);
 });

@@ -15,7 +15,7 @@ import {
 import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
 import { MalformedJson, parseOutline } from '../../src/webhook/json-outline.ts';
 import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
-import { encodeAnswer, encodeList } from '../cluster/protobuf-encoding.ts';
+import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
 import type { Random } from '../simulation/random.ts';
 import { NAME, reviewBody } from '../support/review.ts';
 import { readSeeds } from './seeds.ts';

@@ -41,13 +41,13 @@ async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs
   onTestFinished(async () => {
     await guard.stop();
   });
-  const url = `https://127.0.0.1:${guard.securePort}/validate`;
+  const url = `https://127.0.0.1:${guard.ports.securePort}/validate`;
   const caBundle = Buffer.from(tls.ca).toString('base64');
   const webhook = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
   cluster.create('validatingwebhookconfigurations', webhook);
   if (!areNodesUnreadable) await guard.whenReady(AbortSignal.timeout(5_000));
   const readyz = async (): Promise<string> => {
-    const response = await fetch(`http://127.0.0.1:${guard.healthPort}/readyz`);
+    const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}/readyz`);
     return `${response.status} ${(await response.text()).trim()}`;
   };
   return { cluster, guard, decisions, readyz };

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { Interceptor } from '../../src/demo/cluster/faults.ts';
+import type { Interceptor } from '../support/faults.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../src/kube/connection.ts';

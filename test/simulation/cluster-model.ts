@@ -1,187 +1,159 @@
-import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { Referrer } from '../../src/decision/references.ts';
-import { BUILDS, NODES, POOLS } from '../../src/references/sources.ts';
+import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { MCO_GROUP } from '../../src/kube/api-paths.ts';
+import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import type { Random } from './random.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
-const NODE_COUNT = 4;
-const POOL_NAMES = ['master', 'worker'] as const;
-const GENERATIONS = 6;
+const NODE_COUNT = 2;
+const CONFIG_COUNT = 6;
+const POOL_NAME = 'worker';
 
 interface Node {
-  readonly pool: string;
-  current: string;
-  desired: string;
+  readonly current: string;
+  readonly desired: string;
 }
 
 interface Pool {
-  spec: string;
-  status: string;
-  version: number;
-}
-
-interface Build {
-  readonly config: string;
-  done: boolean;
-  version: number;
-}
-
-/** Since when, in steps, something has used a config without a break; and when something last did. */
-interface Use {
-  since: number | undefined;
-  last: number;
+  readonly spec: string;
+  readonly status: string;
 }
 
 /**
- * What is committed in etcd, as far as the guard can see it, and the controllers that change it: a pool renders, hands its config to
- * nodes and builds, nodes move. Kept so small that everything happens to the same few configs.
+ * A cluster and the controllers that change it: a pool renders a config and hands it to nodes and builds, and nodes
+ * update. It is so small that the same few configs meet every race.
  */
 export class ClusterModel {
+  readonly cluster = new InMemoryCluster();
+  /** The configs that exist. */
   readonly configs = new Set<string>();
   readonly #nodes = new Map<string, Node>();
-  readonly #pools = new Map<string, Pool>();
-  readonly #builds = new Map<string, Build>();
-  readonly #uses = new Map<string, Use>();
+  /** For each config in use, the step since which it is. */
+  readonly #inUseSince = new Map<string, number>();
+  /** For each config that went out of use, the last step in which it was in use. */
+  readonly #lastInUse = new Map<string, number>();
   readonly #random: Random;
-  #built = 0;
+  #pool: Pool;
+  #build: { readonly name: string; readonly isRunning: boolean } | undefined;
+  #buildCount = 0;
 
   constructor(random: Random) {
     this.#random = random;
-    for (const pool of POOL_NAMES) {
-      const first = this.#configOf(pool);
-      this.configs.add(first);
-      this.#pools.set(pool, { spec: first, status: first, version: 0 });
-      for (let index = 0; index < NODE_COUNT; index += 1) {
-        this.#nodes.set(`${pool}-${index}`, { pool, current: first, desired: first });
-      }
+    const config = this.#pickConfig();
+    this.configs.add(config);
+    this.#pool = { spec: config, status: config };
+    this.cluster.create('machineconfigpools', { metadata: { name: POOL_NAME } });
+    this.#writePool(this.#pool);
+    for (let index = 0; index < NODE_COUNT; index += 1) {
+      this.cluster.create('nodes', { metadata: { name: `node-${index}` } });
+      this.#writeNode(`node-${index}`, { current: config, desired: config });
     }
-    this.commit(0);
+    this.#recordUse(0);
   }
 
-  /** One write of a controller; what it did, for the trace. */
-  change(step: number): string {
-    const did = this.#write();
-    this.commit(step);
-    return did;
+  /** One write of a controller. Returns its description. */
+  writeOnce(step: number): string {
+    const description = this.#writeAnything();
+    this.#recordUse(step);
+    return description;
   }
 
-  /** Takes note of what is in use now. */
-  commit(step: number): void {
-    const used = new Set(this.referrers().flatMap(hardConfigs));
-    for (const [config, use] of this.#uses) {
-      if (used.has(config) || use.since === undefined) continue;
-      // Until this write.
-      use.last = step;
-      use.since = undefined;
-    }
-    for (const config of used) {
-      const use = this.#uses.get(config) ?? { since: undefined, last: step };
-      use.since ??= step;
-      use.last = step;
-      this.#uses.set(config, use);
-    }
+  /** Whether the config was in use the whole time since that step. */
+  wasInUseThroughout(config: string, step: number): boolean {
+    return (this.#inUseSince.get(config) ?? Number.POSITIVE_INFINITY) <= step;
   }
 
-  /** Has something used the config at every moment since that step? */
-  usedEverSince(config: string, step: number): boolean {
-    const since = this.#uses.get(config)?.since;
-    return since !== undefined && since <= step;
+  /** Whether the config was in use at some time since that step. */
+  wasInUseAtSomeTime(config: string, step: number): boolean {
+    return this.#inUseSince.has(config) || (this.#lastInUse.get(config) ?? -1) >= step;
   }
 
-  /** Has something used the config at some moment since that step? */
-  usedOnceSince(config: string, step: number): boolean {
-    const use = this.#uses.get(config);
-    return use !== undefined && (use.since !== undefined || use.last >= step);
-  }
-
-  /** Configs that exist and that nothing uses. */
-  free(): readonly string[] {
-    return [...this.configs].filter((config) => this.#uses.get(config)?.since === undefined);
-  }
-
-  /** All objects of a collection, as a list has them. */
-  objects(collection: string): readonly ApiObject[] {
-    if (NODES.paths.includes(collection)) return [...this.#nodes].map(([name, node]) => nodeObject(name, node));
-    if (POOLS.paths.includes(collection)) return [...this.#pools].map(([name, pool]) => poolObject(name, pool));
-    return [...this.#builds].map(([name, build]) => buildObject(name, build));
+  /** The existing configs that are unused. */
+  unusedConfigs(): readonly string[] {
+    return [...this.configs].filter((config) => !this.#inUseSince.has(config));
   }
 
   referrers(): readonly Referrer[] {
-    return [NODES, POOLS, BUILDS].flatMap((source) =>
-      this.objects(source.paths[0] ?? '').map((object) => source.parse(object)),
-    );
+    return REFERRER_RESOURCES.flatMap((resource) => this.cluster.list(resource.name).map(resource.parse));
   }
 
-  #write(): string {
+  #recordUse(step: number): void {
+    const references = this.referrers().flatMap((referrer) => referrer.references);
+    const strong = references.filter(({ strength }) => strength === 'strong');
+    const inUse = new Set<string>(strong.map(({ config }) => config));
+    for (const config of this.#inUseSince.keys()) {
+      if (inUse.has(config)) continue;
+      this.#inUseSince.delete(config);
+      this.#lastInUse.set(config, step);
+    }
+    for (const config of inUse) if (!this.#inUseSince.has(config)) this.#inUseSince.set(config, step);
+  }
+
+  #writeAnything(): string {
     const [name, node] = this.#random.pick([...this.#nodes]) ?? [];
-    const poolName = this.#random.pick(POOL_NAMES) ?? 'worker';
-    const pool = this.#pools.get(poolName);
-    if (name === undefined || node === undefined || pool === undefined) return 'nothing';
+    if (name === undefined || node === undefined) return 'nothing';
+    const { spec } = this.#pool;
     switch (this.#random.below(8)) {
       case 0: {
-        // Renders anew, or back to something older that may be gone and is rendered again under the same name.
-        pool.spec = this.#configOf(poolName);
-        pool.version += 1;
-        this.configs.add(pool.spec);
-        return `render ${pool.spec}`;
+        // A new config, or an older one that may have been deleted and is rendered again under the same name.
+        const config = this.#pickConfig();
+        this.configs.add(config);
+        this.#writePool({ ...this.#pool, spec: config });
+        return `render ${config}`;
       }
       case 1:
+        // A rollback to the config of a node that just completes its update: the reference moves to the pool.
+        this.#writePool({ ...this.#pool, spec: node.current });
+        this.#writeNode(name, { ...node, current: node.desired });
+        return `roll back to ${node.current}`;
       case 2:
       case 3:
-        // A node is told what its pool wants. Only to a config that exists: the controller looks.
-        node.desired = this.#pools.get(node.pool)?.spec ?? node.desired;
-        return `desire ${name} ${node.desired}`;
+        this.#writeNode(name, { ...node, desired: spec });
+        return `desire ${name}`;
       case 4:
       case 5:
-        node.current = node.desired;
-        return `move ${name} ${node.current}`;
+        this.#writeNode(name, { ...node, current: node.desired });
+        return `update ${name}`;
       case 6: {
-        const members = [...this.#nodes.values()].filter((one) => one.pool === poolName);
-        if (members.every(({ current }) => current === pool.spec)) pool.status = pool.spec;
-        pool.version += 1;
-        return `status ${poolName} ${pool.status}`;
+        const isUpdated = [...this.#nodes.values()].every(({ current }) => current === spec);
+        this.#writePool(isUpdated ? { spec, status: spec } : this.#pool);
+        return `status ${POOL_NAME}`;
       }
       default:
-        return this.#build(pool.spec);
+        return this.#writeBuild(spec);
     }
   }
 
-  #build(config: string): string {
-    const running = [...this.#builds].find(([, { done }]) => !done);
-    if (running !== undefined) {
-      running[1].done = true;
-      running[1].version += 1;
-      return `built ${running[0]}`;
+  #writeNode(name: string, node: Node): void {
+    this.#nodes.set(name, node);
+    const { current, desired } = node;
+    const annotations = { [`${MCO_GROUP}/currentConfig`]: current, [`${MCO_GROUP}/desiredConfig`]: desired };
+    this.cluster.patch('nodes', name, { metadata: { annotations } });
+  }
+
+  #writePool(pool: Pool): void {
+    this.#pool = pool;
+    const [spec, status] = [pool.spec, pool.status].map((config) => ({ configuration: { name: config } }));
+    this.cluster.patch('machineconfigpools', POOL_NAME, { spec, status });
+  }
+
+  /** Ends the running build, else replaces the last build by a new one. */
+  #writeBuild(config: string): string {
+    const last = this.#build;
+    if (last?.isRunning === true) {
+      this.#build = { ...last, isRunning: false };
+      const conditions = [{ type: 'Succeeded', status: 'True' }];
+      this.cluster.patch('machineosbuilds', last.name, { status: { conditions } });
+      return `built ${last.name}`;
     }
-    this.#builds.clear();
-    this.#built += 1;
-    this.#builds.set(`build-${this.#built}`, { config, done: false, version: 0 });
+    if (last !== undefined) this.cluster.erase('machineosbuilds', last.name);
+    this.#buildCount += 1;
+    const name = `build-${this.#buildCount}`;
+    this.#build = { name, isRunning: true };
+    this.cluster.create('machineosbuilds', { metadata: { name }, spec: { machineConfig: { name: config } } });
     return `build ${config}`;
   }
 
-  #configOf(pool: string): string {
-    return `rendered-${pool}-${String(this.#random.below(GENERATIONS)).padStart(32, '0')}`;
+  #pickConfig(): string {
+    return `rendered-${POOL_NAME}-${String(this.#random.below(CONFIG_COUNT)).padStart(32, '0')}`;
   }
-}
-
-function hardConfigs({ references }: Referrer): string[] {
-  return references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
-}
-
-function nodeObject(name: string, { current, desired }: Node): ApiObject {
-  return { metadata: { name, annotations: { [`${MCO}/currentConfig`]: current, [`${MCO}/desiredConfig`]: desired } } };
-}
-
-function poolObject(name: string, { spec, status, version }: Pool): ApiObject {
-  return {
-    metadata: { name, resourceVersion: String(version) },
-    spec: { configuration: { name: spec } },
-    status: { configuration: { name: status } },
-  };
-}
-
-function buildObject(name: string, { config, done, version }: Build): ApiObject {
-  const conditions = [{ type: 'Succeeded', status: done ? 'True' : 'False' }];
-  const metadata = { name, resourceVersion: String(version) };
-  return { metadata, spec: { machineConfig: { name: config } }, status: { conditions } };
 }

@@ -1,4 +1,6 @@
-/** Random numbers that a seed repeats: mulberry32, small and good enough to interleave (github.com/bryc/code, PRNGs.md). */
+/**
+ * Random numbers that a seed repeats: mulberry32, small and good enough to interleave (github.com/bryc/code, PRNGs.md).
+ */
 export class Random {
   #state: number;
 
@@ -6,7 +8,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -14,6 +16,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
+  /** An integer in [0, limit). */
   below(limit: number): number {
     return Math.floor(this.next() * limit);
   }
@@ -22,7 +25,7 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** One of them; undefined of none. */
+  /** Returns undefined if there are no values. */
   pick<Value>(values: readonly Value[]): Value | undefined {
     return values[this.below(values.length)];
   }

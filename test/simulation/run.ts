@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
-
 import { describeUsageError, parseWholeNumber } from '../support/usage.ts';
 
 const HELP = `Runs the guard's own reading and deciding against a cluster in which everything happens in random order.
@@ -36,7 +35,7 @@ function simulate(): number {
     MCG_SIMULATION_STEPS: String(parseWholeNumber('steps', values.steps)),
     MCG_SIMULATION_SEEDS: seeds.join(','),
   };
-  const args = ['vitest', 'run', 'test/simulation', '--testNamePattern', '^seed', '--reporter', 'verbose'];
+  const args = ['vitest', 'run', 'test/simulation', '--testNamePattern', 'with seed', '--reporter', 'verbose'];
   return spawnSync('npx', args, { stdio: 'inherit', env: { ...process.env, ...variables } }).status ?? 1;
 }
 

@@ -1,109 +1,78 @@
 import { Readable } from 'node:stream';
-
+import type { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
-import type { ApiObject } from '../../src/kube/api-object.ts';
-import { type ApiRequest, type ApiResponse, type KubeApi } from '../../src/kube/api.ts';
-import type { ClusterModel } from './cluster-model.ts';
+import { waitOrAbort } from '../../src/kube/wait.ts';
+import { InProcessApi } from '../support/in-process-api.ts';
 import type { Random } from './random.ts';
 
-/** A call on its way. First it is served, from what is committed then; later, perhaps much later, its answer arrives. */
+/** A request on its way. First the API server handles it. Possibly much later its answer arrives. */
 interface Call {
-  readonly path: string;
-  readonly isList: boolean;
-  readonly settle: (answer: Answer) => void;
-  served: Answer | undefined;
+  readonly request: ApiRequest;
+  readonly settle: (answer: Promise<unknown>) => void;
+  answer: Promise<unknown> | undefined;
 }
 
-type Answer = { readonly objects: readonly ApiObject[] } | { readonly error: Error };
-
-/** The API server as one replica reaches it: every step of every call happens when the scheduler says so. */
-export class SimulatedApi {
-  readonly #model: ClusterModel;
+/** The API server as one replica reaches it. The simulation decides when each half of each call happens. */
+export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
+  /** The share of the calls that fail. */
+  failureRate = 0;
+  readonly #cluster: InMemoryCluster;
   readonly #random: Random;
-  readonly #calls: Call[] = [];
-  /** Share of the calls that go wrong. */
-  faults = 0;
+  #calls: Call[] = [];
 
-  constructor(model: ClusterModel, random: Random) {
-    this.#model = model;
+  constructor(cluster: InMemoryCluster, random: Random) {
+    this.#cluster = cluster;
     this.#random = random;
   }
 
-  /** What the guard's own code is given: the part of ClusterApi that reading needs. */
-  get client(): KubeApi {
-    const client: Pick<KubeApi, 'request' | 'json'> = {
-      request: async (request) => await this.#request(request),
-      json: async (request) => {
-        const [object] = await this.#ask(request, false);
-        if (object === undefined) throw new ApiError(404, 'NotFound', `${request.path} not found`);
-        return object;
-      },
-    };
-    return client as KubeApi;
+  async json(request: ApiRequest): Promise<unknown> {
+    const answered = new Promise<unknown>((resolve) => {
+      this.#calls.push({ request, settle: resolve, answer: undefined });
+    });
+    return await waitOrAbort(answered, request.signal);
   }
 
-  /** Does one step of one call, and says which; undefined where none is under way. */
-  step(): string | undefined {
-    const index = this.#random.below(this.#calls.length);
-    const call = this.#calls[index];
-    if (call === undefined) return undefined;
-    if (call.served === undefined) {
-      call.served = this.#random.chance(this.faults) ? { error: this.#fault() } : { objects: this.#objects(call) };
-      return `serve ${call.path}`;
-    }
-    this.#calls.splice(index, 1);
-    call.settle(call.served);
-    return `answer ${call.path} ${'error' in call.served ? call.served.error.message : ''}`;
-  }
-
-  /** Every call breaks off: the replica has died. */
-  reset(): void {
-    for (const { settle } of this.#calls.splice(0)) settle({ error: new ApiUnreachable('reset') });
-  }
-
-  async #request(request: ApiRequest): Promise<ApiResponse> {
-    const items = await this.#ask(request, true);
-    const list = JSON.stringify({ kind: 'List', metadata: { resourceVersion: '1' }, items });
-    // An answer may also break off in the middle.
-    const cut = this.#random.chance(this.faults) ? this.#random.below(list.length) : list.length;
-    const body = Readable.from([Buffer.from(list.slice(0, cut))]) as ApiResponse['body'];
+  async request(request: ApiRequest): Promise<ApiResponse> {
+    const text = JSON.stringify(await this.json(request));
+    // A list can also break off in the middle.
+    const length = this.#random.chance(this.failureRate) ? this.#random.below(text.length) : text.length;
+    const body = Readable.from([Buffer.from(text.slice(0, length))]) as ApiResponse['body'];
     return { status: 200, headers: {}, body };
   }
 
-  async #ask({ path, signal }: ApiRequest, isList: boolean): Promise<readonly ApiObject[]> {
-    signal.throwIfAborted();
-    const outcome = await new Promise<Answer>((resolve) => {
-      const settle = (answer: Answer): void => {
-        signal.removeEventListener('abort', onAbort);
-        resolve(answer);
-      };
-      const call: Call = { path, isList, settle, served: undefined };
-      const onAbort = (): void => {
-        const index = this.#calls.indexOf(call);
-        if (index !== -1) this.#calls.splice(index, 1);
-        settle({ error: signal.reason as Error });
-      };
-      this.#calls.push(call);
-      signal.addEventListener('abort', onAbort);
-    });
-    if ('error' in outcome) throw outcome.error;
-    return outcome.objects;
+  /** Takes one step of one call and describes it. Undefined if there is no call. */
+  step(): string | undefined {
+    this.#calls = this.#calls.filter(({ request }) => !request.signal.aborted);
+    const call = this.#random.pick(this.#calls);
+    if (call === undefined) return undefined;
+    const { path } = call.request;
+    if (call.answer === undefined) {
+      const isFailing = this.#random.chance(this.failureRate);
+      call.answer = isFailing
+        ? Promise.reject(this.#createFailure())
+        : new InProcessApi(this.#cluster).json(call.request);
+      // Nothing else handles a rejection while the answer is on its way.
+      call.answer.catch(() => {});
+      return `${isFailing ? 'fail' : 'serve'} ${path}`;
+    }
+    this.#calls.splice(this.#calls.indexOf(call), 1);
+    call.settle(call.answer);
+    return `answer ${path}`;
   }
 
-  #objects({ path, isList }: Call): readonly ApiObject[] {
-    if (isList) return this.#model.objects(path);
-    const end = path.lastIndexOf('/');
-    const name = path.slice(end + 1);
-    return this.#model.objects(path.slice(0, end)).filter(({ metadata }) => metadata?.name === name);
+  /** Breaks off every call: the replica has crashed. */
+  reset(): void {
+    for (const { settle } of this.#calls.splice(0)) settle(Promise.reject(new ApiUnreachable('reset')));
   }
 
-  #fault(): Error {
-    const faults = [
+  #createFailure(): Error {
+    const failures = [
       new ApiError(500, 'InternalError', 'etcdserver: leader changed'),
       new ApiError(429, 'TooManyRequests', 'too many requests', 1_000),
       new ApiError(403, 'Forbidden', 'forbidden'),
       new ApiUnreachable('connection reset'),
     ];
-    return this.#random.pick(faults) ?? new ApiUnreachable('away');
+    return this.#random.pick(failures) ?? new ApiUnreachable('unreachable');
   }
 }

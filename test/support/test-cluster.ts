@@ -1,30 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
-import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
-import {
-  type InMemoryCluster,
-  type InMemoryClusterOptions,
-  startInMemoryCluster,
-} from '../../src/demo/cluster/in-memory-cluster.ts';
+import { ApiServer } from '../../src/demo/cluster/api-server.ts';
+import { handleRequest } from '../../src/demo/cluster/handle-request.ts';
+import { ADMIN_USER, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { findKind, toApiVersion } from '../../src/demo/cluster/kinds.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { KubeConnection } from '../../src/kube/connection.ts';
+import { Faults } from './faults.ts';
+import { type TestTls, testTls } from './tls.ts';
 
-let authority: Promise<Authority> | undefined;
-
-/** A sandbox that ends with the test. One authority a file: making one takes longer than most tests. */
-export async function startTestCluster(options: InMemoryClusterOptions = {}): Promise<InMemoryCluster> {
-  authority ??= createAuthority({ days: 1, now: new Date() });
-  const sandbox = await startInMemoryCluster({ authority: await authority, ...options });
-  onTestFinished(async () => {
-    await sandbox.stop();
-  });
-  return sandbox;
+/** The answer to a request, a failed one included. */
+export interface Answer {
+  readonly status: number;
+  readonly warnings: readonly string[];
+  readonly body: {
+    readonly kind?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly [field: string]: unknown;
+  };
 }
 
-export const NODES = '/api/v1/nodes';
-export const POOLS = '/apis/machineconfiguration.openshift.io/v1/machineconfigpools';
-export const CONFIGS = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
+export interface RequestOptions {
+  readonly as?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
-/** What a client sends that wants metadata alone. */
-export const METADATA_LIST = { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' };
-export const METADATA = { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' };
+/**
+ * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write without a
+ * review. `request` and `delete` are requests of a client, but do not pass the HTTPS server and its faults.
+ */
+export class TestCluster extends InMemoryCluster {
+  readonly faults: Faults;
+  readonly #server: ApiServer;
 
-/** The in-memory cluster with everything that can go wrong in it. */
-export type TestCluster = InMemoryCluster;
+  constructor({ ca }: TestTls, leaf: ConstructorParameters<typeof ApiServer>[0]['leaf']) {
+    super();
+    this.#server = new ApiServer({
+      cluster: this,
+      ca,
+      leaf,
+      onRequest: async (request, response) => await this.faults.apply(request, response),
+    });
+    this.faults = new Faults(this.#server);
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  /** The text of a kubeconfig for the administrator. */
+  get kubeconfig(): string {
+    return this.kubeconfigFor(ADMIN_USER);
+  }
+
+  /** The version of the last write. */
+  get resourceVersion(): number {
+    return this.store.version;
+  }
+
+  kubeconfigFor(user: string): string {
+    return this.#server.kubeconfigFor(user);
+  }
+
+  /** A client of the API server until the end of the test. Each reload of its credentials gets a new token. */
+  connect(): KubeApi {
+    const connection = new KubeConnection(() => {
+      const config = new KubeConfig();
+      config.loadFromString(this.kubeconfig);
+      return config;
+    });
+    const api = new KubeApi(connection);
+    onTestFinished(() => {
+      api.close();
+    });
+    return api;
+  }
+
+  /** Sets the versions at which a kind is served. None means that its CRD is absent. */
+  serve(resource: string, versions: readonly string[]): void {
+    this.faults.servedKinds.set(findKind(resource), versions);
+  }
+
+  async request(
+    method: string,
+    path: string,
+    body?: unknown,
+    { as: user = ADMIN_USER, headers = {} }: RequestOptions = {},
+  ): Promise<Answer> {
+    const answer = await handleRequest(this, { method, path, body, user, accept: headers['accept'] });
+    if ('watch' in answer) throw new Error('this is a watch');
+    // As over a network, the client gets the answer a moment later.
+    await delay(5);
+    return { status: answer.status, warnings: answer.warnings ?? [], body: answer.body as Answer['body'] };
+  }
+
+  async delete(
+    resource: string,
+    name: string,
+    { dryRun = false, ...options }: RequestOptions & { readonly dryRun?: boolean } = {},
+  ): Promise<Answer> {
+    const kind = findKind(resource);
+    const root = kind.group === '' ? '/api' : '/apis';
+    const path = `${root}/${toApiVersion(kind)}/${resource}/${name}${dryRun ? '?dryRun=All' : ''}`;
+    return await this.request('DELETE', path, undefined, options);
+  }
+
+  async start(): Promise<void> {
+    await this.#server.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.stop();
+  }
+}
+
+/** Starts an empty cluster that stops at the end of the test. */
+export async function startTestCluster(): Promise<TestCluster> {
+  const tls = await testTls();
+  leaf ??= tls.leaf();
+  const cluster = new TestCluster(tls, await leaf);
+  await cluster.start();
+  onTestFinished(async () => {
+    await cluster.stop();
+  });
+  return cluster;
+}
+
+/** Issued once per test file: it takes up to a second. */
+let leaf: ReturnType<TestTls['leaf']> | undefined;

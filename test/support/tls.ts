@@ -6,18 +6,18 @@ import type { ServingCertificate } from '../../src/certificates/serving-certific
 /** An authority and leaves for this machine. */
 export interface TestTls {
   readonly ca: string;
-  leaf: () => Promise<KeyPair>;
+  readonly leaf: () => Promise<KeyPair>;
 }
 
-/** Made once a test file: a key of 3,072 bits takes up to a second. */
-let made: Promise<TestTls> | undefined;
+/** Created once per test file: a key of 3,072 bits takes up to a second. */
+let tls: Promise<TestTls> | undefined;
 
 export async function testTls(): Promise<TestTls> {
-  made ??= make();
-  return await made;
+  tls ??= createTestTls();
+  return await tls;
 }
 
-async function make(): Promise<TestTls> {
+async function createTestTls(): Promise<TestTls> {
   const now = new Date();
   const authority = await createAuthority({ days: 1, now });
   return {
@@ -26,7 +26,7 @@ async function make(): Promise<TestTls> {
   };
 }
 
-/** A certificate that a test exchanges by hand. */
+/** A certificate that a test replaces. */
 export function exchangeable(first: KeyPair): ServingCertificate & { exchange: (next: KeyPair) => void } {
   let pair = first;
   const listeners: (() => void)[] = [];

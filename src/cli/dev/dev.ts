@@ -170,7 +170,7 @@ function createRegistrationName(): string {
 
 function toWebhookUrl(url: URL, guard: Guard): string {
   const webhookUrl = new URL(url);
-  if (webhookUrl.port === '') webhookUrl.port = String(guard.securePort);
+  if (webhookUrl.port === '') webhookUrl.port = String(guard.ports.securePort);
   webhookUrl.pathname = '/validate';
   return webhookUrl.href;
 }

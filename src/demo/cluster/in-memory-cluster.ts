@@ -1,217 +1,128 @@
-import { type Authority, createAuthority } from '../../certificates/authority.ts';
-import { issueLeaf } from '../../certificates/leaf.ts';
-import { Admission } from './admission.ts';
-import { ApiServer } from './api-server.ts';
-import { AuditLog } from './audit.ts';
-import { type Answer, HttpClient } from './http-client.ts';
-import { Faults } from './faults.ts';
-import { kubeconfig } from './kubeconfig.ts';
-import type { KubeObject, NewObject } from './kube-object.ts';
-import { kindOf, KINDS } from './kinds.ts';
-import { Registry } from './registry.ts';
+import { randomUUID } from 'node:crypto';
+import { admitDeletion } from './admission.ts';
+import { findKind, toApiVersion } from './kinds.ts';
+import { isRecord, type KubeObject, type NewObject, type ObjectMeta } from './kube-object.ts';
+import { parseWebhooks } from './registered-webhook.ts';
+import { alreadyExists, conflict, notFound } from './status-error.ts';
 import { Store } from './store.ts';
-import { pathOf } from './target.ts';
-import { Tokens } from './tokens.ts';
-import { ADMIN, type User } from './user.ts';
-import { Watches } from './watches.ts';
-import { type ServiceResolver, WebhookCaller } from './webhook-caller.ts';
 
-/** How a sandbox may differ from the usual one. */
-export interface InMemoryClusterOptions {
-  /** May requests come without a token? Default: no. */
-  readonly anonymous?: boolean;
-  /** How often watches get a bookmark, in milliseconds. Default 60,000, about what kube-apiserver does. */
-  readonly bookmarkMs?: number;
-  /** Signs the API server's certificate. Default: a new one, which takes a second to make. */
-  readonly authority?: Authority;
-  /** Where webhooks that are registered with a Service really listen. Default: nowhere. */
-  readonly resolveService?: ServiceResolver;
+interface DeletionOptions {
+  readonly isDryRun?: boolean;
+  readonly user?: string;
+  readonly namespace?: string;
+  /** The deletion fails if the object has another uid. */
+  readonly uid?: string | undefined;
 }
 
-/** Who sends a request, and how. */
-export interface SendOptions {
-  /** User name; default `system:admin`. */
-  readonly as?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
+/** The administrator of the cluster. */
+export const ADMIN_USER = 'system:admin';
 
-/** The sandbox lives for minutes; a certificate that outlives it does no harm. */
-const CERTIFICATE_DAYS = 1;
+const WEBHOOK_CONFIGURATIONS = findKind('validatingwebhookconfigurations');
+const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
- * A cluster in memory: an API server that speaks enough of the Kubernetes API for the guard, and calls it as kube-apiserver
- * does. `create`, `patch`, `get`, `list` and `erase` work on the store directly; {@link InMemoryCluster.request} goes through HTTPS,
- * authentication, admission and the audit log.
+ * A cluster in memory: the objects, the rules for writing them, and the webhooks that review a deletion. It has just
+ * the rules of kube-apiserver that the guard and its tests depend on. `handleRequest` and `ApiServer` make it an API
+ * server.
  */
 export class InMemoryCluster {
-  /** The audit log. */
-  readonly audit: AuditLog;
-  /** What can go wrong. */
-  readonly faults: Faults;
-  /** Tokens: issue one for a user, revoke it. */
-  readonly tokens: Tokens;
-  readonly #store: Store;
-  readonly #registry: Registry;
-  readonly #server: ApiServer;
-  readonly #webhooks: WebhookCaller;
-  readonly #client: HttpClient;
-  readonly #watches: Watches;
-  readonly #caPem: string;
-  readonly #adminToken: string;
-  readonly #userTokens = new Map<string, string>();
-  readonly #served: Map<string, readonly string[]>;
+  readonly store = new Store();
 
-  constructor(
-    options: InMemoryClusterOptions,
-    pki: { readonly caPem: string; readonly serving: ConstructorParameters<typeof ApiServer>[0]['serving'] },
-  ) {
-    this.#store = new Store();
-    this.#webhooks = new WebhookCaller(options.resolveService ?? (() => undefined));
-    this.#registry = new Registry(this.#store, new Admission(this.#store, this.#webhooks));
-    this.#watches = new Watches(this.#store, options.bookmarkMs ?? 60_000);
-    this.audit = new AuditLog();
-    this.tokens = new Tokens(options.anonymous ?? false);
-    this.#adminToken = this.tokens.issue(ADMIN);
-    this.#served = new Map(KINDS.map(({ resource, versions }) => [resource, versions.slice(0, 1)]));
-    this.#server = new ApiServer({
-      store: this.#store,
-      registry: this.#registry,
-      watches: this.#watches,
-      audit: this.audit,
-      tokens: this.tokens,
-      serving: pki.serving,
-      serves: ({ resource }, version) => this.#served.get(resource)?.includes(version) === true,
-    });
-    this.#caPem = pki.caPem;
-    this.#client = new HttpClient(pki.caPem);
-    this.faults = new Faults(this.#store, this.#watches, this.#server);
-  }
-
-  /** Address of the API server. */
-  get url(): string {
-    return this.#server.url;
-  }
-
-  /** Text of a kubeconfig for `system:admin`. */
-  get kubeconfig(): string {
-    return this.kubeconfigWith(this.#adminToken);
-  }
-
-  /** The store's current version. */
-  get resourceVersion(): number {
-    return this.#store.version;
-  }
-
-  /** How many watches are open. */
-  get openWatches(): number {
-    return this.#watches.count;
-  }
-
-  /** Text of a kubeconfig with this token, or with none. */
-  kubeconfigWith(token: string | undefined): string {
-    return kubeconfig({ server: this.url, certificateAuthorityPem: this.#caPem, token });
-  }
-
-  /** Text of a kubeconfig for a user, such as `system:serviceaccount:machineconfig-guard:machineconfig-guard`. */
-  kubeconfigFor(user: User | string): string {
-    return this.kubeconfigWith(this.tokens.issue(user));
+  /** @throws StatusError */
+  create(resource: string, object: NewObject, isDryRun = false): KubeObject {
+    const kind = findKind(resource);
+    const { name = '', namespace } = object.metadata;
+    if (this.get(resource, name, namespace) !== undefined) throw alreadyExists(kind, name);
+    const created: KubeObject = {
+      ...object,
+      apiVersion: toApiVersion(kind),
+      kind: kind.kind,
+      metadata: {
+        ...object.metadata,
+        name,
+        uid: randomUUID(),
+        resourceVersion: '',
+        generation: 1,
+        creationTimestamp: `${new Date().toISOString().slice(0, -5)}Z`,
+      },
+    };
+    if (kind === WEBHOOK_CONFIGURATIONS) parseWebhooks(created);
+    return isDryRun ? created : this.store.put(resource, created);
   }
 
   /**
-   * Which versions of a kind are served: none, as if its definition were not installed, or any that the sandbox knows. By
-   * default each kind has its preferred one.
+   * Applies a JSON merge patch. It fails if it contains a resourceVersion other than that of the object.
+   *
+   * @throws StatusError
    */
-  serve(resource: string, versions: readonly string[]): void {
-    const unknown = versions.find((version) => !kindOf(resource).versions.includes(version));
-    if (unknown !== undefined) throw new Error(`the sandbox does not know ${resource} at version ${unknown}`);
-    this.#served.set(resource, versions);
-  }
-
-  /** Adds an object with everything that is given, its status included. Throws a StatusError. */
-  create(resource: string, object: NewObject): KubeObject {
-    const kind = kindOf(resource);
-    const namespace = kind.namespaced ? (object.metadata.namespace ?? 'default') : '';
-    return this.#registry.create({ kind, namespace }, object, { dryRun: false, keepStatus: true });
-  }
-
-  /** Applies a JSON merge patch, to the status too. Throws a StatusError. */
-  patch(resource: string, name: string, patch: Readonly<Record<string, unknown>>, namespace = 'default'): KubeObject {
-    const kind = kindOf(resource);
-    const target = { kind, version: kind.versions[0], namespace: kind.namespaced ? namespace : '', name };
-    const patched = this.#registry.patch({ ...target, subresource: undefined }, patch, { dryRun: false });
-    if (!kind.status || patch['status'] === undefined) return patched;
-    return this.#registry.patch({ ...target, subresource: 'status' }, { status: patch['status'] }, { dryRun: false });
-  }
-
-  /** An object as it is stored, or undefined. */
-  get(resource: string, name: string, namespace = 'default'): KubeObject | undefined {
-    const kind = kindOf(resource);
-    return this.#store.get(kind, name, kind.namespaced ? namespace : '');
-  }
-
-  /** All objects of a kind, in the order of their names. */
-  list(resource: string): KubeObject[] {
-    return this.#store.list(kindOf(resource));
-  }
-
-  /** Removes an object behind admission's back, as an edit of etcd or the removal of its CRD does. */
-  erase(resource: string, name: string, namespace = 'default'): void {
-    const kind = kindOf(resource);
-    this.#store.remove(kind, name, kind.namespaced ? namespace : '');
-  }
-
-  /** Sends a request over HTTPS, like any client. A body is sent as JSON; a PATCH is a merge patch. Rejects if cut off. */
-  async request(method: string, path: string, body?: unknown, { as, headers }: SendOptions = {}): Promise<Answer> {
-    const token = as === undefined ? this.#adminToken : this.#tokenOf(as);
-    return await this.#client.send(this.url, {
-      method,
-      path,
-      body,
-      headers: { authorization: `Bearer ${token}`, ...headers },
-    });
-  }
-
-  /** Sends the deletion of one object, as `oc delete` does. */
-  async delete(
+  patch(
     resource: string,
     name: string,
-    options: SendOptions & { readonly dryRun?: boolean } = {},
-  ): Promise<Answer> {
-    const query = options.dryRun === true ? '?dryRun=All' : '';
-    return await this.request('DELETE', `${pathOf(kindOf(resource), name)}${query}`, undefined, options);
+    patch: Readonly<Record<string, unknown>>,
+    namespace = '',
+    isDryRun = false,
+  ): KubeObject {
+    const before = this.#getOrThrow(resource, name, namespace);
+    const after = applyMergePatch(before, patch) as KubeObject;
+    const { uid, resourceVersion, creationTimestamp } = before.metadata;
+    if (after.metadata.resourceVersion !== resourceVersion) throw conflict(findKind(resource), name, MODIFIED);
+    const metadata: ObjectMeta = { ...after.metadata, name, uid, creationTimestamp };
+    const patched = { ...after, metadata };
+    return isDryRun ? patched : this.store.put(resource, patched);
   }
 
-  /** Listens. */
-  async start(): Promise<void> {
-    await this.#server.start(this.faults);
+  get(resource: string, name: string, namespace = ''): KubeObject | undefined {
+    return this.store.get(resource, namespace, name);
   }
 
-  /** Ends all connections and frees the port. */
-  async stop(): Promise<void> {
-    this.#client.close();
-    this.#webhooks.close();
-    await this.#server.refuse();
+  /** All objects of a resource, sorted by name. */
+  list(resource: string): KubeObject[] {
+    return this.store.list(resource, '');
   }
 
-  #tokenOf(user: string): string {
-    const token = this.#userTokens.get(user) ?? this.tokens.issue(user);
-    this.#userTokens.set(user, token);
-    return token;
+  /** Removes an object without a review, as an edit of etcd does. */
+  erase(resource: string, name: string, namespace = ''): void {
+    this.store.remove(resource, namespace, name);
+  }
+
+  /**
+   * Deletes an object if the webhooks allow it.
+   *
+   * @returns the warnings for the client
+   * @throws StatusError
+   */
+  async requestDeletion(resource: string, name: string, options: DeletionOptions = {}): Promise<readonly string[]> {
+    const { user = ADMIN_USER, isDryRun = false, uid, namespace = '' } = options;
+    const kind = findKind(resource);
+    const object = this.#getOrThrow(resource, name, namespace);
+    if (uid !== undefined && uid !== object.metadata.uid) {
+      const uids = `the UID in the precondition (${uid}) does not match the UID in record (${object.metadata.uid})`;
+      throw conflict(kind, name, `${uids}. The object might have been deleted and then recreated`);
+    }
+    // Webhook configurations are exempt, so that an administrator can always remove one.
+    const configurations = kind === WEBHOOK_CONFIGURATIONS ? [] : this.list(WEBHOOK_CONFIGURATIONS.resource);
+    const webhooks = configurations.flatMap(parseWebhooks);
+    const warnings = await admitDeletion(webhooks, { kind, object, user, isDryRun });
+    if (!isDryRun) this.erase(resource, name, namespace);
+    return warnings;
+  }
+
+  #getOrThrow(resource: string, name: string, namespace: string): KubeObject {
+    const object = this.get(resource, name, namespace);
+    if (object === undefined) throw notFound(findKind(resource), name);
+    return object;
   }
 }
 
-/** Starts a sandbox on a free port of 127.0.0.1, with certificates of its own. Takes about a second, most of it for keys. */
-export async function startInMemoryCluster(options: InMemoryClusterOptions = {}): Promise<InMemoryCluster> {
-  const now = new Date();
-  const authority = options.authority ?? (await createAuthority({ days: CERTIFICATE_DAYS, now }));
-  const serving = await issueLeaf({
-    authority,
-    dnsNames: ['localhost'],
-    ipAddresses: ['127.0.0.1'],
-    days: CERTIFICATE_DAYS,
-    now,
-  });
-  const sandbox = new InMemoryCluster(options, { caPem: authority.certificatePem, serving });
-  await sandbox.start();
-  return sandbox;
+/**
+ * Applies a JSON merge patch (RFC 7386) without changing its arguments: null removes, objects merge, others replace.
+ */
+function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch;
+  const merged: Record<string, unknown> = isRecord(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete merged[key];
+    else merged[key] = applyMergePatch(merged[key], value);
+  }
+  return merged;
 }

@@ -1,128 +1,77 @@
-/** A kind of object that the sandbox can serve. */
+import { MCO_GROUP } from '../../kube/api-paths.ts';
+
+/** A kind of object that the in-memory cluster can serve. */
 export interface Kind {
   /** Empty for the core group. */
   readonly group: string;
-  /** Every version it can be served at, the preferred one first. */
+  /** Every version that it can be served at, the preferred one first. */
   readonly versions: readonly [string, ...string[]];
-  /** Plural, as in paths. */
+  /** The plural name, as in paths. */
   readonly resource: string;
   readonly kind: string;
-  readonly namespaced: boolean;
-  /** Compiled into the API server rather than defined by a CRD: its list items carry no apiVersion and kind. */
-  readonly builtIn: boolean;
-  /** Is `status` written through `/status` alone? */
-  readonly status: boolean;
 }
 
-const MCO = 'machineconfiguration.openshift.io';
-
-/** What the guard, its commands and the actors of the demo read and write (openshift/api, payload-manifests/crds). */
+/** The kinds that the guard, its commands and the actors of the demo read and write. */
 export const KINDS: readonly Kind[] = [
-  {
-    group: '',
-    versions: ['v1'],
-    resource: 'nodes',
-    kind: 'Node',
-    namespaced: false,
-    builtIn: true,
-    status: true,
-  },
-  {
-    group: '',
-    versions: ['v1'],
-    resource: 'secrets',
-    kind: 'Secret',
-    namespaced: true,
-    builtIn: true,
-    status: false,
-  },
-  {
-    group: MCO,
-    versions: ['v1'],
-    resource: 'machineconfigs',
-    kind: 'MachineConfig',
-    namespaced: false,
-    builtIn: false,
-    status: false,
-  },
-  {
-    group: MCO,
-    versions: ['v1'],
-    resource: 'machineconfigpools',
-    kind: 'MachineConfigPool',
-    namespaced: false,
-    builtIn: false,
-    status: true,
-  },
-  {
-    group: MCO,
-    versions: ['v1', 'v1alpha1'],
-    resource: 'machineosbuilds',
-    kind: 'MachineOSBuild',
-    namespaced: false,
-    builtIn: false,
-    status: true,
-  },
-  {
-    group: 'admissionregistration.k8s.io',
-    versions: ['v1'],
-    resource: 'validatingwebhookconfigurations',
-    kind: 'ValidatingWebhookConfiguration',
-    namespaced: false,
-    builtIn: true,
-    status: false,
-  },
-  {
-    group: 'events.k8s.io',
-    versions: ['v1'],
-    resource: 'events',
-    kind: 'Event',
-    namespaced: true,
-    builtIn: true,
-    status: false,
-  },
-  {
-    group: 'certificates.k8s.io',
-    versions: ['v1'],
-    resource: 'certificatesigningrequests',
-    kind: 'CertificateSigningRequest',
-    namespaced: false,
-    builtIn: true,
-    status: true,
-  },
-  {
-    group: 'coordination.k8s.io',
-    versions: ['v1'],
-    resource: 'leases',
-    kind: 'Lease',
-    namespaced: true,
-    builtIn: true,
-    status: false,
-  },
-  {
-    group: 'machineconfig-guard.io',
-    versions: ['v1alpha1'],
-    resource: 'machineconfigguards',
-    kind: 'MachineConfigGuard',
-    namespaced: false,
-    builtIn: false,
-    status: true,
-  },
+  defineKind('', 'nodes', 'Node'),
+  defineKind('', 'secrets', 'Secret'),
+  defineKind(MCO_GROUP, 'machineconfigs', 'MachineConfig'),
+  defineKind(MCO_GROUP, 'machineconfigpools', 'MachineConfigPool'),
+  defineKind(MCO_GROUP, 'machineosbuilds', 'MachineOSBuild', ['v1', 'v1alpha1']),
+  defineKind('admissionregistration.k8s.io', 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
+  defineKind('events.k8s.io', 'events', 'Event'),
+  defineKind('certificates.k8s.io', 'certificatesigningrequests', 'CertificateSigningRequest'),
+  defineKind('coordination.k8s.io', 'leases', 'Lease'),
+  defineKind('machineconfig-guard.io', 'machineconfigguards', 'MachineConfigGuard', ['v1alpha1']),
 ];
 
-/** The kind with this plural. Throws where the sandbox knows none. */
-export function kindOf(resource: string): Kind {
-  const kind = KINDS.find((known) => known.resource === resource);
-  if (kind === undefined) throw new Error(`the sandbox has no resource "${resource}"`);
+function defineKind(group: string, resource: string, kind: string, versions: Kind['versions'] = ['v1']): Kind {
+  return { group, versions, resource, kind };
+}
+
+/**
+ * Finds a kind by its plural name.
+ *
+ * @throws Error if the in-memory cluster does not know it
+ */
+export function findKind(resource: string): Kind {
+  const kind = KINDS.find((candidate) => candidate.resource === resource);
+  if (kind === undefined) throw new Error(`the in-memory cluster has no resource "${resource}"`);
   return kind;
 }
 
 /** `v1` for the core group, `group/v1` for any other. */
-export function apiVersion(kind: Kind, version: string = kind.versions[0]): string {
+export function toApiVersion(kind: Kind, version: string = kind.versions[0]): string {
   return kind.group === '' ? version : `${kind.group}/${version}`;
 }
 
-/** The resource as error messages name it: `nodes`, `machineconfigs.machineconfiguration.openshift.io`. */
-export function qualified(kind: Kind): string {
-  return kind.group === '' ? kind.resource : `${kind.resource}.${kind.group}`;
+/** The object or collection that a path names. */
+export interface ResourcePath {
+  readonly kind: Kind;
+  readonly version: string;
+  /** Empty for cluster-scoped objects, and for the objects of all namespaces. */
+  readonly namespace: string;
+  /** Undefined for a collection. */
+  readonly name: string | undefined;
+  readonly isStatus: boolean;
+}
+
+/** `/api/v1/…` or `/apis/GROUP/VERSION/…` with an optional namespace, a plural name, an optional name and `/status`. */
+const PATH = new RegExp(
+  String.raw`^/(?:api|apis/(?<group>[^/]+))/(?<version>[^/]+)(?:/namespaces/(?<namespace>[^/]+))?` +
+    String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?<status>/status)?)?$`,
+);
+
+/** Parses a path without its query. Returns undefined if no kind has this path. */
+export function parseResourcePath(path: string): ResourcePath | undefined {
+  const { group = '', version = '', namespace = '', resource, name, status } = PATH.exec(path)?.groups ?? {};
+  const kind = KINDS.find((candidate) => candidate.group === group && candidate.resource === resource);
+  if (kind?.versions.includes(version) !== true) return undefined;
+  return {
+    kind,
+    version,
+    namespace,
+    name: name === undefined ? undefined : decodeURIComponent(name),
+    isStatus: status !== undefined,
+  };
 }

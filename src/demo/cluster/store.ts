@@ -1,144 +1,103 @@
 import type { KubeObject } from './kube-object.ts';
-import type { Kind } from './kinds.ts';
+import { StatusError } from './status-error.ts';
 
-/** One change, as watches report it. */
+/** One change of an object. */
 export interface Change {
   readonly version: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly kind: Kind;
-  /** After the change; for a deletion as it last was, with the deletion's version. */
+  readonly resource: string;
+  /** After the change. A deleted object is as it last was, with the version of its deletion. */
   readonly object: KubeObject;
 }
 
-/** Everything in the store at one version, as a backup of etcd. */
-export interface Snapshot {
-  readonly version: number;
-  readonly objects: ReadonlyMap<string, ReadonlyMap<string, KubeObject>>;
-}
-
-/** Versions of a real cluster are never small; four digits show up well in a log. */
-const FIRST_VERSION = 1000;
-/** Changes remembered for watches; beyond it the older half is compacted, as etcd does every five minutes. */
-const CHANGES_MAX = 20_000;
+/** Real clusters have large versions. Four digits are easy to find in a log. */
+const FIRST_VERSION = 1_000;
+/** Then the store forgets its history, as etcd does every five minutes. */
+const MAX_CHANGES = 20_000;
 
 /**
- * The objects of the sandbox and their history: one version that counts up for all kinds together, as etcd's revision does.
- * Knows nothing of HTTP and of the rules for writing.
+ * All objects and their history. One version counts the changes of all kinds together, as the revision of etcd does.
  */
 export class Store {
+  readonly #objects = new Map<string, KubeObject>();
+  readonly #listeners = new Set<(change: Change) => void>();
   #version = FIRST_VERSION;
-  #compacted = FIRST_VERSION;
-  #objects = new Map<string, Map<string, KubeObject>>();
+  /** Changes up to this version are forgotten. */
+  #compactedVersion = FIRST_VERSION;
   #changes: Change[] = [];
-  readonly #listeners = new Set<() => void>();
 
   /** The version of the last change. */
   get version(): number {
     return this.#version;
   }
 
-  /** Changes up to this version are forgotten. */
-  get compacted(): number {
-    return this.#compacted;
+  get(resource: string, namespace: string, name: string): KubeObject | undefined {
+    return this.#objects.get(keyOf(resource, namespace, name));
   }
 
-  /** One object, or undefined. */
-  get(kind: Kind, name: string, namespace = ''): KubeObject | undefined {
-    return this.#objects.get(kind.resource)?.get(keyOf(namespace, name));
-  }
-
-  /** All objects of a kind in the order of their keys; of all namespaces where none is given. */
-  list(kind: Kind, namespace = ''): KubeObject[] {
-    const found = [...(this.#objects.get(kind.resource) ?? [])];
-    return found
-      .filter(([key]) => namespace === '' || key.startsWith(`${namespace}/`))
+  /** The objects of a resource, sorted by namespace and name. An empty namespace means all. */
+  list(resource: string, namespace: string): KubeObject[] {
+    const prefix = namespace === '' ? `${resource}/` : keyOf(resource, namespace, '');
+    return [...this.#objects]
+      .filter(([key]) => key.startsWith(prefix))
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([, object]) => object);
   }
 
-  /** Writes an object and stamps it with the new version. */
-  put(kind: Kind, object: KubeObject): KubeObject {
-    const { name, namespace } = object.metadata;
-    const before = this.get(kind, name, namespace);
-    const stored = this.#stamped(object);
-    const ofKind = this.#objects.get(kind.resource) ?? new Map<string, KubeObject>();
-    ofKind.set(keyOf(namespace ?? '', name), stored);
-    this.#objects.set(kind.resource, ofKind);
-    this.#happened({
-      version: this.#version,
-      type: before === undefined ? 'ADDED' : 'MODIFIED',
-      kind,
-      object: stored,
-    });
+  /** Writes an object with the next version. */
+  put(resource: string, object: KubeObject): KubeObject {
+    const { name, namespace = '' } = object.metadata;
+    const key = keyOf(resource, namespace, name);
+    const type = this.#objects.has(key) ? 'MODIFIED' : 'ADDED';
+    const stored = this.#withNextVersion(object);
+    this.#objects.set(key, stored);
+    this.#recordChange({ version: this.#version, type, resource, object: stored });
     return stored;
   }
 
-  /** Removes an object. Returns it as it was, or undefined where there was none. */
-  remove(kind: Kind, name: string, namespace = ''): KubeObject | undefined {
-    const before = this.get(kind, name, namespace);
-    if (before === undefined) return undefined;
-    this.#objects.get(kind.resource)?.delete(keyOf(namespace, name));
-    const last = this.#stamped(before);
-    this.#happened({ version: this.#version, type: 'DELETED', kind, object: last });
-    return before;
-  }
-
-  /** What has changed after `version`, oldest first; undefined where that is no longer known. */
-  changesAfter(version: number): Change[] | undefined {
-    if (version < this.#compacted) return undefined;
-    let from = this.#changes.length;
-    while (from > 0 && (this.#changes[from - 1]?.version ?? 0) > version) from -= 1;
-    return this.#changes.slice(from);
-  }
-
-  /** Forgets the history up to now. Versions and objects stay. */
-  compact(): void {
-    this.#compacted = this.#version;
-    this.#changes = [];
-  }
-
-  /** A copy of everything. */
-  snapshot(): Snapshot {
-    return {
-      version: this.#version,
-      objects: new Map([...this.#objects].map(([resource, ofKind]) => [resource, new Map(ofKind)])),
-    };
+  /** Removes an object, if it exists. */
+  remove(resource: string, namespace: string, name: string): void {
+    const object = this.get(resource, namespace, name);
+    if (object === undefined) return;
+    this.#objects.delete(keyOf(resource, namespace, name));
+    const last = this.#withNextVersion(object);
+    this.#recordChange({ version: this.#version, type: 'DELETED', resource, object: last });
   }
 
   /**
-   * Puts a snapshot back, its version included, so that the next write gets a version that was given out before. No watch
-   * is told: that is what makes the restore of a backup dangerous for everything that watches.
+   * The changes after a version, the oldest first.
+   *
+   * @throws StatusError 410 if they are forgotten
    */
-  restore({ version, objects }: Snapshot): void {
-    this.#version = version;
-    this.#compacted = Math.min(this.#compacted, version);
-    this.#objects = new Map([...objects].map(([resource, ofKind]) => [resource, new Map(ofKind)]));
-    this.#changes = this.#changes.filter((change) => change.version <= version);
+  changesAfter(version: number): readonly Change[] {
+    if (version < this.#compactedVersion) {
+      throw new StatusError(410, 'Expired', `too old resource version: ${version} (${this.#compactedVersion})`);
+    }
+    return this.#changes.slice(this.#changes.findLastIndex((change) => change.version <= version) + 1);
   }
 
-  /** Calls the listener after each change. Returns what ends that. */
-  onChange(listener: () => void): () => void {
+  /** Calls the listener with each change. Returns the function that ends this. */
+  onChange(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);
     return () => {
       this.#listeners.delete(listener);
     };
   }
 
-  #stamped(object: KubeObject): KubeObject {
+  #withNextVersion(object: KubeObject): KubeObject {
     this.#version += 1;
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
   }
 
-  #happened(change: Change): void {
+  #recordChange(change: Change): void {
     this.#changes.push(change);
-    if (this.#changes.length > CHANGES_MAX) {
-      const forgotten = this.#changes.splice(0, CHANGES_MAX / 2);
-      this.#compacted = forgotten.at(-1)?.version ?? this.#compacted;
-    }
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener(change);
+    if (this.#changes.length <= MAX_CHANGES) return;
+    this.#compactedVersion = this.#version;
+    this.#changes = [];
   }
 }
 
-function keyOf(namespace: string, name: string): string {
-  return `${namespace}/${name}`;
+function keyOf(resource: string, namespace: string, name: string): string {
+  return `${resource}/${namespace}/${name}`;
 }

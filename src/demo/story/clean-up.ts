@@ -1,58 +1,50 @@
-import { kindOf } from '../cluster/kinds.ts';
-import { pathOf } from '../cluster/target.ts';
-import { nodes } from './node-view.ts';
-import { poolConfig, poolStatus } from './pool-view.ts';
-import type { Scene } from './scene.ts';
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
+import { StatusError } from '../cluster/status-error.ts';
+import { listNodes } from './nodes.ts';
+import { getPoolConfig, getPoolStatus } from './pool.ts';
+import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
-/** The clean-up's identity in the cluster. */
 const USER = 'system:serviceaccount:cluster-cleanup:rendered-config-cleanup';
-/** It gives up in the end, so that a guard that never lets go shows as what it is. */
-const RUNS_MAX = 4;
+/** Then it gives up, so that the story also ends with a guard that denies every deletion. */
+const MAX_RUNS = 4;
 
 /**
- * A clean-up job that deletes the rendered configs which no pool names, and never asks the nodes. The Machine Config
- * Operator itself deletes none (pkg/controller/render, garbageCollectRenderedConfigs); jobs and scripts like this one do.
+ * A clean-up job that deletes the rendered configs that no pool names, and never looks at the nodes. The Machine Config
+ * Operator itself deletes none (pkg/controller/render, garbageCollectRenderedConfigs). Jobs and scripts like this do.
  */
-export async function cleanUp(scene: Scene): Promise<void> {
-  const { clock } = scene;
-  for (let run = 0; run < RUNS_MAX; run += 1) {
-    await clock.at(TIMING.cleanUpAt + run * TIMING.cleanUpEvery);
-    await clock.until(() => scene.apiAnswers);
-    const refused = await deleteUnnamed(scene);
-    if (!refused) return;
+export async function runCleanUp(story: Story): Promise<void> {
+  const { clock } = story;
+  for (let run = 0; run < MAX_RUNS; run += 1) {
+    await clock.sleepUntil(TIMING.cleanUpAt + run * TIMING.cleanUpEvery);
+    await clock.waitFor(() => story.isApiUp);
+    if (await deleteUnnamedConfigs(story)) return;
   }
 }
 
-/** One run. Answers whether something was refused. */
-async function deleteUnnamed(scene: Scene): Promise<boolean> {
-  const { clock, sandbox } = scene;
-  const named = new Set([poolConfig(sandbox), poolStatus(sandbox).configuration]);
-  const unnamed = sandbox
-    .list('machineconfigs')
-    .map(({ metadata }) => metadata.name)
-    .filter((name) => name.startsWith('rendered-') && !named.has(name));
-  let refused = false;
-  for (const name of unnamed) {
-    const path = pathOf(kindOf('machineconfigs'), name);
-    const { status, body } = await clock.outside(sandbox.request('DELETE', path, undefined, { as: USER }));
-    if (status < 300) {
-      scene.say('clean-up', `deletes ${name}, ${whatItDoesNotKnow(scene, name)}`);
-    } else {
-      refused = true;
-      scene.say('clean-up', `tries to delete ${name}: refused`, {
-        code: status,
-        reason: body.reason ?? '',
-        message: body.message ?? '',
-      });
+/** Returns whether every deletion was allowed. */
+async function deleteUnnamedConfigs(story: Story): Promise<boolean> {
+  const { cluster, clock } = story;
+  const poolConfigs = new Set([getPoolConfig(cluster), getPoolStatus(cluster).configuration]);
+  const names = cluster.list('machineconfigs').map(({ metadata }) => metadata.name);
+  let isAllowed = true;
+  for (const name of names.filter((config) => config.startsWith('rendered-') && !poolConfigs.has(config))) {
+    try {
+      await clock.pauseDuring(cluster.requestDeletion('machineconfigs', name, { user: USER }));
+      story.record('clean-up', `deletes ${name}, ${describeUse(cluster, name)}`);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      isAllowed = false;
+      const { code, reason, message } = error;
+      story.record('clean-up', `tries to delete ${name}: refused`, { code, reason, message });
     }
   }
-  return refused;
+  return isAllowed;
 }
 
 /** For the reader of the story: the job itself only looks at pools. */
-function whatItDoesNotKnow({ sandbox }: Scene, config: string): string {
-  const users = nodes(sandbox).filter(({ current, desired }) => current === config || desired === config);
-  const names = users.map(({ name }) => name).join(', ');
+function describeUse(cluster: InMemoryCluster, config: string): string {
+  const nodes = listNodes(cluster).filter(({ current, desired }) => current === config || desired === config);
+  const names = nodes.map(({ name }) => name).join(', ');
   return names === '' ? 'which nothing uses any more' : `unaware that ${names} runs it`;
 }

@@ -1,39 +1,51 @@
-import { joinMaster, nodes } from './node-view.ts';
-import { poolConfig, poolStatus } from './pool-view.ts';
-import type { Scene } from './scene.ts';
+import { runMachineConfigDaemon } from './machine-config-daemon.ts';
+import { createMaster, listNodes } from './nodes.ts';
+import { getPoolConfig, getPoolStatus } from './pool.ts';
+import { FIRST_CONFIG } from './rendering.ts';
+import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
-import { HOSTS } from './hosts.ts';
 
-/** The bootstrap has done its part once so many other masters are Ready. */
-const READY_MASTERS = 2;
+/** The hosts of the incident. The first carries the bootstrap and reboots last. */
+const BOOTSTRAP_HOST = 'control0';
+const OTHER_HOSTS = ['control1', 'control2'] as const;
+const HOSTS = [BOOTSTRAP_HOST, ...OTHER_HOSTS];
 
-/**
- * The installer on control0: waits for two Ready masters, reboots its own host into the third one, and waits for the pool.
- *
- * @returns when the install is complete; never, if it is not to be
- */
-export async function installer(scene: Scene, joined: (name: string) => void): Promise<void> {
-  const { clock, sandbox } = scene;
-  const [self] = HOSTS;
-  await clock.at(TIMING.bootstrapCompleteAt);
-  await clock.until(() => nodes(sandbox).filter(({ ready }) => ready).length >= READY_MASTERS);
-  // Ready is about kubelets: it does not mean that the configs which the nodes name exist.
-  scene.say('installer', `sees ${READY_MASTERS} Ready masters, bootstrap done: reboots ${self}`);
-  scene.say('etcd', 'loses its quorum for a while; the API does not answer');
-  await scene.apiAwayFor(TIMING.apiAway);
-  scene.say('etcd', 'has a quorum again; the API answers');
-  await clock.sleep(TIMING.bootstrapHostJoins - TIMING.apiAway);
-  const config = poolConfig(sandbox);
-  joinMaster(sandbox, self, config);
-  joined(self);
-  scene.say('hosts', `${self} joins, running ${config}`);
-  await clock.until(() => isComplete(scene));
-  scene.say('install', `complete: all ${HOSTS.length} masters run ${config}`);
+/** The hosts boot, and all but the bootstrap join the cluster with the config that they were installed with. */
+export async function bootHosts(story: Story): Promise<void> {
+  story.record('hosts', `${HOSTS.join(', ')} boot; ${BOOTSTRAP_HOST} carries the bootstrap`);
+  await story.clock.sleepUntil(TIMING.mastersJoinAt);
+  for (const name of OTHER_HOSTS) joinCluster(story, name, FIRST_CONFIG);
+  story.record('hosts', `${OTHER_HOSTS.join(' and ')} join, running ${FIRST_CONFIG}`);
 }
 
-/** Does every host run the config of the pool? */
-function isComplete({ sandbox }: Scene): boolean {
-  const { configuration, updatedMachineCount, degradedMachineCount } = poolStatus(sandbox);
-  const allUpdated = updatedMachineCount === HOSTS.length && degradedMachineCount === 0;
-  return allUpdated && configuration === poolConfig(sandbox);
+/**
+ * The installer on the bootstrap host waits until the other masters are Ready, reboots its own host into the third
+ * master, and waits for the pool. Returns when the install is complete.
+ */
+export async function runInstaller(story: Story): Promise<void> {
+  const { cluster, clock } = story;
+  const otherCount = OTHER_HOSTS.length;
+  await clock.sleepUntil(TIMING.bootstrapCompleteAt);
+  await clock.waitFor(() => listNodes(cluster).filter(({ ready }) => ready).length >= otherCount);
+  // Ready is about the kubelet. It does not mean that the configs of the node exist.
+  story.record('installer', `sees ${otherCount} Ready masters, bootstrap done: reboots ${BOOTSTRAP_HOST}`);
+  story.record('etcd', 'loses its quorum for a while; the API does not answer');
+  await story.stopApiFor(TIMING.apiAway);
+  story.record('etcd', 'has a quorum again; the API answers');
+  await clock.sleep(TIMING.bootstrapHostJoins - TIMING.apiAway);
+  const config = getPoolConfig(cluster);
+  joinCluster(story, BOOTSTRAP_HOST, config);
+  story.record('hosts', `${BOOTSTRAP_HOST} joins, running ${config}`);
+  await clock.waitFor(() => {
+    const { configuration, updatedMachineCount } = getPoolStatus(cluster);
+    return configuration === config && updatedMachineCount === HOSTS.length;
+  });
+  story.record('install', `complete: all ${HOSTS.length} masters run ${config}`);
+}
+
+function joinCluster(story: Story, name: string, config: string): void {
+  createMaster(story.cluster, name, config);
+  story.clock.start(async () => {
+    await runMachineConfigDaemon(story, name);
+  });
 }

@@ -1,51 +1,51 @@
-import { changeNode, node } from './node-view.ts';
-import type { Scene } from './scene.ts';
+import { getNode, patchNode } from './nodes.ts';
+import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
 /**
- * The daemon of one node. It gets the node's current and desired config from the API whenever it syncs: at a change of its
- * node and after it had to connect anew. One that is missing makes the node Degraded, whatever is on its disk
+ * The daemon of one node. It gets the current and the desired config from the API at every sync: after a change of its
+ * node, and after it had to reconnect. If one is missing the node is Degraded, whatever is on its disk
  * (machine-config-operator, pkg/daemon/daemon.go).
  */
-export async function machineConfigDaemon(scene: Scene, name: string): Promise<void> {
-  const { clock, sandbox } = scene;
-  let connections = scene.connections;
+export async function runMachineConfigDaemon(story: Story, name: string): Promise<void> {
+  const { cluster, clock } = story;
+  const needsUpdate = (): boolean => {
+    const { current, desired, state } = getNode(cluster, name);
+    return state === 'Done' && current !== desired;
+  };
+  const exists = (config: string): boolean => cluster.get('machineconfigs', config) !== undefined;
+  let { outageCount } = story;
   for (;;) {
-    await clock.until(() => scene.apiAnswers && (wantsUpdate(scene, name) || scene.connections !== connections));
-    connections = scene.connections;
-    const { current, desired } = node(sandbox, name);
-    const missing = [current, desired].find((config) => sandbox.get('machineconfigs', config) === undefined);
+    await clock.waitFor(() => story.isApiUp && (needsUpdate() || story.outageCount !== outageCount));
+    ({ outageCount } = story);
+    const { current, desired } = getNode(cluster, name);
+    const missing = [current, desired].find((config) => !exists(config));
     if (missing !== undefined) {
       const reason = `missing MachineConfig ${missing}`;
-      changeNode(sandbox, name, { state: 'Degraded', reason });
-      scene.say('daemon', `${name} is Degraded: ${reason}`);
-      await clock.until(() => sandbox.get('machineconfigs', missing) !== undefined);
-      changeNode(sandbox, name, { state: 'Done', reason: '' });
-      scene.say('daemon', `${name} is no longer Degraded`);
+      patchNode(cluster, name, { state: 'Degraded', reason });
+      story.record('daemon', `${name} is Degraded: ${reason}`);
+      await clock.waitFor(() => exists(missing));
+      patchNode(cluster, name, { state: 'Done', reason: '' });
+      story.record('daemon', `${name} is no longer Degraded`);
     } else if (current !== desired) {
-      await update(scene, name, desired);
+      await updateNode(story, name, desired);
     }
   }
 }
 
-async function update(scene: Scene, name: string, config: string): Promise<void> {
-  const { clock, sandbox } = scene;
+async function updateNode(story: Story, name: string, config: string): Promise<void> {
+  const { cluster, clock } = story;
   await clock.sleep(TIMING.daemonReacts);
-  changeNode(sandbox, name, { state: 'Working' });
-  scene.say('daemon', `${name} is Working: drains, writes ${config}`);
+  patchNode(cluster, name, { state: 'Working' });
+  story.record('daemon', `${name} is Working: drains, writes ${config}`);
   await clock.sleep(TIMING.nodeUpdates);
-  changeNode(sandbox, name, { state: 'Rebooting', ready: false });
-  scene.say('daemon', `${name} reboots`);
+  patchNode(cluster, name, { state: 'Rebooting', ready: false });
+  story.record('daemon', `${name} reboots`);
   await clock.sleep(TIMING.nodeReboots);
-  await clock.until(() => scene.apiAnswers);
-  changeNode(sandbox, name, { current: config, state: 'Done' });
-  scene.say('daemon', `${name} is back, Done, running ${config}`);
+  await clock.waitFor(() => story.isApiUp);
+  patchNode(cluster, name, { current: config, state: 'Done' });
+  story.record('daemon', `${name} is back, Done, running ${config}`);
   await clock.sleep(TIMING.nodeBecomesReady);
-  await clock.until(() => scene.apiAnswers);
-  changeNode(sandbox, name, { ready: true });
-}
-
-function wantsUpdate({ sandbox }: Scene, name: string): boolean {
-  const { current, desired, state } = node(sandbox, name);
-  return state === 'Done' && current !== desired;
+  await clock.waitFor(() => story.isApiUp);
+  patchNode(cluster, name, { ready: true });
 }

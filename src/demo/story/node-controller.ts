@@ -1,53 +1,47 @@
 import { isDeepStrictEqual } from 'node:util';
-import { changeNode, type NodeView, nodes } from './node-view.ts';
-import { poolConfig, poolStatus, poolStatusFromNodes, writePoolStatus } from './pool-view.ts';
-import type { Scene } from './scene.ts';
+import { listNodes, type NodeView, patchNode } from './nodes.ts';
+import { computePoolStatus, getPoolConfig, getPoolStatus, writePoolStatus } from './pool.ts';
+import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
 /**
- * Brings the nodes of the pool to its config, one at a time (maxUnavailable 1). A node that is not Ready, in the middle of
- * an update or Degraded is unavailable, and while one is, no other is touched; a Degraded one itself is not updated either
+ * Updates the nodes of the pool to its config one at a time (maxUnavailable 1). A node that is not Ready, is updating
+ * or is Degraded counts as unavailable, and then no other node is updated. A Degraded node is not updated either
  * (machine-config-operator, pkg/controller/node).
  */
-export async function nodeController(scene: Scene): Promise<void> {
-  const { clock, sandbox } = scene;
-  await clock.at(TIMING.newMachineConfigAt);
+export async function runNodeController(story: Story): Promise<void> {
+  const { cluster, clock } = story;
+  const unavailable = (): NodeView[] =>
+    listNodes(cluster).filter((node) => !node.ready || node.state !== 'Done' || node.current !== node.desired);
+  const outdated = (): NodeView[] => listNodes(cluster).filter(({ desired }) => desired !== getPoolConfig(cluster));
+  await clock.sleepUntil(TIMING.newMachineConfigAt);
   for (;;) {
-    await clock.until(() => scene.apiAnswers && outdated(scene).length > 0 && unavailable(scene).every(isDegraded));
+    await clock.waitFor(() => story.isApiUp && outdated().length > 0 && unavailable().every(isDegraded));
     await clock.sleep(TIMING.operatorReacts);
-    // The API may have gone away, or a node become unavailable, within that second.
-    if (!scene.apiAnswers) continue;
-    const degraded = unavailable(scene).find(isDegraded);
+    // During that second the API can have stopped, or a node can have become unavailable.
+    if (!story.isApiUp) continue;
+    const degraded = unavailable().find(isDegraded);
     if (degraded !== undefined) {
-      scene.say('operator', `${degraded.name} is Degraded: a Degraded node is not updated`);
-      await clock.until(() => !unavailable(scene).some(isDegraded));
+      story.record('operator', `${degraded.name} is Degraded: a Degraded node is not updated`);
+      await clock.waitFor(() => !unavailable().some(isDegraded));
       continue;
     }
-    const [next] = outdated(scene);
-    if (next === undefined || unavailable(scene).length > 0) continue;
-    const config = poolConfig(sandbox);
-    changeNode(sandbox, next.name, { desired: config });
-    scene.say('operator', `${next.name} is next: desired -> ${config}`);
+    const [next] = outdated();
+    if (next === undefined || unavailable().length > 0) continue;
+    const config = getPoolConfig(cluster);
+    patchNode(cluster, next.name, { desired: config });
+    story.record('operator', `${next.name} is next: desired -> ${config}`);
   }
 }
 
-/** Keeps the pool's status true. */
-export async function poolStatusController(scene: Scene): Promise<void> {
-  const { clock, sandbox } = scene;
-  await clock.at(TIMING.newMachineConfigAt);
+/** Keeps the status of the pool up to date. */
+export async function runPoolStatusController(story: Story): Promise<void> {
+  const { cluster, clock } = story;
+  await clock.sleepUntil(TIMING.newMachineConfigAt);
   for (;;) {
-    await clock.until(() => scene.apiAnswers && !isDeepStrictEqual(poolStatus(sandbox), poolStatusFromNodes(sandbox)));
-    writePoolStatus(sandbox, poolStatusFromNodes(sandbox));
+    await clock.waitFor(() => story.isApiUp && !isDeepStrictEqual(getPoolStatus(cluster), computePoolStatus(cluster)));
+    writePoolStatus(cluster, computePoolStatus(cluster));
   }
-}
-
-function outdated({ sandbox }: Scene): NodeView[] {
-  const config = poolConfig(sandbox);
-  return nodes(sandbox).filter(({ desired }) => desired !== config);
-}
-
-function unavailable({ sandbox }: Scene): NodeView[] {
-  return nodes(sandbox).filter((node) => !node.ready || node.state !== 'Done' || node.current !== node.desired);
 }
 
 function isDegraded({ state }: NodeView): boolean {

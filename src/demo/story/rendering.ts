@@ -1,51 +1,36 @@
 import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
-import { MASTER_POOL, poolConfig } from './pool-view.ts';
-import type { Scene } from './scene.ts';
+import { MASTER_POOL } from './pool.ts';
+import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
 /** The two rendered configs of the incident. Real names end in 32 hexadecimal digits. */
 export const FIRST_CONFIG = 'rendered-master-aaa111';
-/** The one that the pool points to from T+5m on. */
 const SECOND_CONFIG = 'rendered-master-bbb222';
 
-/** The bootstrap renders the first config and makes the pool. */
-export async function bootstrapRendering(scene: Scene): Promise<void> {
-  const { clock, sandbox } = scene;
-  await clock.at(TIMING.bootstrapRendersAt);
-  sandbox.create('machineconfigpools', { metadata: { name: MASTER_POOL }, spec: { maxUnavailable: 1 } });
-  render(sandbox, FIRST_CONFIG);
-  scene.say('bootstrap', `renders ${FIRST_CONFIG} for pool ${MASTER_POOL}`);
+/** The bootstrap creates the pool and renders the first config. */
+export async function renderAtBootstrap(story: Story): Promise<void> {
+  const { cluster, clock } = story;
+  await clock.sleepUntil(TIMING.bootstrapRendersAt);
+  cluster.create('machineconfigpools', { metadata: { name: MASTER_POOL }, spec: { maxUnavailable: 1 } });
+  render(cluster, FIRST_CONFIG);
+  story.record('bootstrap', `renders ${FIRST_CONFIG} for pool ${MASTER_POOL}`);
 }
 
 /** Another MachineConfig arrives: the operator renders again and points the pool to the result. */
-export async function rendering(scene: Scene): Promise<void> {
-  const { clock, sandbox } = scene;
-  await clock.at(TIMING.newMachineConfigAt);
-  render(sandbox, SECOND_CONFIG);
-  scene.say('operator', `another MachineConfig: pool ${MASTER_POOL} -> ${SECOND_CONFIG}`);
+export async function renderAgain(story: Story): Promise<void> {
+  const { cluster, clock } = story;
+  await clock.sleepUntil(TIMING.newMachineConfigAt);
+  render(cluster, SECOND_CONFIG);
+  story.record('operator', `another MachineConfig: pool ${MASTER_POOL} -> ${SECOND_CONFIG}`);
 }
 
-/** Makes a rendered config as the render controller does: owned by its pool, without labels and finalizers. */
-function render(sandbox: InMemoryCluster, name: string): void {
-  const pool = sandbox.get('machineconfigpools', MASTER_POOL);
-  sandbox.create('machineconfigs', {
-    metadata: {
-      name,
-      annotations: { 'machineconfiguration.openshift.io/generated-by-controller-version': 'demo' },
-      ownerReferences: [
-        {
-          apiVersion: 'machineconfiguration.openshift.io/v1',
-          kind: 'MachineConfigPool',
-          name: MASTER_POOL,
-          uid: pool?.metadata.uid,
-          controller: true,
-          blockOwnerDeletion: true,
-        },
-      ],
-    },
+/** Creates a config as the render controller does: owned by its pool, without labels and finalizers. */
+function render(cluster: InMemoryCluster, name: string): void {
+  const pool = cluster.get('machineconfigpools', MASTER_POOL);
+  const owner = { apiVersion: pool?.apiVersion, kind: pool?.kind, name: MASTER_POOL, uid: pool?.metadata.uid };
+  cluster.create('machineconfigs', {
+    metadata: { name, ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }] },
     spec: { config: { ignition: { version: '3.4.0' } } },
   });
-  if (poolConfig(sandbox) !== name) {
-    sandbox.patch('machineconfigpools', MASTER_POOL, { spec: { configuration: { name } } });
-  }
+  cluster.patch('machineconfigpools', MASTER_POOL, { spec: { configuration: { name } } });
 }

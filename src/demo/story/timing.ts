@@ -1,32 +1,32 @@
 /**
- * When things happen in incident A, in seconds since the hosts were switched on, and how long they take. Taken from the
- * incident: an agent-based install of OpenShift 4.18.30 with three control-plane nodes.
+ * When things happen in incident A and how long they take, in seconds since the hosts were switched on. The incident
+ * was an agent-based install of OpenShift 4.18.30 with three control-plane nodes.
  */
 export const TIMING = {
-  /** bootkube runs on control0; the bootstrap renders the first config. */
+  /** bootkube runs on control0, and the bootstrap renders the first config. */
   bootstrapRendersAt: 120,
-  /** control1 and control2 have booted from disk and joined. */
+  /** control1 and control2 have booted from disk and join. */
   mastersJoinAt: 180,
-  /** Another MachineConfig arrives, and with it a second rendered config. */
+  /** Another MachineConfig arrives and causes a second rendered config. */
   newMachineConfigAt: 300,
-  /** The clean-up runs for the first time. */
+  /** The first run of the clean-up job. */
   cleanUpAt: 366,
-  /** After a refusal it comes back, as any job that runs on a schedule. */
+  /** The schedule of the clean-up job. */
   cleanUpEvery: 240,
-  /** bootkube and the etcd bootstrap are done; the installer only waits for Ready masters. */
+  /** bootkube and the etcd bootstrap have finished. The installer waits only for Ready masters. */
   bootstrapCompleteAt: 390,
-  /** The node controller chooses a node after a change. */
+  /** From a change until the node controller chooses a node. */
   operatorReacts: 1,
-  /** The machine-config-daemon notices its new desired config. */
+  /** From a new desired config until the machine-config-daemon starts. */
   daemonReacts: 1,
-  /** Drain and writing of files, until the reboot. */
+  /** Drain and writing of files until the reboot. */
   nodeUpdates: 28,
-  /** A reboot, until the machine-config-daemon reports again. */
+  /** From the reboot until the machine-config-daemon reports. */
   nodeReboots: 30,
-  /** Then until the kubelet is Ready. */
+  /** From then until the kubelet is Ready. */
   nodeBecomesReady: 60,
-  /** While control0 reboots, etcd of the other two looks for a quorum, and the API does not answer. */
+  /** While control0 reboots, the other two etcd members have no quorum and the API is down. */
   apiAway: 60,
-  /** After the reboot control0 writes its disk and joins as the third master. */
+  /** From the reboot of control0 until it joins as the third master. */
   bootstrapHostJoins: 150,
 } as const;

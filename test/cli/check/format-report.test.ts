@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { formatCheckReport } from '../../../src/cli/check/format-report.ts';
-import { inspectedNode, inspectedPool } from '../../policy/inspected.ts';
+import { inspectedNode, inspectedPool } from '../../inspect/snapshot.ts';
 import { checkIncidentB, checkNodesAndPools, MASTER, MISSING, WORKER } from './reports.ts';
 
 const NARROW = { width: 80, hasColors: false };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createProgress, type ProgressStream } from '../../../src/cli/check/progress.ts';
 import type { CheckReport } from '../../../src/inspect/check-report.ts';
-import { inspectedNode, inspectedPool } from '../../policy/inspected.ts';
+import { inspectedNode, inspectedPool } from '../../inspect/snapshot.ts';
 import { checkNodesAndPools, WORKER } from './reports.ts';
 
 const FORMAT = { width: 80, hasColors: false };

@@ -2,7 +2,7 @@ import type { PendingCertificateRequests } from '../../../src/inspect/certificat
 import { buildCheckReport, type CheckReport } from '../../../src/inspect/check-report.ts';
 import { checkConsistency, type InspectedNode, type InspectedPool } from '../../../src/inspect/consistency.ts';
 import { planRepairs, type Repair } from '../../../src/inspect/repairs.ts';
-import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from '../../policy/inspected.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from '../../inspect/snapshot.ts';
 
 export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
 export const MASTER = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';

@@ -134,10 +134,9 @@ describe('as a process', () => {
     });
     pipe.fill();
     const serve = await startWithLog(openSync(pipe.file, constants.O_WRONLY));
-    expect(await deleteConfig()).toBe(403);
-    expect(pipe.read()).not.toContain('MCG_IN_USE');
-    expect(await deleteConfig()).toBe(403);
-    await expect.poll(() => pipe.read(), { timeout: 5_000 }).toMatch(/"msg":"ready"[^]*MCG_IN_USE[^]*MCG_IN_USE/);
+    for (let count = 0; count < 2; count += 1) expect(await deleteConfig()).toBe(403);
+    // A read makes room, so the guard can write while the test reads.
+    await expect.poll(() => pipe.read(), { timeout: 15_000 }).toMatch(/"msg":"ready"[^]*MCG_IN_USE[^]*MCG_IN_USE/);
     expect(await stop(serve)).toBe(0);
   });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
-import { stubWebhook } from '../../sandbox/stub-webhook.ts';
+import { stubWebhook } from '../../support/stub-webhook.ts';
 import { createConfig, createNode, type InspectedCluster, NEW, OLD, startEmptyCluster } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 

@@ -32,10 +32,10 @@ afterAll(async () => {
 });
 
 /** A heading of docs/troubleshooting.md. A heading may have several texts, and `…` is any text. */
-function headingPattern(start: string, end: string): RegExp {
+function headingPattern(end: string): RegExp {
   const headings = [...PAGE.matchAll(/^### (?<heading>`.*`)$/gm)].map(({ groups }) => groups?.['heading'] ?? '');
   const texts = headings.flatMap((heading) => heading.slice(1, -1).split('`, `'));
-  const text = texts.find((one) => one.startsWith(start) && one.endsWith(end)) ?? expect.fail(`no heading ${end}`);
+  const text = texts.find((one) => one.endsWith(end)) ?? expect.fail(`no heading ${end}`);
   const parts = text.split('…').map((part) => part.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(parts.join('.*'));
 }
@@ -75,7 +75,7 @@ async function startTlsServer(ipAddress: string, issuedAt: Date) {
 test('the page has the message of the API server when the Service is missing', async () => {
   await cluster.admin.delete(`${PATHS.guardNamespace}/services/machineconfig-guard`);
 
-  const message = headingPattern(CALL_FAILED, 'service "machineconfig-guard" not found');
+  const message = headingPattern('service "machineconfig-guard" not found');
   await expect.poll(readMessage, SOON).toMatch(message);
 
   await installed.applyOverlay('monitoring');
@@ -85,7 +85,7 @@ test('the page has the message of the API server when the Service is missing', a
 test('the page has the message of the API server when no replica runs', async () => {
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
 
-  const message = headingPattern(CALL_FAILED, 'no endpoints available for service "machineconfig-guard"');
+  const message = headingPattern('no endpoints available for service "machineconfig-guard"');
   await expect.poll(readMessage, SOON).toMatch(message);
 
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
@@ -133,7 +133,8 @@ test.for([
   const { port, ca } = await start();
   await callInstead(port, ca);
 
-  await expect.poll(readMessage, SOON).toMatch(headingPattern(CALL_FAILED, end));
+  await expect.poll(readMessage, SOON).toMatch(headingPattern(end));
+  expect(await readMessage()).toContain(CALL_FAILED);
 });
 
 test('the page has the message of kubectl when the cluster lacks a kind', async () => {
@@ -141,5 +142,5 @@ test('the page has the message of kubectl when the cluster lacks a kind', async 
 
   const { stderr } = await kubectl(controlPlane, ['apply', '--filename=-'], JSON.stringify(object));
 
-  expect(stderr).toMatch(headingPattern('', 'no matches for kind "…" in version "…"'));
+  expect(stderr).toMatch(headingPattern('no matches for kind "…" in version "…"'));
 });

@@ -1,0 +1,46 @@
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { text } from 'node:stream/consumers';
+import type { RegisteredWebhook } from './registered-webhook.ts';
+
+/** A webhook did not answer with JSON. The message is that of kube-apiserver, which people know. */
+export class WebhookCallError extends Error {
+  override readonly name = 'WebhookCallError';
+}
+
+/**
+ * Sends an AdmissionReview to a webhook and returns the parsed body of the answer.
+ *
+ * @throws WebhookCallError
+ */
+export async function callWebhook(
+  { clientConfig, timeoutSeconds }: RegisteredWebhook,
+  review: unknown,
+): Promise<unknown> {
+  const url = new URL(clientConfig.url ?? '');
+  url.searchParams.set('timeout', `${timeoutSeconds}s`);
+  // For the whole call: a webhook that sends a byte now and then is late as well.
+  const signal = AbortSignal.timeout(timeoutSeconds * 1_000);
+  const headers = { 'content-type': 'application/json', 'user-agent': 'kube-apiserver-admission' };
+  const ca = clientConfig.caBundle === undefined ? {} : { ca: Buffer.from(clientConfig.caBundle, 'base64') };
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(url, { method: 'POST', headers, signal, agent: false, ...ca }, resolve)
+        .on('error', reject)
+        .end(JSON.stringify(review));
+    });
+    const body = await text(response);
+    if (response.statusCode === 200) return JSON.parse(body) as unknown;
+    throw new Error(`an error on the server (${JSON.stringify(body)}) has prevented the request from succeeding`);
+  } catch (error) {
+    const reason = signal.aborted ? 'context deadline exceeded' : toGoMessage(error as NodeJS.ErrnoException, url);
+    throw new WebhookCallError(`failed to call webhook: Post "${url.href}": ${reason}`, { cause: error });
+  }
+}
+
+function toGoMessage({ code = '', message }: NodeJS.ErrnoException, { host }: URL): string {
+  if (code === 'ECONNREFUSED') return `dial tcp ${host}: connect: connection refused`;
+  if (code === 'ECONNRESET') return 'EOF';
+  const isUntrusted = code.startsWith('UNABLE_TO_');
+  return isUntrusted ? 'tls: failed to verify certificate: x509: certificate signed by unknown authority' : message;
+}

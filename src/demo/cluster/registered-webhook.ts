@@ -1,0 +1,41 @@
+import type { Kind } from './kinds.ts';
+import type { KubeObject } from './kube-object.ts';
+import { invalid } from './status-error.ts';
+
+/** One webhook of a ValidatingWebhookConfiguration: the fields that the in-memory cluster uses. */
+export interface RegisteredWebhook {
+  readonly name: string;
+  readonly clientConfig: { readonly url?: string; readonly caBundle?: string };
+  readonly rules: readonly { readonly operations: readonly string[]; readonly resources: readonly string[] }[];
+  readonly matchConditions?: readonly { readonly expression: string }[];
+  readonly failurePolicy: 'Fail' | 'Ignore';
+  readonly timeoutSeconds: number;
+}
+
+/** The form of the guard's match condition. There is no CEL here. */
+const NAME_STARTS_WITH = /^oldObject\.metadata\.name\.startsWith\("(?<prefix>[a-z0-9.-]*)"\)$/;
+
+/**
+ * Parses the webhooks of a configuration.
+ *
+ * @throws StatusError 422 if the in-memory cluster cannot call one of them as a real API server would
+ */
+export function parseWebhooks(configuration: KubeObject): readonly RegisteredWebhook[] {
+  const webhooks = (configuration['webhooks'] ?? []) as readonly RegisteredWebhook[];
+  for (const { name, clientConfig, rules, matchConditions = [] } of webhooks) {
+    const isSupported =
+      clientConfig.url?.startsWith('https://') === true &&
+      rules.every(({ operations }) => operations.join() === 'DELETE') &&
+      matchConditions.every(({ expression }) => NAME_STARTS_WITH.test(expression));
+    if (!isSupported) throw invalid(`${name}: the in-memory cluster has only webhooks like that of the guard`);
+  }
+  return webhooks;
+}
+
+/** Whether a webhook reviews the deletion of this object. */
+export function matchesWebhook({ rules, matchConditions = [] }: RegisteredWebhook, kind: Kind, name: string): boolean {
+  return (
+    rules.some(({ resources }) => resources.includes(kind.resource)) &&
+    matchConditions.every(({ expression }) => name.startsWith(NAME_STARTS_WITH.exec(expression)?.[1] ?? ''))
+  );
+}

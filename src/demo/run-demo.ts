@@ -1,0 +1,109 @@
+import { pino } from 'pino';
+import { type Authority, createAuthority } from '../certificates/authority.ts';
+import { issueLeaf } from '../certificates/leaf.ts';
+import { createFixedCertificate } from '../certificates/serving-certificate.ts';
+import type { NamedReference } from '../decision/references.ts';
+import type { Verdict } from '../decision/verdict.ts';
+import { type Guard, startGuard } from '../guard/guard.ts';
+import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
+import { KubeApi } from '../kube/api.ts';
+import { connectionFromKubeconfig } from '../kube/connection.ts';
+import type { Decision } from '../webhook/decision.ts';
+import { type ApiServer, startApiServer } from './cluster/api-server.ts';
+import { InMemoryCluster } from './cluster/in-memory-cluster.ts';
+import { type Replay, replayIncidentA } from './story/replay.ts';
+import type { StoryOptions } from './story/story.ts';
+
+export interface DemoOptions extends Pick<StoryOptions, 'speed' | 'onEvent'> {
+  /** Called before each run. */
+  readonly onRun?: (isGuarded: boolean) => void;
+}
+
+/** An answer of the guard. */
+export interface DemoDecision extends Pick<Decision, 'name' | 'user'>, Pick<Verdict, 'outcome' | 'code'> {
+  readonly referrers: readonly Pick<NamedReference, 'kind' | 'name' | 'field'>[];
+  /** How long the answer took, in milliseconds. */
+  readonly ms: number;
+}
+
+export interface DemoRun extends Replay {
+  readonly guard: boolean;
+  readonly decisions: readonly DemoDecision[];
+}
+
+/** The output of `demo --output json`. */
+export interface DemoReport {
+  readonly speed: number;
+  /** Whether the run without the guard ended in a deadlock and the one with it in a complete install. */
+  readonly asExpected: boolean;
+  readonly runs: readonly DemoRun[];
+}
+
+const SERVICE_ACCOUNT = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
+const HOST = '127.0.0.1';
+const CERTIFICATE_DAYS = 1;
+const READY_TIMEOUT_MS = 10_000;
+
+/** Replays the incident without and with the guard, each on a cluster of its own. */
+export async function runDemo(options: DemoOptions): Promise<DemoReport> {
+  const authority = await createAuthority({ days: CERTIFICATE_DAYS, now: new Date() });
+  const unguarded = await replay(false, authority, options);
+  const guarded = await replay(true, authority, options);
+  const asExpected = unguarded.outcome === 'deadlock' && guarded.outcome === 'completed';
+  return { speed: options.speed, asExpected, runs: [unguarded, guarded] };
+}
+
+async function replay(isGuarded: boolean, authority: Authority, options: DemoOptions): Promise<DemoRun> {
+  const { onRun, ...storyOptions } = options;
+  const cluster = new InMemoryCluster();
+  const server = await startApiServer(cluster, authority);
+  const decisions: DemoDecision[] = [];
+  let guard: Guard | undefined;
+  try {
+    if (isGuarded) {
+      guard = await startRealGuard(server, authority, (decision) => decisions.push(toDemoDecision(decision)));
+      await registerGuard(cluster, guard, authority);
+    }
+    onRun?.(isGuarded);
+    return { guard: isGuarded, ...(await replayIncidentA({ cluster, server, ...storyOptions })), decisions };
+  } finally {
+    await guard?.stop();
+    await server.stop();
+  }
+}
+
+async function startRealGuard(
+  server: ApiServer,
+  authority: Authority,
+  onDecision: (decision: Decision) => void,
+): Promise<Guard> {
+  const names = { dnsNames: [], ipAddresses: [HOST] };
+  const leaf = await issueLeaf({ authority, ...names, days: CERTIFICATE_DAYS, now: new Date() });
+  return await startGuard({
+    api: new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(SERVICE_ACCOUNT))),
+    certificate: createFixedCertificate(leaf),
+    // The report contains the decisions, and the outage that the guard would warn of is part of the story.
+    log: pino({ level: 'silent' }),
+    bindAddress: HOST,
+    securePort: 0,
+    healthPort: 0,
+    shutdownDelayMs: 0,
+    onDecision,
+  });
+}
+
+/** Registers the webhook as in a real cluster, when the guard has read the cluster. */
+async function registerGuard(cluster: InMemoryCluster, guard: Guard, authority: Authority): Promise<void> {
+  await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
+  const url = `https://${HOST}:${guard.ports.securePort}/validate`;
+  const caBundle = Buffer.from(authority.certificatePem).toString('base64');
+  cluster.create(
+    'validatingwebhookconfigurations',
+    buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' }),
+  );
+}
+
+function toDemoDecision({ name, user, verdict, ms }: Decision): DemoDecision {
+  const referrers = verdict.references.map(({ kind, name, field }) => ({ kind, name, field }));
+  return { name, user, outcome: verdict.outcome, code: verdict.code, referrers, ms: Math.round(ms * 10) / 10 };
+}

@@ -1,0 +1,62 @@
+import { MCO_GROUP } from '../../kube/api-paths.ts';
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
+import type { KubeObject } from '../cluster/kube-object.ts';
+
+/** The values of the annotation `state` that the story needs (machine-config-operator, pkg/daemon/constants). */
+export type NodeState = 'Done' | 'Working' | 'Rebooting' | 'Degraded';
+
+/** A node as the Machine Config Operator sees it. */
+export interface NodeView {
+  readonly name: string;
+  readonly current: string;
+  readonly desired: string;
+  readonly state: NodeState;
+  readonly reason: string;
+  /** The condition Ready of Kubernetes, which says nothing about configs. */
+  readonly ready: boolean;
+}
+
+/** All nodes, sorted by name. */
+export function listNodes(cluster: InMemoryCluster): NodeView[] {
+  return cluster.list('nodes').map(toView);
+}
+
+/** @throws Error if the node does not exist */
+export function getNode(cluster: InMemoryCluster, name: string): NodeView {
+  const node = listNodes(cluster).find((candidate) => candidate.name === name);
+  if (node === undefined) throw new Error(`the story has no node ${name}`);
+  return node;
+}
+
+/** Creates a node that runs this config. */
+export function createMaster(cluster: InMemoryCluster, name: string, config: string): void {
+  const labels = { 'node-role.kubernetes.io/master': '', 'node-role.kubernetes.io/control-plane': '' };
+  cluster.create('nodes', { metadata: { name, labels } });
+  patchNode(cluster, name, { current: config, desired: config, state: 'Done', reason: '', ready: true });
+}
+
+/** Changes the fields that are present. */
+export function patchNode(cluster: InMemoryCluster, name: string, change: Partial<NodeView>): void {
+  const { current, desired, state, reason, ready } = change;
+  const values = { currentConfig: current, desiredConfig: desired, state, reason };
+  const annotations = Object.entries(values).flatMap(([key, value]) =>
+    value === undefined ? [] : [[`${MCO_GROUP}/${key}`, value]],
+  );
+  cluster.patch('nodes', name, {
+    metadata: { annotations: Object.fromEntries(annotations) as Record<string, string> },
+    ...(ready === undefined ? {} : { status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] } }),
+  });
+}
+
+function toView({ metadata, status }: KubeObject): NodeView {
+  const annotation = (key: string): string => metadata.annotations?.[`${MCO_GROUP}/${key}`] ?? '';
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly { readonly status: string }[] };
+  return {
+    name: metadata.name,
+    current: annotation('currentConfig'),
+    desired: annotation('desiredConfig'),
+    state: annotation('state') as NodeState,
+    reason: annotation('reason'),
+    ready: conditions[0]?.status === 'True',
+  };
+}

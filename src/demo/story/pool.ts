@@ -1,0 +1,53 @@
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
+import { listNodes } from './nodes.ts';
+
+/** The pool of the control plane. */
+export const MASTER_POOL = 'master';
+
+/** The status of the pool (machine-config-operator, pkg/controller/node/status.go). */
+export interface PoolStatus {
+  readonly machineCount: number;
+  readonly updatedMachineCount: number;
+  readonly degradedMachineCount: number;
+  /** The config that all machines had last. Empty if they never had the same. */
+  readonly configuration: string;
+}
+
+interface PoolPart {
+  readonly configuration?: { readonly name?: string };
+}
+
+/** The config in the spec of the pool, or an empty string before the pool exists. */
+export function getPoolConfig(cluster: InMemoryCluster): string {
+  const spec = cluster.get('machineconfigpools', MASTER_POOL)?.['spec'] as PoolPart | undefined;
+  return spec?.configuration?.name ?? '';
+}
+
+/** The stored status of the pool. */
+export function getPoolStatus(cluster: InMemoryCluster): PoolStatus {
+  const status = cluster.get('machineconfigpools', MASTER_POOL)?.['status'] as PoolPart | undefined;
+  const { configuration, ...counts } = status ?? {};
+  const noMachines = { machineCount: 0, updatedMachineCount: 0, degradedMachineCount: 0 };
+  return { ...noMachines, ...counts, configuration: configuration?.name ?? '' };
+}
+
+/** The status that follows from the nodes. */
+export function computePoolStatus(cluster: InMemoryCluster): PoolStatus {
+  const nodes = listNodes(cluster);
+  const config = getPoolConfig(cluster);
+  const updated = nodes.filter(
+    ({ current, desired, state, ready }) => current === config && desired === config && state === 'Done' && ready,
+  );
+  return {
+    machineCount: nodes.length,
+    updatedMachineCount: updated.length,
+    degradedMachineCount: nodes.filter(({ state }) => state === 'Degraded').length,
+    configuration: nodes.length > 0 && updated.length === nodes.length ? config : getPoolStatus(cluster).configuration,
+  };
+}
+
+export function writePoolStatus(cluster: InMemoryCluster, { configuration, ...counts }: PoolStatus): void {
+  cluster.patch('machineconfigpools', MASTER_POOL, {
+    status: { ...counts, configuration: configuration === '' ? {} : { name: configuration } },
+  });
+}

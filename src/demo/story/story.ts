@@ -1,0 +1,73 @@
+import type { ApiServer } from '../cluster/api-server.ts';
+import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
+import type { StatusError } from '../cluster/status-error.ts';
+import { StoryClock } from './story-clock.ts';
+
+/** The subject of an event. */
+export type ActorName = 'hosts' | 'bootstrap' | 'operator' | 'daemon' | 'clean-up' | 'installer' | 'etcd' | 'install';
+
+type Refusal = Pick<StatusError, 'code' | 'reason' | 'message'>;
+
+/** One line of the story. */
+export interface StoryEvent {
+  /** Simulated seconds since the hosts were switched on. */
+  readonly t: number;
+  readonly actor: ActorName;
+  readonly message: string;
+  /** The answer of the API server, if the line is about a denied request. */
+  readonly refusal?: Refusal;
+}
+
+export interface StoryOptions {
+  /** An empty cluster. */
+  readonly cluster: InMemoryCluster;
+  /** Stops while the API is down. */
+  readonly server: Pick<ApiServer, 'start' | 'stop'>;
+  /** Simulated seconds in a real second. */
+  readonly speed: number;
+  /** Called with each event as it happens. */
+  readonly onEvent?: (event: StoryEvent) => void;
+}
+
+/** What the actors share: the cluster, the clock and the record of events. */
+export class Story {
+  readonly cluster: InMemoryCluster;
+  readonly clock: StoryClock;
+  readonly events: StoryEvent[] = [];
+  readonly #options: StoryOptions;
+  #outageCount = 0;
+  #isApiUp = true;
+
+  constructor(options: StoryOptions) {
+    this.#options = options;
+    this.cluster = options.cluster;
+    this.clock = new StoryClock(options.speed);
+  }
+
+  /** Whether an actor can use the API now. */
+  get isApiUp(): boolean {
+    return this.#isApiUp;
+  }
+
+  /** Clients reconnect after an outage and then sync again. */
+  get outageCount(): number {
+    return this.#outageCount;
+  }
+
+  record(actor: ActorName, message: string, refusal?: Refusal): void {
+    const event = { t: this.clock.now, actor, message, ...(refusal === undefined ? {} : { refusal }) };
+    this.events.push(event);
+    this.#options.onEvent?.(event);
+  }
+
+  /** Stops the API server for some simulated seconds. */
+  async stopApiFor(seconds: number): Promise<void> {
+    const { server } = this.#options;
+    this.#isApiUp = false;
+    await this.clock.pauseDuring(server.stop());
+    await this.clock.sleep(seconds);
+    await this.clock.pauseDuring(server.start());
+    this.#outageCount += 1;
+    this.#isApiUp = true;
+  }
+}

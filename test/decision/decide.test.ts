@@ -1,0 +1,132 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ALLOW_DELETION_ANNOTATION, type Settings } from '../../src/decision/settings.ts';
+import type { ApiObject } from '../../src/kube/api-object.ts';
+import type { Review } from '../../src/decision/review.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import { build, NAMES, node, pool, rendered } from '../support/arbitrary.ts';
+
+interface Objects {
+  readonly nodes: readonly ApiObject[];
+  readonly pools: readonly ApiObject[];
+  readonly builds: readonly ApiObject[];
+}
+
+type Json = { readonly [key: string]: Json | undefined } & { readonly name?: string };
+
+/** The rule of the design without any code of src. */
+function isInUseInModel(config: string, { nodes, pools, builds }: Objects): boolean {
+  const group = 'machineconfiguration.openshift.io';
+  return (
+    nodes.some((object) => {
+      const annotations = object.metadata?.annotations ?? {};
+      return annotations[`${group}/currentConfig`] === config || annotations[`${group}/desiredConfig`] === config;
+    }) ||
+    pools.some((object) => {
+      const { spec, status, metadata } = object as unknown as Json;
+      if (metadata?.['deletionTimestamp'] !== undefined) return false;
+      return spec?.['configuration']?.name === config || status?.['configuration']?.name === config;
+    }) ||
+    builds.some((object) => {
+      const { spec, status } = object as unknown as Json;
+      const conditions = (status?.['conditions'] ?? []) as unknown as { type: string; status: string }[];
+      const hasEnded = conditions.some(
+        ({ type, status: value }) => value === 'True' && ['Succeeded', 'Failed', 'Interrupted'].includes(type),
+      );
+      return !hasEnded && (spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config);
+    })
+  );
+}
+
+function isHeldInModel(
+  config: string,
+  configs: readonly { name: string; createdAt: Date }[],
+  holdMs: number,
+  now: Date,
+): boolean {
+  const own = configs.find(({ name }) => name === config);
+  if (own === undefined) return false;
+  const samePool = (name: string): boolean => name.slice(0, -33) === config.slice(0, -33);
+  const younger = configs.filter(({ name, createdAt }) => samePool(name) && createdAt > own.createdAt);
+  if (younger.length === 0) return false;
+  const supersededAt = Math.min(...younger.map(({ createdAt }) => createdAt.getTime()));
+  return supersededAt + holdMs > now.getTime();
+}
+
+const objects = fc.record({
+  nodes: fc.array(node, { maxLength: 6 }),
+  pools: fc.array(pool, { maxLength: 3 }),
+  builds: fc.array(build, { maxLength: 3 }),
+});
+const reason = fc.option(fc.constantFrom('', ' ', 'broken on purpose', '\n\t', 'ticket 7'), { nil: undefined });
+
+test('decides as a naive model does, for any cluster, mode, hold and unreadable kind', () => {
+  fc.assert(
+    fc.property(
+      objects,
+      fc.constantFrom(...NAMES),
+      reason,
+      fc.constantFrom('Enforce', 'Warn', 'Audit', 'Disabled'),
+      fc.constantFrom(0, 0, 30 * 60_000),
+      fc.uniqueArray(rendered, { selector: ({ name }) => name, maxLength: 4 }),
+      fc.boolean(),
+      fc.integer({ min: 0, max: 200 }),
+      (cluster, name, override, mode, holdSupersededMs, configs, isUnreadable, minutes) => {
+        const now = new Date(Date.UTC(2026, 0, 1, 0, minutes));
+        const settings: Settings = { mode, holdSupersededMs };
+        const review: Review = {
+          uid: 'u',
+          dryRun: false,
+          user: 'someone',
+          config: {
+            name: toConfigName(name),
+            uid: 'c',
+            annotations: new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]),
+          },
+        };
+        const verdict = decide(
+          review,
+          {
+            referrers: [
+              ...cluster.nodes.map(parseNodeReferrer),
+              ...cluster.pools.map(parsePoolReferrer),
+              ...cluster.builds.map(parseBuildReferrer),
+            ],
+            unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
+            ...(holdSupersededMs > 0
+              ? { renderedConfigs: configs.map((config) => ({ ...config, name: toConfigName(config.name) })) }
+              : {}),
+          },
+          settings,
+          now,
+        );
+
+        let expected: string;
+        if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';
+        else if ((override ?? '').trim() !== '') expected = 'overridden MCG_OVERRIDDEN';
+        else if (mode === 'Disabled') expected = 'allowed MCG_DISABLED';
+        else {
+          const denialCode = isInUseInModel(name, cluster)
+            ? 'MCG_IN_USE'
+            : isUnreadable
+              ? 'MCG_UNVERIFIED'
+              : holdSupersededMs > 0 && isHeldInModel(name, configs, holdSupersededMs, now)
+                ? 'MCG_HELD'
+                : undefined;
+          if (denialCode === undefined) expected = 'allowed MCG_NOT_IN_USE';
+          else if (mode === 'Enforce') expected = `denied ${denialCode}`;
+          else expected = `would-deny MCG_WOULD_DENY ${denialCode}`;
+        }
+        const outcome = [verdict.outcome, verdict.code, verdict.cause].filter((part) => part !== undefined).join(' ');
+        expect(outcome).toBe(expected);
+        // Kubernetes recommends at most 120 characters (docs: dynamic admission control, response).
+        expect(verdict.denialStatus !== undefined).toBe(verdict.outcome === 'denied');
+        expect(verdict.message).not.toMatch(/[\r\n]/);
+        for (const warning of verdict.warnings) expect(Array.from(warning).length).toBeLessThanOrEqual(120);
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+});

@@ -1,0 +1,104 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { findNearestName } from '../../src/decision/nearest-name.ts';
+
+const HASH = '25a1be6c1264c64551ae911d23717173';
+const WORKER = toConfigName(`rendered-worker-${HASH}`);
+const MASTER = toConfigName('rendered-master-9e786f4a442cb50f3dfeec92abb1675f');
+const EXISTING = [MASTER, WORKER, toConfigName('99-worker-ssh'), toConfigName('00-worker')];
+
+test.each([
+  ['a shorter prefix', `render-worker-${HASH}`],
+  ['another pool', `rendered-infra-${HASH}`],
+  ['no prefix', `worker-${HASH}`],
+  ['a wrong letter', WORKER.replace('be6c', 'be6d')],
+  ['swapped letters', WORKER.replace('be6c', 'b6ec')],
+  ['a missing letter', WORKER.replace('be6c', 'be6')],
+  ['an extra letter', WORKER.replace('be6c', 'be66c')],
+  ['capitals', WORKER.toUpperCase()],
+  ['a line break', `${WORKER}\n`],
+  ['only a part of the hash', 'rendered-worker-25a1be6c'],
+  ['only a part of the hash, and white space', ' rendered-worker-25a1be6c\n'],
+])('finds the config if its name has %s', (_title, missing) => {
+  expect(findNearestName(missing, EXISTING)).toBe(WORKER);
+});
+
+test('finds a short name with swapped letters', () => {
+  expect(findNearestName('99-wroker-ssh', EXISTING)).toBe('99-worker-ssh');
+});
+
+test.each([
+  ['another hash of the same pool', 'rendered-master-553d5d527988f8cd22e7791f6013fe42'],
+  ['only the pool', 'rendered-worker-'],
+  ['too few letters of the hash', 'rendered-worker-25a1'],
+  ['an empty name', ''],
+  ['a source config of another pool', '99-master-ssh'],
+  ['a short name that differs much', '01-infra'],
+  ['a very long name', 'r'.repeat(256 * 1024)],
+])('finds nothing for %s', (_title, missing) => {
+  expect(findNearestName(missing, EXISTING)).toBeUndefined();
+});
+
+test('finds nothing for a part of a name with which two configs start', () => {
+  const twins = ['0', '1'].map((last) => toConfigName(`rendered-worker-${HASH.slice(0, 31)}${last}`));
+  expect(findNearestName('rendered-worker-25a1be6c', twins)).toBeUndefined();
+});
+
+test('finds the nearer prefix of two configs with the same hash', () => {
+  const twins = ['infra', 'worker'].map((pool) => toConfigName(`rendered-${pool}-${HASH}`));
+  expect(findNearestName(`rendered-wroker-${HASH}`, twins)).toBe(WORKER);
+});
+
+test('finds the alphabetically first of equally near names, in any order', () => {
+  const near = ['a', 'b', 'c'].map((first) => toConfigName(`rendered-worker-${first}${HASH.slice(1)}`));
+  const [a, , c] = near;
+  expect(findNearestName(WORKER, near)).toBe(a);
+  expect(findNearestName(WORKER, near.toReversed())).toBe(a);
+  expect(findNearestName(WORKER.replace('25a1', 'c5a1'), near)).toBe(c);
+});
+
+const hash = fc.string({ unit: fc.constantFrom(...'0123456789abcdef'.split('')), minLength: 32, maxLength: 32 });
+const name = fc
+  .tuple(fc.constantFrom('worker', 'master', 'infra-a.b'), hash)
+  .map(([pool, digits]) => toConfigName(`rendered-${pool}-${digits}`));
+/** A typing error. */
+const typo = fc.record({
+  at: fc.nat(),
+  letter: fc.constantFrom(...'0123456789abcdefghijklmnopqrstuvwxyz-'.split('')),
+  kind: fc.constantFrom('replace', 'insert', 'remove', 'swap'),
+});
+
+function applyTypo(text: string, { at, letter, kind }: { at: number; letter: string; kind: string }): string {
+  const index = at % text.length;
+  const [left, right] = [text.slice(0, index), text.slice(index + 1)];
+  if (kind === 'replace') return left + letter + right;
+  if (kind === 'insert') return left + letter + text[index] + right;
+  if (kind === 'remove') return left + right;
+  return left + right.slice(0, 1) + text[index] + right.slice(1);
+}
+
+test('finds a config despite three typing errors, among any others', () => {
+  fc.assert(
+    fc.property(
+      name,
+      fc.array(name, { maxLength: 20 }),
+      fc.array(typo, { minLength: 1, maxLength: 3 }),
+      fc.boolean(),
+      (expected, others, typos, isLast) => {
+        const typed = typos.reduce(applyTypo, String(expected));
+        expect(findNearestName(typed, isLast ? [...others, expected] : [expected, ...others])).toBe(expected);
+      },
+    ),
+  );
+});
+
+test('finds an existing name or nothing, in any order', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), name), fc.array(name, { maxLength: 10 }), (missing, names) => {
+      const answer = findNearestName(missing, names);
+      expect(answer === undefined || names.includes(answer)).toBe(true);
+      expect(findNearestName(missing, names.toReversed())).toBe(answer);
+    }),
+  );
+});

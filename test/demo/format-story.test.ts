@@ -1,0 +1,43 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import { formatConclusion, formatEvent } from '../../src/demo/format-story.ts';
+import type { DemoRun } from '../../src/demo/run-demo.ts';
+
+const PLAIN = { width: 80, hasColors: false };
+
+test('indents the second line of a long message', () => {
+  const message = `${'word '.repeat(14)}end`;
+  const lines = formatEvent(PLAIN, { t: 366, actor: 'clean-up', message }).trimEnd().split('\n');
+  expect(lines).toHaveLength(2);
+  expect(lines[0]).toMatch(/^T\+6m06s {2}clean-up {2}word/);
+  expect(lines[1]).toMatch(/^ {19}(?:word )*end$/);
+});
+
+const RUN: DemoRun = {
+  guard: false,
+  outcome: 'deadlock',
+  events: [],
+  nodes: [{ name: 'control2', current: 'gone', desired: 'there', state: 'Degraded', reason: '', ready: true }],
+  pool: { machineCount: 1, updatedMachineCount: 0, degradedMachineCount: 1, configuration: '' },
+  configs: ['there'],
+  decisions: [],
+};
+
+test('marks a config that no longer exists', () => {
+  expect(formatConclusion(PLAIN, { runs: [RUN], asExpected: true })).toContain(
+    '  NODE      CURRENT  DESIRED  STATE\n  control2  gone*    there    Degraded\n  * no longer exists',
+  );
+});
+
+test('says that the end was not expected', () => {
+  const text = formatConclusion(PLAIN, { runs: [{ ...RUN, guard: true }], asExpected: false });
+  expect(text).toContain('With the guard: dead-lock');
+  expect(text).toContain('This is not how it should have ended');
+});
+
+test('has the same text with and without colors', () => {
+  const event = { t: 480, actor: 'daemon', message: 'control2 is Degraded' } as const;
+  const colored = formatEvent({ ...PLAIN, hasColors: true }, event);
+  expect(colored).toContain('\u001B[31mcontrol2 is Degraded\u001B[39m');
+  expect(stripVTControlCharacters(colored)).toBe(formatEvent(PLAIN, event));
+});

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { type GuardStatus, StatusWriter } from '../../src/guard/status-writer.ts';
+import { ApiError } from '../../src/kube/errors.ts';
+import { InProcessApi } from '../support/in-process-api.ts';
+import { memoryLog } from '../support/log.ts';
+
+const GUARDS = 'machineconfigguards';
+const { signal } = new AbortController();
+
+let cluster: InMemoryCluster;
+let api: InProcessApi;
+let status: GuardStatus;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance', 'Date'] });
+  cluster = new InMemoryCluster();
+  cluster.create(GUARDS, { metadata: { name: 'cluster' } });
+  api = new InProcessApi(cluster);
+  status = toStatus(1);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True'): GuardStatus {
+  return {
+    mode: 'Enforce',
+    protectedConfigs,
+    danglingCount: 0,
+    danglingReferences: [],
+    conditions: [{ type: 'ReferencesConsistent', status: consistent, reason: 'R', message: 'm' }],
+  };
+}
+
+function createWriter(isLeader = true) {
+  const { log, lines } = memoryLog();
+  const writer = new StatusWriter({ api, log, isLeader: () => isLeader, status: () => status });
+  return { writer, lines };
+}
+
+function writtenStatuses(): unknown[] {
+  const patches = api.requests.filter(({ method }) => method === 'PATCH');
+  return patches.map(({ body }) => (body as { readonly status: unknown }).status);
+}
+
+function transitionTime(): string | undefined {
+  const stored = cluster.get(GUARDS, 'cluster')?.['status'] as
+    { conditions: { lastTransitionTime: string }[] } | undefined;
+  return stored?.conditions[0]?.lastTransitionTime;
+}
+
+test('writes the status once, and again only if it changes', async () => {
+  const { writer } = createWriter();
+  await writer.writeIfChanged(signal);
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toMatchObject([{ mode: 'Enforce', protectedConfigs: 1, observedGeneration: 1 }]);
+  status = toStatus(2);
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toHaveLength(2);
+});
+
+test('changes the transition time of a condition only with its status', async () => {
+  const { writer } = createWriter();
+  await writer.writeIfChanged(signal);
+  const before = transitionTime();
+  vi.advanceTimersByTime(60_000);
+  status = toStatus(2);
+  await writer.writeIfChanged(signal);
+  expect(transitionTime()).toBe(before);
+  status = toStatus(2, 'False');
+  await writer.writeIfChanged(signal);
+  expect(transitionTime()).not.toBe(before);
+});
+
+test('writes nothing but its own last denial if it is not the leader', async () => {
+  const { writer } = createWriter(false);
+  writer.recordDenial({ time: new Date('2026-11-21T12:00:00.5Z'), name: 'rendered-a', user: 'eve', references: [] });
+  await writer.writeIfChanged(signal);
+  const lastDenial = { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'eve', referrers: [] };
+  expect(writtenStatuses()).toEqual([{ lastDenial }]);
+});
+
+test('writes the last of many denials, at most every ten seconds', async () => {
+  const { writer } = createWriter(false);
+  for (let count = 0; count < 50; count += 1) {
+    writer.recordDenial({ time: new Date(), name: `rendered-${count}`, user: 'gc', references: [] });
+    await writer.writeIfChanged(signal);
+  }
+  vi.advanceTimersByTime(10_000);
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toMatchObject([
+    { lastDenial: { name: 'rendered-0' } },
+    { lastDenial: { name: 'rendered-49' } },
+  ]);
+});
+
+test('logs once that the status cannot be written, and nothing if the object is absent', async () => {
+  const { writer, lines } = createWriter();
+  cluster.erase(GUARDS, 'cluster');
+  await writer.writeIfChanged(signal);
+  expect(lines).toEqual([]);
+  api.failure = new ApiError(403, 'Forbidden', 'x');
+  await writer.writeIfChanged(signal);
+  await writer.writeIfChanged(signal);
+  expect(lines.map(({ msg }) => msg)).toEqual(['the status cannot be written: the API server answered 403 Forbidden']);
+});

@@ -1,0 +1,80 @@
+import forge from 'node-forge';
+import { beforeEach, expect, test } from 'vitest';
+import { readPendingCertificateRequests } from '../../src/inspect/certificate-requests.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+
+const CLIENT = 'kubernetes.io/kube-apiserver-client-kubelet';
+const SERVING = 'kubernetes.io/kubelet-serving';
+const BOOTSTRAPPER = 'system:serviceaccount:openshift-machine-config-operator:node-bootstrapper';
+
+/** base64 of PEM of a PKCS #10 request, as the API has it. */
+function pkcs10(...subject: forge.pki.CertificateField[]): string {
+  const keys = forge.pki.rsa.generateKeyPair(1024);
+  const request = forge.pki.createCertificationRequest();
+  request.publicKey = keys.publicKey;
+  request.setSubject(subject);
+  request.sign(keys.privateKey, forge.md.sha256.create());
+  return Buffer.from(forge.pki.certificationRequestToPem(request)).toString('base64');
+}
+
+let cluster: TestCluster;
+
+beforeEach(async () => {
+  cluster = await startTestCluster();
+});
+
+function create(name: string, spec: object, status: object = {}): void {
+  cluster.create('certificatesigningrequests', { metadata: { name }, spec, status });
+}
+
+async function read(signal = AbortSignal.timeout(20_000)): ReturnType<typeof readPendingCertificateRequests> {
+  return await readPendingCertificateRequests(cluster.connect(), signal);
+}
+
+test('takes the node from the request of a joining node, and else from its user', async () => {
+  const joining = pkcs10(
+    { shortName: 'O', value: 'system:nodes' },
+    { shortName: 'CN', value: 'system:node:control0.gw.lo' },
+  );
+  create('csr-b', { signerName: SERVING, username: 'system:node:worker0', request: 'bm90aGluZw==' });
+  create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request: joining });
+  expect(await read()).toEqual({
+    readable: true,
+    requests: [
+      { name: 'csr-a', node: 'control0.gw.lo', signer: CLIENT, createdAt: expect.any(Date) },
+      { name: 'csr-b', node: 'worker0', signer: SERVING, createdAt: expect.any(Date) },
+    ],
+  });
+});
+
+test.each([
+  ['is approved', 'system:node:n', CLIENT, { conditions: [{ type: 'Approved', status: 'True' }] }],
+  ['is denied', 'system:node:n', CLIENT, { conditions: [{ type: 'Denied', status: 'True' }] }],
+  ['has failed', 'system:node:n', CLIENT, { conditions: [{ type: 'Failed', status: 'True' }] }],
+  ['is issued', 'system:node:n', CLIENT, { certificate: 'LS0t' }],
+  ['is not of a node', 'jane', 'kubernetes.io/kube-apiserver-client', {}],
+])('ignores a request that %s', async (_title, username, signerName, status) => {
+  create('csr-a', { signerName, username }, status);
+  expect(await read()).toEqual({ readable: true, requests: [] });
+});
+
+test.each([['bm90aGluZw=='], [undefined], [7], [pkcs10({ shortName: 'CN', value: 'jane' })]])(
+  'reads a request without the name of a node: %s',
+  async (request) => {
+    create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request });
+    expect(await read()).toMatchObject({ requests: [{ name: 'csr-a', node: undefined }] });
+  },
+);
+
+test.each([
+  [403, 'you may not list certificatesigningrequests.certificates.k8s.io'],
+  [404, 'the API server answered 404'],
+])('gives the reason if the list is answered %d', async (status, reason) => {
+  cluster.faults.intercept(() => ({ status }));
+  expect(await read()).toEqual({ readable: false, reason });
+});
+
+test('gives the reason if the list takes too long', async () => {
+  cluster.faults.intercept(() => 'hang');
+  expect(await read(AbortSignal.timeout(50))).toEqual({ readable: false, reason: 'timed out' });
+});

@@ -1,0 +1,118 @@
+import { beforeEach, expect, test } from 'vitest';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { ClusterAccessError } from '../../src/inspect/cluster-access.ts';
+import { readClusterSnapshot, readConfigs, readConfigSize, readReferrers } from '../../src/inspect/cluster-reader.ts';
+import { MalformedObject } from '../../src/kube/api-object.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
+import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
+import type { Fault } from '../support/faults.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+const NODES = '/api/v1/nodes';
+const POOLS = `/apis/${MCO}/v1/machineconfigpools`;
+const CONFIGS = `/apis/${MCO}/v1/machineconfigs`;
+const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+
+let cluster: TestCluster;
+let api: KubeApi;
+
+beforeEach(async () => {
+  cluster = await startTestCluster();
+  api = cluster.connect();
+  for (const name of ['w1', 'w0']) {
+    cluster.create('nodes', { metadata: { name, annotations: { [`${MCO}/currentConfig`]: CONFIG } } });
+  }
+  cluster.create('machineconfigpools', { metadata: { name: 'worker' }, spec: { configuration: { name: CONFIG } } });
+  cluster.create('machineosbuilds', { metadata: { name: 'b0' }, spec: { machineConfig: { name: CONFIG } } });
+  cluster.create('machineconfigs', { metadata: { name: CONFIG }, spec: { text: 'ä'.repeat(100_000) } });
+});
+
+function deadline(): AbortSignal {
+  return AbortSignal.timeout(20_000);
+}
+
+test('reads nodes, pools and then config names, each in one unpaged list', async () => {
+  const { nodes, pools, configs } = await readClusterSnapshot(api, undefined, deadline());
+  expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
+  const specReference = { field: 'spec', config: CONFIG, strength: 'strong' };
+  expect(pools.map(({ referrer }) => referrer.references)).toEqual([[specReference]]);
+  expect([...configs]).toEqual([CONFIG]);
+  const { requests } = cluster.faults;
+  const paths = requests.map(({ path }) => path);
+  expect([paths.slice(0, 2).toSorted(), paths.slice(2)]).toEqual([[NODES, POOLS], [CONFIGS]]);
+  for (const { path, query, headers } of requests) {
+    expect(query.size).toBe(0);
+    expect(headers.accept?.includes('as=PartialObjectMetadataList')).toBe(path !== POOLS);
+  }
+});
+
+test('reads labels, state and reason of nodes, and sends the label selector unchanged', async () => {
+  const annotations = { [`${MCO}/state`]: 'Degraded', [`${MCO}/reason`]: 'disk full' };
+  cluster.patch('nodes', 'w0', { metadata: { labels: { zone: 'a' }, annotations } });
+  const { nodes } = await readClusterSnapshot(api, 'zone=a,!x', deadline());
+  expect(nodes).toMatchObject([{ labels: { zone: 'a' }, state: 'Degraded', reason: 'disk full' }]);
+  const selections = cluster.faults.requests.filter(({ query }) => query.size > 0);
+  expect(selections.map(({ path, query }) => [path, query.get('labelSelector')])).toEqual([[NODES, 'zone=a,!x']]);
+});
+
+test.each([
+  [['v1alpha1'], ['MachineConfigPool', 'MachineOSBuild', 'Node', 'Node']],
+  [[], ['MachineConfigPool', 'Node', 'Node']],
+])('reads all referrers if builds are served at %j', async (versions, kinds) => {
+  cluster.serve('machineosbuilds', versions);
+  const referrers = await readReferrers(api, deadline());
+  expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(kinds);
+});
+
+test.each(['machineconfigpools', 'machineconfigs'])('fails if the cluster does not serve %s', async (resource) => {
+  cluster.serve(resource, []);
+  await expect(readClusterSnapshot(api, undefined, deadline())).rejects.toMatchObject({
+    name: 'ClusterAccessError',
+    access: { verb: 'list', resource, group: MCO },
+    cause: { status: 404 },
+  });
+});
+
+const LIST = '{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"metadata":{}}]}';
+
+test.each<[string, Fault, new (...args: never[]) => Error]>([
+  ['is refused', { status: 403, body: { kind: 'Status' } }, ApiError],
+  ['is cut off', { status: 200, body: LIST.slice(0, -2) }, MalformedList],
+  ['is reset', 'reset', ApiUnreachable],
+  ['has an object without a name', { status: 200, body: LIST }, MalformedObject],
+])('names the resource whose list %s', async (_title, fault, cause) => {
+  for (const [path, resource, group] of [
+    [NODES, 'nodes', ''],
+    [CONFIGS, 'machineconfigs', MCO],
+  ] as const) {
+    cluster.faults.clear();
+    cluster.faults.intercept((request) => (request.path === path ? fault : 'pass'));
+    const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ClusterAccessError);
+    expect(failure).toMatchObject({ access: { verb: 'list', resource, group }, cause: expect.any(cause) });
+  }
+});
+
+test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
+  ['readClusterSnapshot', async (signal) => await readClusterSnapshot(api, undefined, signal)],
+  ['readConfigs', async (signal) => await readConfigs(api, signal)],
+  ['readConfigSize', async (signal) => await readConfigSize(api, CONFIG, signal)],
+])('%s rejects with a TimeoutError, not with an error of the cluster, after the deadline', async (_title, read) => {
+  cluster.faults.intercept(() => 'hang');
+  await expect(read(AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
+});
+
+test('the size of a config is the length of its JSON in bytes', async () => {
+  const { body } = await cluster.request('GET', `${CONFIGS}/${CONFIG}`);
+  expect(await readConfigSize(api, CONFIG, deadline())).toBe(Buffer.byteLength(JSON.stringify(body)));
+  expect(cluster.faults.requests.map(({ path }) => path)).toEqual([`${CONFIGS}/${CONFIG}`]);
+});
+
+test('a deleted config has no size, and a config that may not be read is an error', async () => {
+  cluster.erase('machineconfigs', CONFIG);
+  expect(await readConfigSize(api, CONFIG, deadline())).toBeUndefined();
+  cluster.faults.intercept(() => ({ status: 403, body: { kind: 'Status' } }));
+  const access = { verb: 'get', resource: 'machineconfigs' };
+  await expect(readConfigSize(api, CONFIG, deadline())).rejects.toMatchObject({ access });
+});

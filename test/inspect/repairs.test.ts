@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import { checkConsistency } from '../../src/inspect/consistency.ts';
+import { planRepairs } from '../../src/inspect/repairs.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, names, snapshot } from './snapshot.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
+const MASTER = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';
+const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
+const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
+
+function commands(
+  nodes: ReturnType<typeof inspectedNode>[],
+  pools: ReturnType<typeof inspectedPool>[],
+  configs: readonly string[],
+  requests: readonly string[] = [],
+): string[] {
+  const result = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
+  return planRepairs(result, names(configs), requests).map(({ command }) => command.flat().join(' '));
+}
+
+test('repairs the status of a pool, the annotations of its nodes, and certificate requests', () => {
+  expect(
+    commands(
+      [inspectedNode('control1', STUCK), inspectedNode('control2', STUCK)],
+      [inspectedPool('master', { spec: MASTER })],
+      [MASTER],
+      ['csr-a', 'csr-b'],
+    ),
+  ).toEqual([
+    `oc patch machineconfigpool master --subresource=status --type=merge -p '{"status":{"configuration":{"name":"${MASTER}"}}}'`,
+    `oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ${MCO}/desiredConfig=${MASTER} ${MCO}/state=Done`,
+    'oc adm certificate approve csr-a csr-b',
+  ]);
+});
+
+test('repairs only the misspelled annotation, with the nearest name', () => {
+  const typo = WORKER.replace('rendered', 'render');
+  const newer = 'rendered-worker-ffffbe6c1264c64551ae911d23717173';
+  expect(
+    commands(
+      [inspectedNode('worker0', { current: newer, desired: typo })],
+      [inspectedPool('worker', { spec: newer, status: newer })],
+      [WORKER, newer],
+    ),
+  ).toEqual([`oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`]);
+});
+
+test('does not repair a pool that can recover', () => {
+  const nodes = [inspectedNode('control1', STUCK), inspectedNode('worker0', { current: WORKER, desired: WORKER })];
+  const pools = [inspectedPool('master', { spec: MASTER, status: MASTER }), inspectedPool('worker', { spec: WORKER })];
+  expect(commands(nodes, pools, [MASTER, WORKER])).toEqual([
+    expect.stringMatching(/^oc annotate node control1 --overwrite /),
+  ]);
+});
+
+describe('repairs nothing', () => {
+  test.each([
+    ['if everything is consistent', [inspectedNode('n', { current: WORKER, desired: WORKER })], WORKER],
+    ['if the problem is recoverable', [inspectedNode('n', {})], WORKER],
+    [
+      'if no config is left for the node',
+      [inspectedNode('n', { current: MISSING, desired: MISSING })],
+      'rendered-worker-gone',
+    ],
+  ])('%s', (_what, nodes, spec) => {
+    expect(commands(nodes, [inspectedPool('worker', { spec, status: WORKER })], [WORKER])).toEqual([]);
+  });
+
+  test('if only certificate requests are pending', () => {
+    const nodes = [inspectedNode('n', {})];
+    expect(commands(nodes, [inspectedPool('worker', { spec: WORKER, status: WORKER })], [WORKER], ['csr-a'])).toEqual(
+      [],
+    );
+  });
+});
+
+test('quotes names for the shell', () => {
+  const result = checkConsistency(
+    snapshot(
+      [inspectedNode("n'$(reboot)", STUCK)],
+      [inspectedPool('master', { spec: MASTER, status: MASTER })],
+      [MASTER],
+    ),
+    EVERYTHING,
+  );
+  const [repair] = planRepairs(result, names([MASTER]), []);
+  expect(repair?.command[0]).toEqual(['oc', 'annotate', 'node', `'n'\\''$(reboot)'`, '--overwrite']);
+});

@@ -1,0 +1,58 @@
+import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';
+import type { CheckScope, InspectedNode, InspectedPool, ClusterSnapshot } from '../../src/inspect/consistency.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+
+/** All nodes, at least one. */
+export const EVERYTHING: CheckScope = { isPartial: false, minNodes: 1 };
+
+/** A node of a role, with the annotations that it has reported. */
+export function inspectedNode(
+  name: string,
+  {
+    current,
+    desired,
+    role = 'worker',
+    state = 'Done',
+  }: { current?: string; desired?: string; role?: string; state?: string },
+): InspectedNode {
+  const annotations = {
+    ...(current === undefined ? {} : { [`${MCO}/currentConfig`]: current }),
+    ...(desired === undefined ? {} : { [`${MCO}/desiredConfig`]: desired }),
+  };
+  return {
+    referrer: parseNodeReferrer({ metadata: { name, annotations } }),
+    labels: { [`node-role.kubernetes.io/${role}`]: '' },
+    state,
+    reason: '',
+  };
+}
+
+/** A pool of the nodes that have its name as their role. */
+export function inspectedPool(
+  name: string,
+  { spec, status, terminating = false }: { spec?: string; status?: string; terminating?: boolean },
+): InspectedPool {
+  const metadata = { name, ...(terminating ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {}) };
+  return {
+    referrer: parsePoolReferrer({
+      metadata,
+      spec: { configuration: { name: spec } },
+      status: { configuration: { name: status } },
+    }),
+    nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
+    paused: false,
+    machineCount: 1,
+    updatedMachineCount: 1,
+  };
+}
+
+/** A snapshot of a cluster with these configs. */
+export function snapshot(nodes: InspectedNode[], pools: InspectedPool[], configs: readonly string[]): ClusterSnapshot {
+  return { nodes, pools, configs: names(configs) };
+}
+
+export function names(configs: readonly string[]): ReadonlySet<ConfigName> {
+  return new Set(configs.map(toConfigName));
+}

@@ -1,0 +1,60 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { MalformedList } from '../../../src/kube/errors.ts';
+import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
+
+function parse(chunks: readonly Buffer[]): { items: unknown[]; resourceVersion: string } {
+  const items: unknown[] = [];
+  const parser = new JsonListParser((item) => items.push(item));
+  for (const chunk of chunks) parser.write(chunk);
+  return { items, ...parser.end() };
+}
+
+function parseText(text: string): { items: unknown[]; resourceVersion: string } {
+  return parse([Buffer.from(text)]);
+}
+
+test('parses any list that arrives in two chunks', () => {
+  const items = fc.array(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), { maxLength: 5 });
+  fc.assert(
+    fc.property(items, fc.nat(400), (expected, cut) => {
+      const list = { kind: 'NodeList', metadata: { resourceVersion: '7' }, items: expected };
+      const bytes = Buffer.from(JSON.stringify(list));
+      const parsed = parse([bytes.subarray(0, cut), bytes.subarray(cut)]);
+      expect(parsed).toEqual({ items: JSON.parse(JSON.stringify(expected)), resourceVersion: '7' });
+    }),
+  );
+});
+
+test('rejects a list that is cut short anywhere', () => {
+  const list = '{"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":[{"a":1},{"b":"\\"]}"}]}';
+  for (let length = 0; length < list.length; length += 1) {
+    expect(() => parseText(list.slice(0, length)), `first ${length} bytes`).toThrow(MalformedList);
+  }
+});
+
+test.each([
+  ['no items', '{"kind":"NodeList","metadata":{"resourceVersion":"1"}}'],
+  ['items that are not a list', '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":{}}'],
+  ['items that are not objects', '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[1]}'],
+  ['a continue token', '{"kind":"NodeList","metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}'],
+  ['no version', '{"kind":"NodeList","metadata":{},"items":[]}'],
+  ['another kind', '{"kind":"Status","status":"Failure"}'],
+  ['a second list', '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[]}{}'],
+  ['HTML', '<html></html>'],
+  ['null', 'null'],
+])('rejects a body with %s', (_title, body) => {
+  expect(() => parseText(body)).toThrow(MalformedList);
+});
+
+test('parses an empty metadata-only list, which has null for its items', () => {
+  const body = '{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},"items":null}';
+  expect(parseText(body)).toEqual({ items: [], resourceVersion: '1' });
+});
+
+test('rejects a list of more than 64 MiB', () => {
+  const parser = new JsonListParser(() => {});
+  const chunk = Buffer.alloc(16 * 1024 * 1024, 'x');
+  for (let count = 0; count < 4; count += 1) parser.write(chunk);
+  expect(() => parser.write(chunk)).toThrow('the list is too large');
+});

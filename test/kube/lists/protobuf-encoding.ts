@@ -1,0 +1,85 @@
+// An encoder of its own: it shares no code with the parser that it tests.
+
+export interface EncodedObject {
+  readonly name: string;
+  readonly uid?: string;
+  readonly creationSeconds?: number;
+  readonly deletionSeconds?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Bytes of managed fields, which the guard ignores. */
+  readonly managed?: Uint8Array;
+}
+
+export interface EncodedList {
+  readonly resourceVersion: string;
+  readonly continue?: string;
+  readonly items: readonly EncodedObject[];
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 128) {
+    bytes.push((rest % 128) + 128);
+    rest = Math.floor(rest / 128);
+  }
+  return Buffer.from([...bytes, rest]);
+}
+
+export function bytesField(field: number, content: Uint8Array | string): Buffer {
+  const bytes = Buffer.from(content);
+  return Buffer.concat([varint(field * 8 + 2), varint(bytes.length), bytes]);
+}
+
+export function numberField(field: number, value: number): Buffer {
+  return Buffer.concat([varint(field * 8), varint(value)]);
+}
+
+function entries(field: number, map: Readonly<Record<string, string>> = {}): Buffer[] {
+  return Object.entries(map).map(([key, value]) =>
+    bytesField(field, Buffer.concat([bytesField(1, key), bytesField(2, value)])),
+  );
+}
+
+function timeField(field: number, seconds: number): Buffer {
+  return bytesField(field, Buffer.concat([numberField(1, seconds), numberField(2, 0)]));
+}
+
+function encodeObject(object: EncodedObject): Buffer {
+  const metadata = [
+    bytesField(1, object.name),
+    bytesField(2, ''),
+    bytesField(5, object.uid ?? ''),
+    bytesField(6, '4711'),
+    numberField(7, 3),
+    // An absent time is an empty message.
+    object.creationSeconds === undefined ? bytesField(8, '') : timeField(8, object.creationSeconds),
+    ...(object.deletionSeconds === undefined ? [] : [timeField(9, object.deletionSeconds), numberField(10, 30)]),
+    ...entries(11, object.labels),
+    ...entries(12, object.annotations),
+    ...(object.managed === undefined ? [] : [bytesField(17, object.managed)]),
+  ];
+  return bytesField(1, Buffer.concat(metadata));
+}
+
+/** Encodes a list without its envelope. */
+export function encodeList({ resourceVersion, continue: more = '', items }: EncodedList): Buffer {
+  const metadata = Buffer.concat([bytesField(1, ''), bytesField(2, resourceVersion), bytesField(3, more)]);
+  return Buffer.concat([bytesField(1, metadata), ...items.map((item) => bytesField(2, encodeObject(item)))]);
+}
+
+/** Encodes the envelope of a response around `raw`. */
+export function encodeAnswer(
+  raw: Uint8Array,
+  { apiVersion = 'meta.k8s.io/v1', kind = 'PartialObjectMetadataList' } = {},
+): Buffer {
+  const type = Buffer.concat([bytesField(1, apiVersion), bytesField(2, kind)]);
+  return Buffer.concat([
+    Buffer.from('k8s\0'),
+    bytesField(1, type),
+    bytesField(2, raw),
+    bytesField(3, ''),
+    bytesField(4, ''),
+  ]);
+}

@@ -1,0 +1,159 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ApiObject } from '../../../src/kube/api-object.ts';
+import { MalformedList } from '../../../src/kube/errors.ts';
+import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
+import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
+import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
+
+const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
+const NODE = { name: 'w0', annotations: { [CURRENT]: 'rendered-worker-1' } };
+
+function parse(bytes: Buffer, cuts: readonly number[] = []): { items: unknown[]; resourceVersion: string } {
+  const items: unknown[] = [];
+  const parser = new ProtobufListParser((item) => items.push(item));
+  const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
+  for (const [index, from] of edges.slice(0, -1).entries()) parser.write(bytes.subarray(from, edges[index + 1]));
+  return { items, ...parser.end() };
+}
+
+function toTime(seconds: number | undefined): string | undefined {
+  return seconds === undefined ? undefined : `${new Date(seconds * 1_000).toISOString().slice(0, 19)}Z`;
+}
+
+/** The object as a JSON response has it. */
+function toJson({ name, uid, creationSeconds, deletionSeconds, labels, annotations }: EncodedObject): unknown {
+  return {
+    metadata: {
+      name,
+      uid: uid ?? '',
+      creationTimestamp: toTime(creationSeconds),
+      deletionTimestamp: toTime(deletionSeconds),
+      labels: labels ?? {},
+      annotations: annotations ?? {},
+    },
+  };
+}
+
+// Texts that look like structure, and lengths around the one that takes a second byte.
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 40 }),
+  fc.constantFrom('rendered-worker-0', '\u0012\u0003abc', '__proto__', 'constructor'),
+  fc.nat(300).map((length) => 'x'.repeat(length)),
+);
+const map = fc.dictionary(text, text, { maxKeys: 4 });
+const seconds = fc.integer({ min: 1, max: 4_000_000_000 });
+const object: fc.Arbitrary<EncodedObject> = fc.record(
+  {
+    name: text,
+    uid: text,
+    creationSeconds: seconds,
+    deletionSeconds: seconds,
+    labels: map,
+    annotations: map,
+    managed: fc.uint8Array({ maxLength: 300 }),
+  },
+  { requiredKeys: ['name'] },
+);
+
+test('parses any list that arrives in any chunks', () => {
+  fc.assert(
+    fc.property(fc.array(object, { maxLength: 5 }), fc.array(fc.nat(2_000), { maxLength: 12 }), (items, cuts) => {
+      const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
+      expect(parse(bytes, cuts)).toEqual({ items: items.map((item) => toJson(item)), resourceVersion: '7' });
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test('parses a list that arrives byte by byte', () => {
+  const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items: [NODE, { name: 'w1' }] }));
+  const cuts = Array.from({ length: bytes.length }, (_, index) => index + 1);
+  expect(parse(bytes, cuts)).toEqual(parse(bytes));
+});
+
+test('rejects a list that is cut short anywhere', () => {
+  const whole = encodeAnswer(encodeList({ resourceVersion: '7', items: [NODE, { name: 'w1' }] }));
+  // The two fields after the list are empty.
+  const end = whole.length - 4;
+  for (let length = 0; length < end; length += 1) {
+    expect(() => parse(whole.subarray(0, length)), `first ${length} bytes`).toThrow(MalformedList);
+  }
+  expect(parse(whole.subarray(0, end)).items).toHaveLength(2);
+});
+
+test('throws nothing but MalformedList if a byte is damaged', () => {
+  const whole = encodeAnswer(encodeList({ resourceVersion: '7', items: [NODE] }));
+  fc.assert(
+    fc.property(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
+      const damaged = Buffer.from(whole);
+      damaged[at] = (damaged[at] ?? 0) ^ flip;
+      let items: unknown[];
+      try {
+        ({ items } = parse(damaged));
+      } catch (error) {
+        expect(error).toBeInstanceOf(MalformedList);
+        return;
+      }
+      for (const item of items) expect(item).toHaveProperty('metadata');
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+describe('rejects', () => {
+  const list = encodeList({ resourceVersion: '7', items: [NODE] });
+  test.each([
+    ['a page', encodeAnswer(encodeList({ resourceVersion: '7', continue: 'abc', items: [] }))],
+    ['no version', encodeAnswer(encodeList({ resourceVersion: '', items: [] }))],
+    ['an empty envelope', encodeAnswer(Buffer.alloc(0))],
+    ['another kind', encodeAnswer(list, { kind: 'Status' })],
+    ['a list of whole objects', encodeAnswer(list, { apiVersion: 'v1', kind: 'NodeList' })],
+    ['two lists', Buffer.concat([encodeAnswer(list), bytesField(2, list)])],
+    ['a compressed list', Buffer.concat([encodeAnswer(list), bytesField(3, 'gzip')])],
+    ['an incomplete field', Buffer.concat([encodeAnswer(list), Buffer.from([0x22])])],
+    ['an item that is longer than the list', encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 0x7f, 1])]))],
+    ['a number where an item should be', encodeAnswer(Buffer.concat([list, numberField(2, 1)]))],
+    ['a number without end', encodeAnswer(Buffer.concat([list, Buffer.alloc(12, 0xff)]))],
+    ['an unknown wire type in an item', encodeAnswer(bytesField(2, Buffer.from([0x0b])))],
+    ['HTML', Buffer.from('<html></html>')],
+    ['an empty body', Buffer.alloc(0)],
+  ])('%s', (_title, bytes) => {
+    expect(() => parse(bytes)).toThrow(MalformedList);
+  });
+
+  test('an item that is too large', () => {
+    const huge = Buffer.concat([Buffer.from([0x12]), Buffer.from([0xff, 0xff, 0xff, 0x7f])]);
+    expect(() => parse(encodeAnswer(Buffer.concat([huge, Buffer.alloc(100)])))).toThrow('too large');
+  });
+});
+
+test('parses an empty list', () => {
+  expect(parse(encodeAnswer(encodeList({ resourceVersion: '7', items: [] })))).toEqual({
+    items: [],
+    resourceVersion: '7',
+  });
+});
+
+test('parses the same node as from JSON', () => {
+  const [item] = parse(encodeAnswer(encodeList({ resourceVersion: '7', items: [NODE] }))).items;
+  expect(parseNodeReferrer(item as object)).toEqual(parseNodeReferrer({ metadata: NODE }));
+});
+
+test('keeps all references of nodes if it keeps only their annotations', () => {
+  const key = fc.oneof(fc.constantFrom(...NODE_REFERENCE_ANNOTATIONS), text);
+  const config = fc.constantFrom('', 'rendered-worker-1', 'drain-rendered-worker-1', 'uncordon-rendered-worker-2', 'x');
+  const node = fc.record({ name: fc.constantFrom('w0', 'w1'), labels: map, annotations: fc.dictionary(key, config) });
+  fc.assert(
+    fc.property(fc.array(node, { maxLength: 12 }), (items) => {
+      const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
+      const referrers: unknown[] = [];
+      const add = (item: ApiObject): void => void referrers.push(parseNodeReferrer(item));
+      const parser = new ProtobufListParser(add, NODE_REFERENCE_ANNOTATIONS);
+      parser.write(bytes);
+      parser.end();
+      expect(referrers).toEqual(items.map((metadata) => parseNodeReferrer({ metadata })));
+    }),
+    { numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { ProblemLog } from '../../src/kube/problem-log.ts';
+import { memoryLog } from '../support/log.ts';
+
+test('logs a problem again only if it changes or was solved', () => {
+  const { log, lines } = memoryLog();
+  const problem = new ProblemLog(log, 'solved');
+  problem.clear();
+  for (const text of ['a', 'a', 'b', 'b']) problem.warn(text, { reason: 'x' });
+  expect(problem.hasProblem).toBe(true);
+  problem.clear();
+  problem.clear();
+  expect(problem.hasProblem).toBe(false);
+  problem.warn('b');
+  expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+    [40, 'a'],
+    [40, 'b'],
+    [30, 'solved'],
+    [40, 'b'],
+  ]);
+  expect(lines[0]).toMatchObject({ reason: 'x' });
+});
+
+test('logs no solution if there is no text for it', () => {
+  const { log, lines } = memoryLog();
+  const problem = new ProblemLog(log);
+  problem.warn('a');
+  problem.clear();
+  problem.warn('a');
+  expect(lines.map(({ msg }) => msg)).toEqual(['a', 'a']);
+});

@@ -1,0 +1,297 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Referrer } from '../../src/decision/references.ts';
+import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
+import type { Resource } from '../../src/kube/resource.ts';
+import { BUILDS, NODES } from '../../src/references/sources.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
+import type { Fault, SeenRequest } from '../support/faults.ts';
+import { memoryLog } from '../support/log.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+
+const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
+const TIMING: ReflectorTiming = {
+  backoffMs: [10, 50],
+  absentMs: 30,
+  probeMs: 60_000,
+  silenceMs: 60_000,
+  requestMs: 5_000,
+};
+
+interface FollowOptions {
+  readonly resource?: Resource<Referrer>;
+  readonly timing?: Partial<ReflectorTiming>;
+  readonly onRequest?: (request: SeenRequest, cluster: TestCluster) => Fault;
+}
+
+interface Followed {
+  readonly cluster: TestCluster;
+  readonly reflector: Reflector<Referrer>;
+  readonly lines: Record<string, unknown>[];
+  /** `NAME BEFORE AFTER` for each change, with `-` for an absent object. */
+  readonly changes: string[];
+  /** `NAME CONFIG` of all known objects. */
+  readonly known: () => string[];
+  /** The resourceVersions that watches started from. */
+  readonly watchedVersions: () => string[];
+  readonly listCount: () => number;
+}
+
+/** Follows the nodes of a cluster with node a on rendered-1, until the end of the test. */
+async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: FollowOptions = {}): Promise<Followed> {
+  const cluster = await startTestCluster();
+  cluster.create('nodes', toNode('a', 'rendered-1'));
+  cluster.faults.intercept((request) => onRequest(request, cluster));
+  const { log, lines } = memoryLog();
+  const changes: string[] = [];
+  const reflector = new Reflector({
+    api: cluster.connect(),
+    resource,
+    log,
+    timing: { ...TIMING, ...timing },
+    onChange: (before, after) => changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`),
+  });
+  const stop = new AbortController();
+  const running = reflector.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  const watches = (): SeenRequest[] => cluster.faults.requests.filter(({ isWatch }) => isWatch);
+  return {
+    cluster,
+    reflector,
+    lines,
+    changes,
+    known: () => [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
+    watchedVersions: () => watches().map(({ query }) => query.get('resourceVersion') ?? ''),
+    listCount: () => cluster.faults.requests.filter(({ isWatch, query }) => !isWatch && !query.has('limit')).length,
+  };
+}
+
+function toNode(name: string, config: string) {
+  return { metadata: { name, annotations: { [CURRENT_CONFIG]: config } } };
+}
+
+function setConfig(cluster: TestCluster, name: string, config: string): void {
+  cluster.patch('nodes', name, { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
+}
+
+function configOf(referrer: Referrer | undefined): string {
+  return referrer?.references[0]?.config ?? '-';
+}
+
+function toEvent(type: string, object: unknown): string {
+  return `${JSON.stringify({ type, object })}\n`;
+}
+
+function toBookmark(resourceVersion: string): string {
+  return toEvent('BOOKMARK', { kind: 'PartialObjectMetadata', metadata: { resourceVersion } });
+}
+
+async function waitForWatch({ cluster }: Followed): Promise<void> {
+  await expect.poll(() => cluster.faults.openWatches).toBe(1);
+}
+
+test('follows additions, changes and deletions, with bookmarks and metadata only', async () => {
+  const followed = await follow();
+  const { cluster, known, reflector } = followed;
+  await waitForWatch(followed);
+  expect(reflector.isSynced).toBe(true);
+  expect(known()).toEqual(['a rendered-1']);
+  cluster.create('nodes', toNode('b', 'rendered-1'));
+  setConfig(cluster, 'a', 'rendered-2');
+  cluster.erase('nodes', 'b');
+  // Events do not end where packets end.
+  const added = toEvent('ADDED', { metadata: { ...toNode('c', 'rendered-3').metadata, resourceVersion: '99' } });
+  cluster.faults.sendToWatches(added.slice(0, 30));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  cluster.faults.sendToWatches(added.slice(30));
+  await expect.poll(known).toEqual(['a rendered-2', 'c rendered-3']);
+  const watch = cluster.faults.requests.find(({ isWatch }) => isWatch);
+  expect(watch?.query.get('allowWatchBookmarks')).toBe('true');
+  expect(Number(watch?.query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
+  expect(watch?.headers.accept).toContain('as=PartialObjectMetadata;');
+});
+
+test('reports each change with the object before and after, also between two lists', async () => {
+  const followed = await follow();
+  const { cluster, changes } = followed;
+  await waitForWatch(followed);
+  cluster.create('nodes', toNode('b', 'x'));
+  setConfig(cluster, 'a', 'rendered-2');
+  await expect.poll(() => changes).toEqual(['a - rendered-1', 'b - x', 'a rendered-1 rendered-2']);
+  changes.splice(0);
+  const recover = cluster.faults.intercept(() => ({ status: 503 }));
+  cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
+  await expect.poll(() => followed.lines.length).toBeGreaterThan(0);
+  cluster.erase('nodes', 'b');
+  setConfig(cluster, 'a', 'rendered-3');
+  cluster.create('nodes', toNode('c', 'x'));
+  recover();
+  await expect.poll(() => changes.toSorted()).toEqual(['a rendered-2 rendered-3', 'b x -', 'c - x']);
+});
+
+test.each(['ends', 'is cut'] as const)(
+  'continues from the last bookmark without a list if the watch %s',
+  async (how) => {
+    const followed = await follow();
+    const { cluster, known, watchedVersions, listCount } = followed;
+    await waitForWatch(followed);
+    const version = cluster.resourceVersion;
+    cluster.create('nodes', toNode('b', 'rendered-1'));
+    await expect.poll(known).toHaveLength(2);
+    cluster.faults.sendToWatches(toBookmark(String(version)));
+    // The watch delivers in order: after this event, the bookmark has been read.
+    cluster.faults.sendToWatches(toEvent('DELETED', { metadata: { name: 'b', resourceVersion: String(version) } }));
+    await expect.poll(known).toEqual(['a rendered-1']);
+    if (how === 'ends') cluster.faults.endWatches();
+    else cluster.faults.dropWatches();
+    await expect.poll(known).toEqual(['a rendered-1', 'b rendered-1']);
+    expect(watchedVersions()).toEqual([String(version), String(version)]);
+    expect(listCount()).toBe(1);
+  },
+);
+
+const TOO_OLD = { kind: 'Status', code: 410, message: 'too old resource version' };
+
+test.each<[string, Fault]>([
+  ['HTTP 410', { status: 410, body: TOO_OLD }],
+  ['an ERROR event 410', (response) => response.end(toEvent('ERROR', TOO_OLD))],
+  ['an ERROR event 500', (response) => response.end(toEvent('ERROR', { ...TOO_OLD, code: 500 }))],
+  ['a line that is not JSON', (response) => response.end('garbage\n')],
+  ['an event without an object', (response) => response.end(toEvent('MODIFIED', undefined))],
+  ['an event of an unknown type', (response) => response.end(toEvent('FUTURE', toNode('a', 'x')))],
+])('lists again after %s', async (_title, fault) => {
+  let watchCount = 0;
+  const followed = await follow({
+    onRequest: ({ isWatch }, cluster) => {
+      if (!isWatch) return 'pass';
+      watchCount += 1;
+      if (watchCount > 1) return 'pass';
+      setConfig(cluster, 'a', 'rendered-2');
+      return fault;
+    },
+  });
+  await waitForWatch(followed);
+  expect(followed.known()).toEqual(['a rendered-2']);
+  expect(followed.listCount()).toBe(2);
+});
+
+test('lists again if versions went back, which a watch does not report', async () => {
+  let isRestored = false;
+  const items = [{ metadata: { ...toNode('a', 'rendered-old').metadata, resourceVersion: '0' } }];
+  const list = { kind: 'PartialObjectMetadataList', metadata: { resourceVersion: '0' }, items };
+  const followed = await follow({
+    timing: { probeMs: 40 },
+    onRequest: ({ isWatch }) => (isRestored && !isWatch ? { status: 200, body: list } : 'pass'),
+  });
+  await waitForWatch(followed);
+  isRestored = true;
+  await expect.poll(followed.known).toEqual(['a rendered-old']);
+  await expect.poll(() => followed.watchedVersions().at(-1)).toBe('0');
+});
+
+test('opens another watch if the probe hangs, because the watch may hang as well', async () => {
+  let isFrozen = false;
+  const followed = await follow({
+    timing: { probeMs: 40, requestMs: 100 },
+    onRequest: () => (isFrozen ? 'hang' : 'pass'),
+  });
+  await waitForWatch(followed);
+  isFrozen = true;
+  await expect.poll(() => followed.lines.map(({ msg }) => msg)).toContain('cannot follow nodes: timed out');
+  isFrozen = false;
+  await expect.poll(() => followed.watchedVersions().length).toBeGreaterThan(1);
+});
+
+test('opens another watch if one is silent for too long', async () => {
+  const followed = await follow({ timing: { silenceMs: 100 } });
+  await expect.poll(() => followed.watchedVersions().length).toBeGreaterThan(2);
+});
+
+test('keeps a watch that receives bookmarks', async () => {
+  const followed = await follow({ timing: { silenceMs: 1_000 } });
+  await waitForWatch(followed);
+  for (let count = 0; count < 15; count += 1) {
+    followed.cluster.faults.sendToWatches(toBookmark('1'));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect(followed.watchedVersions()).toHaveLength(1);
+});
+
+describe('without a complete list', () => {
+  const halfList = '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[';
+  test.each<[string, Fault]>([
+    ['503', { status: 503 }],
+    ['429', { status: 429 }],
+    ['403', { status: 403 }],
+    ['404', { status: 404 }],
+    ['a reset', 'reset'],
+    ['half a list', { status: 200, body: halfList }],
+  ])('is not synced after %s, retries, and logs the problem once', async (_title, fault) => {
+    let left = 10;
+    const { known, reflector, lines } = await follow({ onRequest: () => (left-- > 0 ? fault : 'pass') });
+    expect(reflector.isSynced).toBe(false);
+    await expect.poll(() => reflector.isSynced, { timeout: 20_000 }).toBe(true);
+    expect(left).toBeLessThan(1);
+    expect(known()).toEqual(['a rendered-1']);
+    expect(lines.filter(({ msg }) => String(msg).startsWith('cannot follow nodes'))).toHaveLength(1);
+  });
+
+  test('keeps what it knows while the API server is unavailable', async () => {
+    const followed = await follow();
+    await waitForWatch(followed);
+    followed.cluster.faults.intercept(() => ({ status: 503 }));
+    followed.cluster.faults.dropWatches();
+    await expect.poll(() => followed.lines.length).toBeGreaterThan(0);
+    expect(followed.known()).toEqual(['a rendered-1']);
+    expect(followed.reflector.isSynced).toBe(true);
+  });
+});
+
+test('follows a kind whose CRD is created and deleted', async () => {
+  const { cluster, known, reflector } = await follow({ resource: BUILDS });
+  cluster.serve('machineosbuilds', []);
+  await expect.poll(() => reflector.isSynced).toBe(true);
+  expect(known()).toEqual([]);
+  expect(cluster.faults.requests.some(({ path }) => path === BUILDS.paths[1])).toBe(true);
+  cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: 'rendered-1' } } });
+  cluster.serve('machineosbuilds', ['v1']);
+  await expect.poll(known).toEqual(['b rendered-1']);
+  cluster.serve('machineosbuilds', []);
+  cluster.faults.dropWatches();
+  await expect.poll(known).toEqual([]);
+  expect(reflector.isSynced).toBe(true);
+});
+
+test('loads its token again if the API server refuses it', async () => {
+  const followed = await follow();
+  await waitForWatch(followed);
+  followed.cluster.faults.revokeTokens();
+  followed.cluster.faults.dropWatches();
+  await expect.poll(() => followed.watchedVersions().length).toBeGreaterThan(1);
+  await waitForWatch(followed);
+  expect(followed.known()).toEqual(['a rendered-1']);
+});
+
+test('retains less than 1 kB for each of 5,000 nodes of 10 kB', async () => {
+  const padding = 'x'.repeat(10_000);
+  const items = Array.from({ length: 5_000 }, (_, index) => {
+    const { metadata } = toNode(`node-${index}`, 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+    return { metadata: { ...metadata, annotations: { ...metadata.annotations, padding } } };
+  });
+  const kind = 'PartialObjectMetadataList';
+  const body = Buffer.from(JSON.stringify({ kind, metadata: { resourceVersion: '1' }, items }));
+  const before = retainedBytes();
+  const { known } = await follow({
+    onRequest: ({ isWatch }) => (isWatch ? 'pass' : (response: ServerResponse) => response.end(body)),
+  });
+  await expect.poll(() => known().length, { timeout: 20_000 }).toBe(5_000);
+  expect(retainedBytes() - before).toBeLessThan(5_000_000);
+});
+
+function retainedBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}

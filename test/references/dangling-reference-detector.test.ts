@@ -1,0 +1,176 @@
+import { expect, test } from 'vitest';
+import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';
+import type { Referrer } from '../../src/decision/references.ts';
+import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
+import { DanglingReferenceDetector } from '../../src/references/dangling-reference-detector.ts';
+import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
+import type { ReferenceIndex } from '../../src/references/reference-index.ts';
+import { memoryLog } from '../support/log.ts';
+
+const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
+const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
+const MISSING = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
+const NOW = new Date('2026-11-21T12:00:00Z');
+
+/** Reports its iterations: a search for the nearest name iterates over all names. */
+class CountedNames extends Set<ConfigName> {
+  readonly #onIteration: () => void;
+
+  constructor(names: Iterable<ConfigName>, onIteration: () => void) {
+    super();
+    for (const name of names) this.add(name);
+    this.#onIteration = onIteration;
+  }
+
+  override [Symbol.iterator](): SetIterator<ConfigName> {
+    this.#onIteration();
+    return super[Symbol.iterator]();
+  }
+}
+
+function toReferrer(config: string, index: number): Referrer {
+  const annotations = { [CURRENT_CONFIG]: config };
+  return parseNodeReferrer({ metadata: { name: `worker-${index}`, annotations } });
+}
+
+/** A detector in a cluster with one config and a node that uses it. The API server confirms that a config is missing. */
+class DetectorTest {
+  readonly configs = new Set([CONFIG]);
+  readonly deletedAt = new Map<string, Date>();
+  readonly found: string[] = [];
+  readonly memory = memoryLog();
+  /** The config that each node names. */
+  configOfNode: readonly string[] = [CONFIG];
+  isSynced = true;
+  requestCount = 0;
+  iterationCount = 0;
+  answer: unknown = new ApiError(404, 'NotFound', 'not found');
+  readonly detector = new DanglingReferenceDetector({
+    api: {
+      json: async () => {
+        this.requestCount += 1;
+        if (this.answer instanceof Error) throw this.answer;
+        return await Promise.resolve(this.answer);
+      },
+    },
+    index: this.#createIndex(),
+    configs: {
+      isSynced: true,
+      names: () => new CountedNames(this.configs, () => (this.iterationCount += 1)),
+      deletedAt: (name) => this.deletedAt.get(name),
+    },
+    log: this.memory.log,
+    onFound: ({ config }) => this.found.push(String(config)),
+    now: () => NOW,
+  });
+
+  /** Checks the references and returns what was found. */
+  async check(): Promise<DanglingReferenceDetector['findings']> {
+    await this.detector.check(new AbortController().signal);
+    return this.detector.findings;
+  }
+
+  #createIndex(): ReferenceIndex {
+    const isSynced = (): boolean => this.isSynced;
+    const index = {
+      get isSynced() {
+        return isSynced();
+      },
+      referrers: () => this.configOfNode.map(toReferrer),
+    };
+    return index as unknown as ReferenceIndex;
+  }
+}
+
+test('reports a dangling reference once, after a second look, and logs once that it is gone', async () => {
+  const it = new DetectorTest();
+  expect(await it.check()).toEqual([]);
+  it.configOfNode = [MISSING];
+  await it.check();
+  const findings = await it.check();
+  expect(findings).toMatchObject([{ kind: 'Node', name: 'worker-0', field: 'currentConfig', config: MISSING }]);
+  expect(it.found).toEqual([MISSING]);
+  expect(it.requestCount).toBe(1);
+  it.configOfNode = [CONFIG];
+  await it.check();
+  expect(await it.check()).toEqual([]);
+  expect(it.memory.lines).toHaveLength(2);
+});
+
+test('reports nothing if the API server has the config that the index has not', async () => {
+  const it = new DetectorTest();
+  it.configOfNode = [MISSING];
+  it.answer = { metadata: { name: MISSING } };
+  expect(await it.check()).toEqual([]);
+});
+
+test.each([new ApiUnreachable('x'), new ApiError(404, '', 'x'), new ApiError(403, 'Forbidden', 'x')])(
+  'reports nothing and asks again if the API server answers with %o',
+  async (error) => {
+    const it = new DetectorTest();
+    it.configOfNode = [MISSING];
+    it.answer = error;
+    await it.check();
+    expect(await it.check()).toEqual([]);
+    expect(it.requestCount).toBe(2);
+  },
+);
+
+test('does not check before the index is synced', async () => {
+  const it = new DetectorTest();
+  it.isSynced = false;
+  it.configOfNode = [MISSING];
+  await it.check();
+  expect(it.requestCount).toBe(0);
+});
+
+test('tells a deleted config from an unknown one, and suggests the nearest name', async () => {
+  const it = new DetectorTest();
+  it.configs.delete(CONFIG);
+  it.deletedAt.set(CONFIG, NOW);
+  expect((await it.check())[0]?.explanation).toBe('deleted at 2026-11-21T12:00:00.000Z');
+  it.configs.add(CONFIG);
+  it.configOfNode = [CONFIG.replace('rendered', 'render')];
+  const [finding] = await it.check();
+  expect(finding).toMatchObject({ explanation: expect.stringMatching(/^never seen/), suggestion: CONFIG });
+});
+
+function toMissingConfig(index: number): string {
+  return `rendered-worker-${String(index).padStart(32, '0')}`;
+}
+
+test('searches the nearest name once for each missing config, however many references and checks there are', async () => {
+  const it = new DetectorTest();
+  it.configOfNode = Array.from({ length: 1_000 }, (_, index) => toMissingConfig(index % 10));
+  expect(await it.check()).toHaveLength(1_000);
+  // One more compares the names with those of the last check.
+  expect(it.iterationCount).toBeLessThanOrEqual(11);
+  it.iterationCount = 0;
+  await it.check();
+  expect(it.iterationCount).toBeLessThanOrEqual(1);
+});
+
+test('suggests a config that was created later', async () => {
+  const it = new DetectorTest();
+  it.configOfNode = [toMissingConfig(1), toMissingConfig(1)];
+  expect((await it.check()).map(({ suggestion }) => suggestion)).toEqual([undefined, undefined]);
+  const created = toConfigName(toMissingConfig(1).replace('worker', 'wroker'));
+  it.configs.add(created);
+  expect((await it.check()).map(({ suggestion }) => suggestion)).toEqual([created, created]);
+});
+
+test('lets other work run before each search', async () => {
+  const it = new DetectorTest();
+  it.configOfNode = Array.from({ length: 50 }, (_, index) => toMissingConfig(index));
+  await it.check();
+  it.configs.add(toConfigName(`rendered-infra-${'c'.repeat(32)}`));
+  let turns = 0;
+  const countTurn = (): void => {
+    turns += 1;
+    timer = setImmediate(countTurn);
+  };
+  let timer = setImmediate(countTurn);
+  await it.check();
+  clearImmediate(timer);
+  expect(turns).toBeGreaterThanOrEqual(50);
+});

@@ -1,0 +1,412 @@
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
+import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
+import { LiveReader } from '../../src/references/live-reader.ts';
+import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
+import type { Fault } from '../support/faults.ts';
+import { InProcessApi } from '../support/in-process-api.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+
+const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const OTHER = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
+const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
+const NODES = '/api/v1/nodes';
+const POOLS = '/apis/machineconfiguration.openshift.io/v1/machineconfigpools';
+const BUILDS = '/apis/machineconfiguration.openshift.io/v1/machineosbuilds';
+const FORBIDDEN: Fault = { status: 403, body: { kind: 'Status', reason: 'Because' } };
+const NOT_SERVED: Fault = { status: 404, body: '404 page not found\n' };
+const NODE_LIST = JSON.stringify({ kind: 'NodeList', metadata: { resourceVersion: '1' }, items: [] });
+
+/** Far more than any read takes, even on a slow machine. */
+function longDeadline(): AbortSignal {
+  return AbortSignal.timeout(20_000);
+}
+
+function noDeadline(): AbortSignal {
+  return new AbortController().signal;
+}
+
+function fill(cluster: InMemoryCluster): void {
+  cluster.create('nodes', { metadata: { name: 'w0' } });
+  cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
+  setConfig(cluster, 'pool', OTHER);
+}
+
+function setConfig(cluster: InMemoryCluster, referrer: 'node' | 'pool', config: string): void {
+  if (referrer === 'node') cluster.patch('nodes', 'w0', { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
+  else cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: config } } });
+}
+
+function referencesIn({ referrers }: ClusterState): string[] {
+  const { references } = summarizeReferences(CONFIG, referrers).strong;
+  return references.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
+}
+
+describe('over HTTPS', () => {
+  let cluster: TestCluster;
+  let reader: LiveReader;
+
+  beforeEach(async () => {
+    cluster = await startTestCluster();
+    fill(cluster);
+    reader = new LiveReader({ api: cluster.connect() });
+  });
+
+  function intercept(path: string, fault: Fault): void {
+    cluster.faults.intercept((request) => (request.path === path ? fault : 'pass'));
+  }
+
+  test('sends unpaged, uncompressed lists without a version, and lists pools and builds before and after nodes', async () => {
+    await reader.read(longDeadline());
+    const lists = cluster.faults.requests.map(({ path, query }) => `${path}?${query.toString()}`);
+    expect(new Set(lists)).toEqual(new Set([NODES, POOLS, BUILDS].map((path) => `${path}?`)));
+    for (const path of [POOLS, BUILDS]) {
+      expect(lists.indexOf(`${path}?`)).toBeLessThan(lists.lastIndexOf(`${NODES}?`));
+      expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
+    }
+    for (const { headers } of cluster.faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
+    const accept = cluster.faults.requests.find(({ path }) => path === NODES)?.headers.accept;
+    expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
+  });
+
+  test('keeps its connections between reads', async () => {
+    await reader.read(longDeadline());
+    const ports = new Set(cluster.faults.requests.map(({ clientPort }) => clientPort));
+    for (let read = 0; read < 5; read += 1) await reader.read(longDeadline());
+    expect(new Set(cluster.faults.requests.map(({ clientPort }) => clientPort))).toEqual(ports);
+  });
+
+  test.each([401, 403, 406])(
+    'names nodes as unreadable, without a retry, if their list is answered %d',
+    async (status) => {
+      intercept(NODES, { status, body: { kind: 'Status', reason: 'Because' } });
+      expect((await reader.read(longDeadline())).unreadable).toEqual([
+        { name: 'nodes', reason: `the API server answered ${status} Because` },
+      ]);
+    },
+  );
+
+  test('names nodes as unreadable if they are not served', async () => {
+    intercept(NODES, NOT_SERVED);
+    const { unreadable } = await reader.read(longDeadline());
+    expect(unreadable).toEqual([{ name: 'nodes', reason: 'the API server answered 404' }]);
+  });
+
+  test.each<[string, Fault, string | RegExp]>([
+    ['500', { ...FORBIDDEN, status: 500 }, 'the API server answered 500 Because'],
+    ['429', { ...FORBIDDEN, status: 429 }, 'the API server answered 429 Because'],
+    ['a reset', 'reset', /cannot be reached: ECONNRESET$/],
+    ['half a list', { status: 200, body: NODE_LIST.slice(0, -5) }, 'the list is incomplete or not JSON'],
+    [
+      'a list that breaks off',
+      (response) => {
+        response.writeHead(200, { 'content-length': NODE_LIST.length });
+        response.write(NODE_LIST.slice(0, 20), () => response.destroy());
+      },
+      /the answer broke off: ECONNRESET/,
+    ],
+    [
+      'a page',
+      { status: 200, body: NODE_LIST.replace('"1"', '"1","continue":"x"') },
+      'the list is only a page of a longer one',
+    ],
+    ['a login page', { status: 200, body: '<html>' }, 'the list is incomplete or not JSON'],
+    ['a nameless node', { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') }, 'a Node has no name'],
+  ])('retries until the deadline if the list of nodes is answered with %s', async (_title, fault, reason) => {
+    const deadline = new AbortController();
+    let attempts = 0;
+    cluster.faults.intercept(({ path }) => {
+      if (path !== NODES) return 'pass';
+      attempts += 1;
+      if (attempts === 3) deadline.abort();
+      return fault;
+    });
+    expect((await reader.read(deadline.signal)).unreadable).toEqual([
+      { name: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
+    ]);
+  });
+
+  test('retries a 404 for pools that discovery lists', async () => {
+    const deadline = new AbortController();
+    let attempts = 0;
+    cluster.faults.intercept(({ path }) => {
+      if (path !== POOLS) return 'pass';
+      attempts += 1;
+      if (attempts === 3) deadline.abort();
+      return NOT_SERVED;
+    });
+    expect((await reader.read(deadline.signal)).unreadable).toContainEqual({
+      name: 'machineconfigpools',
+      reason: 'machineconfigpools are served, and yet their list was answered 404',
+    });
+  });
+
+  test.each<[string, Fault]>([
+    ['answers 404', NOT_SERVED],
+    ['answers with a page', { status: 200, body: { kind: 'Page' } }],
+    ['refuses', FORBIDDEN],
+  ])('does not take a 404 for an absent kind if discovery %s', async (_title, discovery) => {
+    const deadline = new AbortController();
+    let attempts = 0;
+    cluster.faults.intercept(({ path }) => {
+      if (path === NODES) return 'pass';
+      if (path === POOLS) attempts += 1;
+      if (attempts === 3) deadline.abort();
+      return [POOLS, BUILDS].includes(path) ? NOT_SERVED : discovery;
+    });
+    const { unreadable } = await reader.read(AbortSignal.any([deadline.signal, longDeadline()]));
+    const names = unreadable.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['machineconfigpools', 'machineosbuilds']));
+  });
+
+  test('returns the references of one kind if another is unreadable', async () => {
+    setConfig(cluster, 'node', CONFIG);
+    intercept(POOLS, FORBIDDEN);
+    const state = await reader.read(longDeadline());
+    expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    expect(state.unreadable).toHaveLength(1);
+  });
+
+  test.each([NODES, POOLS])('names unreadable kinds in one order, even if %s fails last', async (last) => {
+    intercept(last, { delayMs: 50 });
+    for (const path of [NODES, POOLS]) intercept(path, FORBIDDEN);
+    const { unreadable } = await reader.read(longDeadline());
+    expect(unreadable.map(({ name }) => name)).toEqual(['nodes', 'machineconfigpools']);
+  });
+
+  test('names every kind as unreadable if the API server is unreachable', async () => {
+    await cluster.faults.goDown();
+    const { unreadable } = await reader.read(AbortSignal.timeout(300));
+    expect(unreadable.map(({ name }) => name)).toEqual(['nodes', 'machineconfigpools', 'machineosbuilds']);
+    await cluster.faults.comeUp();
+  });
+
+  test('waits for Retry-After', async () => {
+    const times: number[] = [];
+    cluster.faults.intercept(({ path }) => {
+      if (path !== POOLS) return 'pass';
+      times.push(performance.now());
+      return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' }, body: { kind: 'Status' } } : 'pass';
+    });
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
+  });
+
+  test('recovers if an idle connection was closed, and if its token was replaced', async () => {
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
+    cluster.faults.cutConnections();
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
+    cluster.faults.revokeTokens();
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
+  });
+
+  test('lists builds that are only served as v1alpha1', async () => {
+    cluster.serve('machineosbuilds', ['v1alpha1']);
+    cluster.create('machineosbuilds', { metadata: { name: 'b0' }, spec: { desiredConfig: { name: CONFIG } } });
+    expect(referencesIn(await reader.read(longDeadline()))).toEqual(['MachineOSBuild b0 desiredConfig']);
+  });
+});
+
+/** Answers late, with the state of the time of the request. Its delays pass with the fake timers. */
+class SlowApi extends InProcessApi {
+  /** Called after the answer was determined. */
+  onList: (path: string, count: number) => void = () => {};
+  delay: (path: string, count: number) => Promise<void> = async () => {};
+  readonly #counts = new Map<string, number>();
+
+  override async request(request: ApiRequest): Promise<ApiResponse> {
+    const { path } = request;
+    const count = (this.#counts.get(path) ?? 0) + 1;
+    this.#counts.set(path, count);
+    const answer = super.request(request);
+    this.onList(path, count);
+    await this.delay(path, count);
+    return await answer;
+  }
+
+  countLists(path: string): number {
+    return this.#counts.get(path) ?? 0;
+  }
+}
+
+async function wait(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Lets this many milliseconds of the fake timers pass, and everything happen that is due. */
+async function advance(ms: number): Promise<void> {
+  vi.advanceTimersByTime(ms);
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('with fake timers', () => {
+  let cluster: InMemoryCluster;
+  let api: SlowApi;
+  let reader: LiveReader;
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    cluster = new InMemoryCluster();
+    fill(cluster);
+    api = new SlowApi(cluster);
+    reader = new LiveReader({ api: api as unknown as KubeApi });
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  describe('while a config moves between its referrers', () => {
+    test.each([
+      ['a list of pools is fast', 0],
+      ['a list of pools takes longer than the list of nodes waits for it', 600],
+    ])('finds a config that its pool hands to a node after the nodes were listed, if %s', async (_title, poolMs) => {
+      setConfig(cluster, 'pool', CONFIG);
+      api.delay = async (path) => {
+        if (path === POOLS && poolMs > 0) await wait(poolMs);
+      };
+      api.onList = (path, count) => {
+        if (path !== NODES || count > 1) return;
+        setConfig(cluster, 'node', CONFIG);
+        setConfig(cluster, 'pool', OTHER);
+      };
+      const read = reader.read(noDeadline());
+      for (let step = 0; step < 40; step += 1) await advance(100);
+      const state = await read;
+      expect(state.unreadable).toEqual([]);
+      expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    });
+
+    test('finds a config that a node hands back to its pool after the pools were listed', async () => {
+      setConfig(cluster, 'node', CONFIG);
+      api.onList = (path, count) => {
+        if (path !== POOLS || count > 1) return;
+        setConfig(cluster, 'pool', CONFIG);
+        setConfig(cluster, 'node', OTHER);
+      };
+      expect(referencesIn(await reader.read(noDeadline()))).toEqual(['MachineConfigPool worker spec']);
+    });
+
+    test('lists again until pools stop changing', async () => {
+      api.onList = (path, count) => {
+        if (path === POOLS && count <= 5) setConfig(cluster, 'pool', `rendered-${count}`);
+      };
+      expect((await reader.read(noDeadline())).unreadable).toEqual([]);
+    });
+
+    test('names no kind, but the references, as unreadable if pools change until the deadline', async () => {
+      const deadline = new AbortController();
+      api.onList = (path, count) => {
+        if (path !== POOLS) return;
+        setConfig(cluster, 'pool', `rendered-${count}`);
+        if (count === 5) deadline.abort();
+      };
+      expect((await reader.read(deadline.signal)).unreadable).toEqual([
+        { name: 'references', reason: 'they kept changing while they were read' },
+      ]);
+    });
+  });
+
+  test('says that the read did not start if the deadline passes before', async () => {
+    expect((await reader.read(AbortSignal.abort())).unreadable).toEqual([
+      { name: 'references', reason: 'the live read did not start in time' },
+    ]);
+  });
+
+  test('shares one read between reviews that arrive together', async () => {
+    const reads = Array.from({ length: 50 }, async () => await reader.read(noDeadline()));
+    await advance(0);
+    await advance(50);
+    await Promise.all(reads);
+    expect(reader.readCount).toBe(1);
+  });
+
+  test('waits for a batch that arrives for longer than a read takes', async () => {
+    api.delay = async (path) => {
+      if (path === NODES) await wait(20);
+    };
+    const reads: Promise<ClusterState>[] = [];
+    while (reads.length < 400) {
+      reads.push(...Array.from({ length: 4 }, async () => await reader.read(noDeadline())));
+      await advance(4);
+    }
+    for (let step = 0; step < 100; step += 1) await advance(20);
+    for (const { unreadable } of await Promise.all(reads)) expect(unreadable).toEqual([]);
+    // Without a delay, a read would start every 20 ms.
+    expect(reader.readCount).toBeLessThanOrEqual(3);
+  });
+
+  test('waits at most 1.5 s for a batch that never ends', async () => {
+    for (let ms = 0; ms < 1_600; ms += 10) {
+      for (let review = 0; review < 20; review += 1) void reader.read(noDeadline());
+      await advance(10);
+      if (ms < 1_400) expect(reader.readCount).toBe(0);
+    }
+    expect(reader.readCount).toBe(1);
+  });
+
+  test('does not join a read that has started, so a later write is found', async () => {
+    const releases: (() => void)[] = [];
+    api.delay = async (path, count) => {
+      if (path === NODES && count === 1) await new Promise<void>((resolve) => releases.push(resolve));
+    };
+    const early = reader.read(noDeadline());
+    await advance(0);
+    setConfig(cluster, 'node', CONFIG);
+    const late = Array.from({ length: 20 }, async () => await reader.read(noDeadline()));
+    await advance(0);
+    releases[0]?.();
+    await early;
+    await advance(100);
+    for (const state of await Promise.all(late)) expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    expect(reader.readCount).toBe(2);
+  });
+
+  test('starts the next read beside one that is silent for a second, and aborts that one with its last review', async () => {
+    let hung: AbortSignal | undefined;
+    api.delay = async (path, count) => {
+      if (path !== NODES || count > 1) return;
+      hung = api.requests.findLast((request) => request.path === NODES)?.signal;
+      await new Promise(() => {});
+    };
+    const deadline = new AbortController();
+    const stuck = reader.read(deadline.signal);
+    await advance(0);
+    const next = reader.read(noDeadline());
+    await advance(999);
+    expect(api.countLists(NODES)).toBe(1);
+    await advance(1);
+    expect((await next).unreadable).toEqual([]);
+    expect(hung?.aborted).toBe(false);
+    deadline.abort();
+    expect((await stuck).unreadable).toEqual([{ name: 'nodes', reason: 'no complete answer in time' }]);
+    expect(hung?.aborted).toBe(true);
+  });
+
+  test('does not start the next read beside one that is slow but receives nodes', async () => {
+    const body = new PassThrough() as unknown as ApiResponse['body'] & PassThrough;
+    const nodes = Array.from({ length: 8 }, (_, index) => ({ name: `w${index}` }));
+    const list = encodeAnswer(encodeList({ resourceVersion: '1', items: nodes }));
+    const request = api.request.bind(api);
+    api.request = async (options) => {
+      const answer = await request(options);
+      const isSlow = options.path === NODES && api.countLists(NODES) === 1;
+      return isSlow ? { ...answer, headers: { 'content-type': 'application/vnd.kubernetes.protobuf' }, body } : answer;
+    };
+    const early = reader.read(noDeadline());
+    await advance(0);
+    const late = reader.read(noDeadline());
+    for (let at = 0; at < list.length; at += 25) {
+      body.write(list.subarray(at, at + 25));
+      await advance(300);
+    }
+    expect(api.countLists(NODES)).toBe(1);
+    body.end();
+    expect((await early).unreadable).toEqual([]);
+    expect((await late).unreadable).toEqual([]);
+    expect(reader.readCount).toBe(2);
+  });
+});

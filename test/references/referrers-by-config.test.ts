@@ -1,0 +1,56 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Referrer } from '../../src/decision/references.ts';
+import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import { build, NAMES, node, pool } from '../support/arbitrary.ts';
+
+const change = <T>(referrer: fc.Arbitrary<T>) =>
+  fc.array(fc.record({ referrer, gone: fc.boolean() }), { maxLength: 40 });
+
+test.each([
+  ['nodes', change(node.map(parseNodeReferrer))],
+  ['pools', change(pool.map(parsePoolReferrer))],
+  ['builds', change(build.map(parseBuildReferrer))],
+])(
+  'after any changes of %s, finds the same as a search through all: referrers of a config and terminating objects',
+  (_kind, changes) => {
+    fc.assert(
+      fc.property(changes, (several) => {
+        const known = new Map<string, Referrer>();
+        const byConfig = new ReferrersByConfig();
+        for (const { referrer, gone } of several) {
+          byConfig.update(known.get(referrer.name), gone ? undefined : referrer);
+          if (gone) known.delete(referrer.name);
+          else known.set(referrer.name, referrer);
+        }
+        for (const config of NAMES.map(toConfigName)) {
+          const walked = [...known.values()].filter(
+            ({ references, isTerminating }) =>
+              isTerminating === true || references.some((use) => use.config === config),
+          );
+          const found = byConfig.find(config);
+          expect(new Set(found)).toEqual(new Set(walked));
+          expect(found).toHaveLength(walked.length);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  },
+);
+
+test('keeps the position of a referrer that changes', () => {
+  const config = toConfigName(NAMES[0]);
+  const worker = (name: string, field: string): Referrer => ({
+    kind: 'Node',
+    name,
+    references: [{ field, config, strength: 'strong' }],
+  });
+  const byConfig = new ReferrersByConfig();
+  const [a, b] = [worker('a', 'currentConfig'), worker('b', 'currentConfig')];
+  for (const one of [a, b]) byConfig.update(undefined, one);
+  const changed = worker('a', 'desiredConfig');
+  byConfig.update(a, changed);
+  expect(byConfig.find(config)).toEqual([changed, b]);
+});

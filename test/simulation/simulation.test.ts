@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Referrer } from '../../src/decision/references.ts';
+import type { ApiObject } from '../../src/kube/api-object.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
+import { listResource } from '../../src/kube/lists/list.ts';
+import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
+import { type CreateReader, Simulation, type SimulationResult } from './simulation.ts';
+
+// Fake timers do not replace node:timers/promises.
+vi.mock('node:timers/promises', () => ({
+  setTimeout: async (ms: number, value: unknown, { signal }: { signal?: AbortSignal } = {}) =>
+    await new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        reject(signal?.reason as Error);
+      };
+      signal?.addEventListener('abort', onAbort);
+      setTimeout(() => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve(value);
+      }, ms);
+    }),
+}));
+
+/** `npm run simulate` sets both. */
+const STEPS = Number(process.env['MCG_SIMULATION_STEPS'] ?? 30_000);
+const SEEDS = (process.env['MCG_SIMULATION_SEEDS'] ?? '1,2,3,4').split(',').map(Number);
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'] });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test.each(SEEDS)('gives no wrong answer with seed %d', { timeout: 3_600_000 }, async (seed) => {
+  const result = await new Simulation(seed).run(STEPS);
+  console.log(JSON.stringify(result));
+
+  expect(result.violation).toBeUndefined();
+  // A run without deletions, crashes and denials proves little.
+  const { allowed, deleted, crashes, MCG_IN_USE: denied, MCG_UNVERIFIED: unverified } = result.counts;
+  expect(allowed).toBeGreaterThan(STEPS / 200);
+  expect(deleted).toBeGreaterThan(STEPS / 500);
+  expect(crashes).toBeGreaterThan(STEPS / 5_000);
+  expect(denied).toBeGreaterThan(STEPS / 200);
+  expect(unverified).toBeGreaterThan(STEPS / 1_000);
+});
+
+async function listOnce(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {
+  const referrers: Referrer[] = [];
+  for (const resource of REFERRER_RESOURCES) {
+    const add = (object: ApiObject): void => void referrers.push(resource.parse(object));
+    await listResource(api, resource, add, signal);
+  }
+  return referrers;
+}
+
+async function findViolation(createReader: CreateReader): Promise<SimulationResult> {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const result = await new Simulation(seed, createReader).run(5_000);
+    if (result.violation !== undefined) return result;
+  }
+  throw new Error('no seed finds a violation');
+}
+
+test.each<readonly [string, string, CreateReader]>([
+  [
+    'trusts its index',
+    'was allowed, and was in use the whole time',
+    (_api, index) => ({ read: async () => ({ referrers: [...index.referrers()], unreadable: [] }) }),
+  ],
+  [
+    'lists each kind once',
+    'was allowed, and was in use the whole time',
+    (api) => ({ read: async (signal) => ({ referrers: await listOnce(api, signal), unreadable: [] }) }),
+  ],
+  [
+    'denies every deletion',
+    'is unused, and the answer is MCG_UNVERIFIED',
+    () => ({ read: async () => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }) }),
+  ],
+])('finds a guard that %s, and the seed repeats the run', async (_title, message, createReader) => {
+  const result = await findViolation(createReader);
+  expect(result.violation?.message).toContain(message);
+  expect(await new Simulation(result.seed, createReader).run(5_000)).toEqual(result);
+});
