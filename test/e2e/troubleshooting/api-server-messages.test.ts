@@ -72,22 +72,15 @@ async function startTlsServer(ipAddress: string, issuedAt: Date) {
   return { port: await listen(server), ca: authority.certificatePem };
 }
 
-test('the page has the message of the API server when the Service is missing', async () => {
-  await cluster.admin.delete(`${PATHS.guardNamespace}/services/machineconfig-guard`);
-
-  const message = headingPattern('service "machineconfig-guard" not found');
-  await expect.poll(readMessage, SOON).toMatch(message);
-
-  await installed.applyOverlay('monitoring');
-  await expect.poll(readMessage, SOON).toBe('');
-});
-
-test('the page has the message of the API server when no replica runs', async () => {
+test('the page has the messages of the API server when no replica runs, and without the Service', async () => {
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
 
   const message = headingPattern('no endpoints available for service "machineconfig-guard"');
   await expect.poll(readMessage, SOON).toMatch(message);
+  await cluster.admin.delete(`${PATHS.guardNamespace}/services/machineconfig-guard`);
+  await expect.poll(readMessage, SOON).toMatch(headingPattern('service "machineconfig-guard" not found'));
 
+  await installed.applyOverlay('monitoring');
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
   await expect.poll(readMessage, SOON).toBe('');
 });
