@@ -1,13 +1,13 @@
-// Prints `PASSED FAILED`: the tests that a runner's output, in the file given, says there were; `0 0` where it says nothing.
+// Prints `PASSED FAILED`: the number of tests in the output of a test runner. Prints `0 0` if the output names none.
 import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 
-// A picture of text may carry colours even where none were asked for.
+// Output may contain colors even if NO_COLOR is set.
 const text = stripVTControlCharacters(readFileSync(process.argv[2] ?? '', 'utf8'));
 
-/** Our own runners close with this line, vitest with `Tests  3 failed | 51 passed (54)`. */
-const own = [...text.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1);
-const vitest = [...text.matchAll(/^\s*Tests\s+(.*)$/gm)].at(-1)?.[1] ?? '';
-const counted = (word) => Number(new RegExp(String.raw`(\d+) ${word}`).exec(vitest)?.[1] ?? 0);
+/** The last line of the runners of this repository. Vitest prints `Tests  3 failed | 51 passed (54)`. */
+const ownTotal = [...text.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1);
+const vitestTotal = [...text.matchAll(/^\s*Tests\s+(.*)$/gm)].at(-1)?.[1] ?? '';
+const count = (word) => Number(new RegExp(String.raw`(\d+) ${word}`).exec(vitestTotal)?.[1] ?? 0);
 
-console.log(own === undefined ? `${counted('passed')} ${counted('failed')}` : `${own[1]} ${own[2]}`);
+console.log(ownTotal === undefined ? `${count('passed')} ${count('failed')}` : `${ownTotal[1]} ${ownTotal[2]}`);

@@ -2,7 +2,7 @@ import type { ControlPlane } from '../e2e/control-plane/control-plane.ts';
 import type { KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
 import { unique } from '../e2e/support/cluster.ts';
-import { BINDINGS, refusalOf } from '../e2e/support/floor.ts';
+import { BINDINGS, policyDenialOf } from '../e2e/support/floor.ts';
 import { kubectlOk } from '../e2e/support/kubectl.ts';
 import { machineConfig, node, pool, renderedName } from '../e2e/support/objects.ts';
 import { overlay } from '../e2e/support/overlays.ts';
@@ -33,7 +33,7 @@ export async function awaitFloor(admin: KubeClient, candidate?: string): Promise
   await admin.create(PATHS.nodes, node({ name, currentConfig: nodeConfig }));
   await admin.create(PATHS.pools, pool({ name, spec: poolConfig }));
   for (const [policy, config] of Object.entries({ nodes: nodeConfig, pools: poolConfig })) {
-    const isDenied = async () => refusalOf(await deleteDryRun(admin, config))?.policy === policy;
+    const isDenied = async () => policyDenialOf(await deleteDryRun(admin, config))?.policy === policy;
     await until(`the policy of ${policy}`, isDenied, { timeoutMs: EFFECTIVE_TIMEOUT_MS });
   }
   await admin.delete(`${PATHS.nodes}/${name}`);

@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
+import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { UsageError } from '../support/usage.ts';
 import { BenchCluster } from './bench-cluster.ts';
@@ -82,7 +82,7 @@ async function main(): Promise<number> {
     const startedAt = performance.now();
     const elapsedSeconds = () => Math.round((performance.now() - startedAt) / 1_000);
     const logProgress = (line: string) => log(`${String(elapsedSeconds()).padStart(5)} s  ${line}`);
-    const guarded = await GuardedCluster.start(binaries, { direct: true });
+    const guarded = await startGuardedCluster(binaries, { direct: true });
     let tables: readonly Table[];
     try {
       tables = await run(new BenchCluster(guarded, logProgress), flags.quick);

@@ -1,111 +1,138 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { constants, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
-import { availableReleases, findBinaries, NoControlPlane } from './control-plane/binaries.ts';
+import { availableReleases, findBinaries } from './control-plane/binaries.ts';
 import type { Release } from './control-plane/releases.ts';
-import { RELEASE_VARIABLE } from './support/run-binaries.ts';
+import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/run-binaries.ts';
+import { log, runCommand, selectRelease } from './support/runner.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** What the older releases are tested with besides: who may be deleted, and that no stale answer slips through. */
-const ON_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/without-a-pod'];
+/** The tests of every release: who may be deleted, and that no stale data leads to an allowed deletion. */
+const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/policies.test.ts'];
+
+const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most important
+ones on the older release.
+
+Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT --write-docs FILE...]
+
+Options:
+  --kubernetes VERSION  all tests on this release only: 1.33.0 or 1.31.0
+  --long                the long versions of the tests that have one: 1,000 leaf rotations, all faults and so on
+  --only TEXT           the tests whose name contains this text
+  --write-docs          replace the table in docs/failure-modes.md by the results of this run
+  --help                this text
+
+FILE is a folder or a file of tests. Without --kubernetes they run on the newest release only.
+Example: npm run test:e2e -- --kubernetes 1.31.0 test/e2e/verdicts
+`;
+
+/** Aborts when a signal interrupts this process. */
+const interruption = new AbortController();
+/** As a shell reports Ctrl-C. */
+const INTERRUPTED_EXIT_CODE = 130;
 
 interface Counts {
   readonly passed: number;
   readonly failed: number;
 }
 
-/** A step was ended by a signal; nothing more is to be started. */
-class Interrupted extends Error {
-  readonly signal: NodeJS.Signals;
-
-  constructor(signal: NodeJS.Signals) {
-    super(`interrupted by ${signal}`);
-    this.signal = signal;
+async function main(): Promise<number> {
+  const { values: flags, positionals: files } = parseArgs({
+    allowPositionals: true,
+    options: {
+      kubernetes: { type: 'string' },
+      long: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      'write-docs': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (flags.help) {
+    process.stdout.write(HELP);
+    return 0;
   }
-}
-
-/** Runs everything on the newest release and the cases of {@link ON_EVERY_RELEASE} on the others. True when all passed. */
-async function main(): Promise<boolean> {
-  const releases = await availableReleases();
-  // All of them first: a build that is not possible should be said before ten minutes of tests, not after.
+  const isOneRelease = flags.kubernetes !== undefined || files.length > 0;
+  const releases = isOneRelease ? [await selectRelease('--kubernetes', flags.kubernetes)] : await availableReleases();
+  // Before any test, because a build takes minutes and can fail.
   for (const release of releases) await findBinaries(release, log);
   log('Building the guard …');
-  if ((await run(['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts'])) !== 0)
-    throw new NoControlPlane('The guard does not build.');
+  const buildExitCode = await runNode(['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts']);
+  if (buildExitCode !== 0) return 1;
 
-  const reports = await mkdtemp(join(tmpdir(), 'mcg-e2e-'));
+  const env = {
+    ...(flags.long ? { [LONG_VARIABLE]: '1' } : {}),
+    ...(flags['write-docs'] ? { [WRITE_DOCS_VARIABLE]: '1' } : {}),
+  };
+  const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
   const total = { passed: 0, failed: 0 };
-  try {
-    for (const [index, release] of releases.entries()) {
-      const folders = index === 0 ? [] : ON_EVERY_RELEASE;
-      const { passed, failed } = await test(release, folders, join(reports, `${release.kubernetes}.json`));
-      log(`Kubernetes ${release.kubernetes}: ${passed} passed, ${failed} failed`);
-      total.passed += passed;
-      total.failed += failed;
-    }
-  } finally {
-    await rm(reports, { recursive: true, force: true });
+  for (const [index, release] of releases.entries()) {
+    const tests = index === 0 ? files : TESTS_OF_EVERY_RELEASE;
+    const { passed, failed } = await runTests(release, [...only, ...tests], env);
+    log(`Kubernetes ${release.kubernetes}: ${passed} passed, ${failed} failed`);
+    total.passed += passed;
+    total.failed += failed;
   }
   console.log(`${total.passed} passed, ${total.failed} failed`);
-  return total.passed > 0 && total.failed === 0;
+  return total.passed > 0 && total.failed === 0 ? 0 : 1;
 }
 
-async function test(release: Release, folders: readonly string[], report: string): Promise<Counts> {
+async function runTests(release: Release, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Counts> {
   console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
+  const directory = await mkdtemp(join(tmpdir(), 'mcg-e2e-'));
+  const report = join(directory, 'report.json');
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config=vitest.e2e.config.ts'];
   const reporters = ['--reporter=verbose', '--reporter=json', `--outputFile.json=${report}`];
-  const exitCode = await run([...vitest, ...reporters, ...folders], { [RELEASE_VARIABLE]: release.kubernetes });
-  const counts = await countsIn(report);
-  // A file that cannot be loaded, a set-up that fails or a stray rejection counts no test as failed, but fails the run;
-  // a run without a single test is no success either.
-  const somethingElseFailed = counts.failed === 0 && (exitCode !== 0 || counts.passed === 0);
-  return somethingElseFailed ? { ...counts, failed: 1 } : counts;
-}
-
-function log(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
-async function countsIn(report: string): Promise<Counts> {
   try {
-    const json = JSON.parse(await readFile(report, 'utf8')) as { numPassedTests: number; numTotalTests: number };
-    return { passed: json.numPassedTests, failed: json.numTotalTests - json.numPassedTests };
+    const exitCode = await runNode([...vitest, ...reporters, ...args], {
+      ...env,
+      [RELEASE_VARIABLE]: release.kubernetes,
+    });
+    const counts = await readCounts(report);
+    // A file that does not load and an unhandled rejection fail the run, but no test.
+    const hasOtherFailure = counts.failed === 0 && (exitCode !== 0 || counts.passed === 0);
+    return hasOtherFailure ? { ...counts, failed: 1 } : counts;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function readCounts(report: string): Promise<Counts> {
+  try {
+    const json = JSON.parse(await readFile(report, 'utf8')) as { numPassedTests: number; numFailedTests: number };
+    return { passed: json.numPassedTests, failed: json.numFailedTests };
   } catch {
     return { passed: 0, failed: 0 };
   }
 }
 
-/** Runs a script of node to its end; a signal that reaches this process is handed on, and awaited like any other end. */
-function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd: ROOT, stdio: 'inherit', env: { ...process.env, ...env } });
-    let interruption: NodeJS.Signals | undefined;
-    const interrupt = (signal: NodeJS.Signals) => {
-      interruption = signal;
-      child.kill(signal);
-    };
-    process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
-    child.once('error', reject);
-    child.once('exit', (code) => {
-      process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-      if (interruption !== undefined) reject(new Interrupted(interruption));
-      else resolve(code ?? 1);
-    });
+/**
+ * Runs a script with node and returns its exit code.
+ *
+ * @throws AbortError if a signal interrupted this process; the script ends, too
+ */
+async function runNode(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+    signal: interruption.signal,
   });
+  const [exitCode] = (await once(child, 'exit')) as [number | null];
+  return exitCode ?? 1;
 }
 
-try {
-  process.exitCode = (await main()) ? 0 : 1;
-} catch (error) {
-  if (error instanceof Interrupted) {
-    process.exitCode = 128 + constants.signals[error.signal];
-  } else if (error instanceof NoControlPlane) {
-    process.stderr.write(`${error.message}\n`);
-    process.exitCode = 1;
-  } else {
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
+
+await runCommand('test:e2e', async () => {
+  try {
+    return await main();
+  } catch (error) {
+    if (interruption.signal.aborted) return INTERRUPTED_EXIT_CODE;
     throw error;
   }
-}
+});

@@ -1,178 +1,150 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** A build of the control plane from nothing takes up to ten minutes on two cores. */
-const COMMAND_MS = 20 * 60_000;
-const STOP_MS = 30_000;
+import { until } from '../e2e/control-plane/until.ts';
 
-/** Commands that stay until Ctrl-C, and the line by which a person sees that they are up. */
-const STAYING: ReadonlyMap<string, RegExp> = new Map([
+/** Runs the commands of README.md, in their order, in a copy of the repository. */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The first build of a control plane takes up to ten minutes on two cores. */
+const COMMAND_TIMEOUT_MS = 20 * 60_000;
+const STOP_TIMEOUT_MS = 30_000;
+/** Commands that are steps of their own in .ci/run. */
+const STEPS_OF_CI = new Set(['npm test', 'npm run lint', 'npm run types', 'npm run test:e2e']);
+/** Commands that run until Ctrl-C, and the output by which a reader sees that they are ready. */
+const SERVERS: ReadonlyMap<string, RegExp> = new Map([
   ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+)[\s\S]*?(?<bin>\/\S+)\/kubectl/],
   ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
-/** The line to paste stands in the README with an ellipsis; its value comes from the control plane's output. */
-const PASTED = /^export KUBECONFIG=/;
-/** Behind a command of the README: it is meant to be refused, with this in its output. */
-const REFUSED = /\s+# refused: (?<code>MCG_\w+)$/;
+/** The page has an ellipsis for the file that the control plane prints. */
+const EXPORT_KUBECONFIG = /^export KUBECONFIG=/;
+/** A comment after a command that must fail with this code in its output. */
+const DENIED = /\s+# refused: (?<code>MCG_\w+)$/;
 
-interface Staying {
-  readonly command: string;
-  readonly child: ChildProcess;
+/** The lines of the `sh` blocks. */
+function findCommands(readme: string): readonly string[] {
+  const blocks = [...readme.matchAll(/^```sh\n(?<block>[\s\S]*?)^```$/gm)];
+  const lines = blocks.flatMap(({ groups }) => (groups?.['block'] ?? '').split('\n'));
+  return lines.filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-/** Everything that the README tells a user to type, in its order. */
-function commandsOf(readme: string): string[] {
-  return [...readme.matchAll(/^```sh\n(?<block>[\s\S]*?)^```$/gm)].flatMap(({ groups }) =>
-    (groups?.['block'] ?? '').split('\n').filter((line) => line !== '' && !line.startsWith('#')),
-  );
-}
-
-/** A copy of what is in the repository, without anything that was installed or built: what a stranger has. */
-function freshCopy(): string {
-  const copy = mkdtempSync(path.join(tmpdir(), 'mcg-readme-'));
+/** Copies the files that are in the repository, and nothing that was built. */
+function copyRepository(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'mcg-readme-'));
   const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
-  for (const file of list.toString().split('\0').filter(Boolean)) cpSync(path.join(ROOT, file), path.join(copy, file));
+  for (const file of list.toString().split('\0').filter(Boolean)) cpSync(join(ROOT, file), join(copy, file));
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   return copy;
 }
 
-class Session {
+/** The terminals of a reader. They share one environment. */
+class Terminals {
   readonly #directory: string;
   readonly #env: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: '1' };
-  readonly #staying: Staying[] = [];
+  readonly #servers: { readonly command: string; readonly child: ChildProcess }[] = [];
 
   constructor(directory: string) {
     this.#directory = directory;
   }
 
+  /** @throws Error if the command does not do what the page says */
   async run(line: string): Promise<void> {
-    const refused = REFUSED.exec(line)?.groups?.['code'];
+    const deniedCode = DENIED.exec(line)?.groups?.['code'];
     const command = line.replace(/\s+#.*$/, '');
-    const up = STAYING.get(command);
-    if (PASTED.test(command)) {
+    const readyPattern = SERVERS.get(command);
+    if (EXPORT_KUBECONFIG.test(command)) {
       if (this.#env['KUBECONFIG'] === undefined) throw new Error('no control plane has printed its KUBECONFIG');
-    } else if (up !== undefined) {
-      await this.#start(command, up);
+    } else if (readyPattern !== undefined) {
+      await this.#startServer(command, readyPattern);
     } else {
-      await this.#complete(command, refused);
+      await this.#runToEnd(command, deniedCode);
     }
   }
 
-  /** Ctrl-C for everything that stays, the last one first. Throws if one has ended already or does not end by itself. */
-  async end(): Promise<void> {
-    const stuck: string[] = [];
-    for (const { command, child } of this.#staying.toReversed()) {
-      if (child.exitCode !== null || child.signalCode !== null) {
-        stuck.push(command);
-        continue;
-      }
-      const exited = new Promise<boolean>((resolve) => {
-        // npm ends by the signal itself even where what it runs has ended with 0; a shell shows 130 for both.
-        child.once('exit', (code, signal) => {
-          resolve(code === 0 || code === 130 || signal === 'SIGINT');
-        });
-      });
-      const kill = setTimeout(() => {
-        this.#signal(child, 'SIGKILL');
-      }, STOP_MS);
-      this.#signal(child, 'SIGINT');
-      if (!(await exited)) stuck.push(command);
-      clearTimeout(kill);
+  /**
+   * Sends Ctrl-C to the servers, the last one first.
+   *
+   * @throws Error if one ended before, or does not end
+   */
+  async interruptServers(): Promise<void> {
+    for (const { command, child } of this.#servers.toReversed()) {
+      if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode} before Ctrl-C`);
+      const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+      signalGroup(child, 'SIGINT');
+      const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), STOP_TIMEOUT_MS);
+      const [code, signal] = await exited;
+      clearTimeout(timer);
+      // npm ends by the signal itself when its script ends with 0. A shell shows 130 for both.
+      if (code !== 0 && code !== 130 && signal !== 'SIGINT') throw new Error(`${command} did not end by Ctrl-C`);
     }
-    if (stuck.length > 0) throw new Error(`did not end by Ctrl-C: ${stuck.join(', ')}`);
   }
 
-  async #start(command: string, up: RegExp): Promise<void> {
-    // A group of its own: Ctrl-C reaches npm and what npm has started.
-    const child = spawn('bash', ['-c', command], { cwd: this.#directory, env: this.#env, detached: true });
-    this.#staying.push({ command, child });
-    const match = await new Promise<RegExpExecArray>((resolve, reject) => {
-      let output = '';
-      const timer = setTimeout(() => {
-        reject(new Error(`${command}: not up in time:\n${output}`));
-      }, COMMAND_MS);
-      const onData = (chunk: Buffer): void => {
-        output += chunk.toString();
-        process.stdout.write(chunk);
-        const found = up.exec(output);
-        if (found === null) return;
-        clearTimeout(timer);
-        resolve(found);
-      };
-      child.stdout.on('data', onData);
-      child.stderr.on('data', onData);
-      child.once('exit', (code) => {
-        clearTimeout(timer);
-        reject(new Error(`${command}: ended with ${code} before it was up`));
-      });
-    });
-    const { kubeconfig, bin } = match.groups ?? {};
+  async #startServer(command: string, readyPattern: RegExp): Promise<void> {
+    const { child, readOutput } = this.#spawn(command);
+    this.#servers.push({ command, child });
+    const findReady = async () => {
+      if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode} before it was ready`);
+      return readyPattern.exec(readOutput()) ?? undefined;
+    };
+    const { groups } = await until(`${command} to be ready`, findReady, { timeoutMs: COMMAND_TIMEOUT_MS });
+    const { kubeconfig, bin } = groups ?? {};
     if (kubeconfig !== undefined) this.#env['KUBECONFIG'] = kubeconfig;
     if (bin !== undefined) this.#env['PATH'] = `${bin}:${this.#env['PATH'] ?? ''}`;
   }
 
-  async #complete(command: string, refused: string | undefined): Promise<void> {
-    const child = spawn('bash', ['-c', command], { cwd: this.#directory, env: this.#env });
-    let output = '';
-    const onData = (chunk: Buffer): void => {
-      output += chunk.toString();
-      process.stdout.write(chunk);
-    };
-    child.stdout.on('data', onData);
-    child.stderr.on('data', onData);
-    const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_MS);
-    const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  async #runToEnd(command: string, deniedCode: string | undefined): Promise<void> {
+    const { child, readOutput } = this.#spawn(command);
+    const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), COMMAND_TIMEOUT_MS);
+    const [code] = (await once(child, 'close')) as [number | null];
     clearTimeout(timer);
-    if (refused === undefined && code !== 0) throw new Error(`ended with ${code}`);
-    if (refused !== undefined && (code === 0 || !output.includes(refused))) {
-      throw new Error(`was to be refused with ${refused} and ended with ${code}`);
+    if (deniedCode === undefined && code !== 0) throw new Error(`ended with ${code}`);
+    if (deniedCode !== undefined && (code === 0 || !readOutput().includes(deniedCode))) {
+      throw new Error(`should be denied with ${deniedCode}, but ended with ${code}`);
     }
   }
 
-  #signal({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-    try {
-      if (pid !== undefined) process.kill(-pid, signal);
-    } catch {
-      // It is gone already.
+  #spawn(command: string): { readonly child: ChildProcess; readonly readOutput: () => string } {
+    // In a process group of its own, so that signals reach npm and its children.
+    const child = spawn('bash', ['-c', command], { cwd: this.#directory, env: this.#env, detached: true });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        process.stdout.write(chunk);
+      });
     }
+    return { child, readOutput: () => output };
   }
 }
 
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid !== undefined) process.kill(-pid, signal);
+}
+
 async function main(): Promise<boolean> {
-  const commands = commandsOf(readFileSync(path.join(ROOT, 'README.md'), 'utf8'));
-  // Long commands that CI has run as steps of their own, word for word.
-  const done = new Set((process.env['MCG_README_DONE'] ?? '').split('\n').filter(Boolean));
-  const copy = freshCopy();
-  const session = new Session(copy);
-  let passed = 0;
+  const all = findCommands(readFileSync(join(ROOT, 'README.md'), 'utf8'));
+  // The copy has packages already.
+  const commands = all.map((line) => line.replace('npm ci && ', '')).filter((line) => !STEPS_OF_CI.has(line));
+  const copy = copyRepository();
+  const terminals = new Terminals(copy);
   const failures: string[] = [];
-  const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
+  const check = async (title: string, action: () => Promise<void>) => {
+    console.log(`\n$ ${title}`);
     try {
-      await work();
-      passed += 1;
+      await action();
     } catch (error) {
-      failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+      failures.push(`${title}: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
-  for (const command of commands) {
-    if (done.has(command)) {
-      console.log(`\n$ ${command}\n(has been run as a step of its own)`);
-      continue;
-    }
-    console.log(`\n$ ${command}`);
-    await attempt(command, async () => {
-      await session.run(command);
-    });
-  }
-  await attempt('Ctrl-C', async () => {
-    await session.end();
-  });
+  for (const command of commands) await check(command, () => terminals.run(command));
+  await check('Ctrl-C', () => terminals.interruptServers());
   rmSync(copy, { recursive: true, force: true });
   for (const failure of failures) console.error(`\nREADME: ${failure}`);
-  console.log(`\n${passed} passed, ${failures.length} failed`);
+  console.log(`\n${commands.length + 1 - failures.length} passed, ${failures.length} failed`);
   return failures.length === 0 && commands.length > 0;
 }
 

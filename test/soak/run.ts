@@ -6,7 +6,7 @@ import { readEnvironment } from '../bench/environment.ts';
 import { measureMs } from '../bench/interleave.ts';
 import type { Binaries } from '../e2e/control-plane/binaries.ts';
 import { pause } from '../e2e/control-plane/until.ts';
-import { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
+import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { parseWholeNumber } from '../support/usage.ts';
 import { Churn } from './churn.ts';
@@ -65,7 +65,7 @@ async function main(): Promise<number> {
 
 /** Observes the bundled guard every two seconds while the cluster works. */
 async function soak(binaries: Binaries, minutes: number, nodes: number) {
-  const guarded = await GuardedCluster.start(binaries, { direct: true });
+  const guarded = await startGuardedCluster(binaries, { direct: true });
   try {
     const { controlPlane, guard } = guarded;
     const churn = new Churn(controlPlane.apiServer.admin, nodes);

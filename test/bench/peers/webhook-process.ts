@@ -3,7 +3,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ThrowawayAuthority } from '../../e2e/control-plane/certificates.ts';
+import { issueServerCertificate } from '../../e2e/control-plane/certificates.ts';
 import { Child, type ChildOptions } from '../../e2e/control-plane/child.ts';
 import { type ControlPlane, kubeconfig } from '../../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../../e2e/control-plane/free-ports.ts';
@@ -57,9 +57,9 @@ export function goProgram(binary: string, mode: 'scan' | 'index' | 'no-op'): Web
 }
 
 /** Builds the binary for {@link goProgram}. The first build takes about 2 minutes on two cores. */
-export async function buildGoWebhook({ directory, leash }: ControlPlane): Promise<string> {
+export async function buildGoWebhook({ directory, reaper }: ControlPlane): Promise<string> {
   const output = join(directory, 'controller-runtime');
-  await goBuild({ module: GO_MODULE, package: '.', output, ldflags: '-s -w', leash });
+  await goBuild({ module: GO_MODULE, package: '.', output, ldflags: '-s -w', reaper });
   return output;
 }
 
@@ -80,18 +80,17 @@ export async function createIdentity(controlPlane: ControlPlane, name: string) {
 }
 
 /** Creates everything that a webhook needs: a certificate and a port. `start` starts the process. */
-export async function prepareWebhook({ directory, leash }: ControlPlane, program: WebhookProgram, kubeconfig = '') {
+export async function prepareWebhook({ directory, reaper }: ControlPlane, program: WebhookProgram, kubeconfig = '') {
   const certDir = await mkdtemp(join(directory, 'webhook-'));
-  const authority = new ThrowawayAuthority();
-  const { key, certificate } = authority.server();
+  const { ca, key, certificate } = await issueServerCertificate();
   await writeFile(join(certDir, 'tls.key'), key, { mode: 0o600 });
   await writeFile(join(certDir, 'tls.crt'), certificate);
   const [port = 0] = await freePorts(1);
   // Not in the folder of the certificate: the guard watches it and would read it again after each line.
   const log = `${certDir}.log`;
-  const options = { ...program({ certDir, port, kubeconfig }), logFile: log, leash };
+  const options = { ...program({ certDir, port, kubeconfig }), logFile: log, reaper };
   const url = `https://127.0.0.1:${port}/validate`;
-  return { url, ca: authority.certificate, port, log, start: () => new Child(options) };
+  return { url, ca, port, log, start: () => new Child(options) };
 }
 
 /** `log`: the file with the output of the process. */
@@ -105,7 +104,7 @@ export async function startWebhook(
 ): Promise<RunningWebhook> {
   const prepared = await prepareWebhook(controlPlane, program, kubeconfig);
   const child = prepared.start();
-  await child.until(() => isListening(prepared.port), READY_TIMEOUT_MS);
+  await child.waitUntil(() => isListening(prepared.port), READY_TIMEOUT_MS);
   return { ...prepared, pid: child.pid };
 }
 

@@ -1,32 +1,22 @@
-import { apiServerFrozen, apiServerKilled } from './faults/api-server.ts';
-import { clockAhead, clockBehind } from './faults/clock.ts';
-import { etcdRestored } from './faults/etcd-restored.ts';
-import { guardFrozen, guardKilled } from './faults/guard-process.ts';
-import { logFull, logNotRead } from './faults/log.ts';
-import { everyRequestRefused, slowAnswers, someRequestsRefused } from './faults/load.ts';
-import { connectionsForgotten, networkSwallows } from './faults/network.ts';
-import { cpuStarved, descriptorsExhausted } from './faults/resources.ts';
-import { tokenRevoked, tokenRotated } from './faults/token.ts';
-import type { Fault } from './support/fault.ts';
+import type { Fault } from './fault.ts';
+import { API_SERVER_FAULTS } from './faults/api-server.ts';
+import { CLOCK_FAULTS } from './faults/clock.ts';
+import { GUARD_FAULTS } from './faults/guard.ts';
+import { LOAD_FAULTS } from './faults/load.ts';
+import { LOG_FAULTS } from './faults/log.ts';
+import { NETWORK_FAULTS } from './faults/network.ts';
+import { cpuLimited, descriptorsExhausted } from './faults/resource-limits.ts';
+import { TOKEN_FAULTS } from './faults/token.ts';
 
-/** Everything that is done to the guard, in the order of the table in docs/failure-modes.md. */
+/** All faults, in the order of the table in docs/failure-modes.md. */
 export const FAULTS: readonly Fault[] = [
-  apiServerKilled,
-  apiServerFrozen,
-  etcdRestored,
-  networkSwallows,
-  connectionsForgotten,
-  everyRequestRefused,
-  someRequestsRefused,
-  slowAnswers,
-  tokenRotated,
-  tokenRevoked,
-  guardFrozen,
-  guardKilled,
-  cpuStarved,
-  clockBehind,
-  clockAhead,
-  logFull,
-  logNotRead,
+  ...API_SERVER_FAULTS,
+  ...NETWORK_FAULTS,
+  ...LOAD_FAULTS,
+  ...TOKEN_FAULTS,
+  ...GUARD_FAULTS,
+  cpuLimited,
+  ...CLOCK_FAULTS,
+  ...LOG_FAULTS,
   descriptorsExhausted,
 ];

@@ -1,17 +1,34 @@
-import { rename } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
-/** A place for what is fetched or built once and kept for all later runs; it need not exist yet. */
+import { ProcessReaper } from './process-reaper.ts';
+
+/** A path below the cache for files that are fetched or built once. It need not exist yet. */
 export function cachePath(...names: readonly string[]): string {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'machineconfig-guard', ...names);
 }
 
-/** Two may work at the same time, each in a folder of its own; the first to finish is the one that everybody uses. */
-export async function publish(unfinished: string, directory: string, isComplete: () => boolean): Promise<void> {
+/**
+ * Makes a folder of the cache. It gets its name only when it is complete. If two processes make it at the same time,
+ * the first one wins.
+ *
+ * @param fill puts the files into an unfinished folder, which the reaper removes if this process is killed
+ */
+export async function fillCache(
+  directory: string,
+  fill: (unfinished: string, reaper: ProcessReaper) => Promise<void>,
+): Promise<void> {
+  await mkdir(dirname(directory), { recursive: true });
+  const unfinished = await mkdtemp(`${directory}.unfinished-`);
+  const reaper = new ProcessReaper(unfinished);
   try {
-    await rename(unfinished, directory);
-  } catch (error) {
-    if (!isComplete()) throw error;
+    await fill(unfinished, reaper);
+    await rename(unfinished, directory).catch((error: unknown) => {
+      if (!existsSync(directory)) throw error;
+    });
+  } finally {
+    await reaper.reap();
   }
 }

@@ -2,18 +2,19 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
-import type { Leash } from './leash.ts';
+import type { ProcessReaper } from './process-reaper.ts';
+import { pause } from './until.ts';
 
 export interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** Standard output and error go here, appended. */
+  /** Standard output and error are appended to this file. */
   readonly logFile: string;
-  readonly leash: Leash;
+  readonly reaper: ProcessReaper;
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** A process of the control plane (or the guard): its output in a file, its life on a leash. */
+/** A child process that logs to a file and never outlives this process. */
 export class Child {
   readonly #process: ChildProcess;
   readonly #options: ChildOptions;
@@ -22,7 +23,7 @@ export class Child {
   constructor(options: ChildOptions) {
     this.#options = options;
     const log = openSync(options.logFile, 'a');
-    // A process group of its own, so that Ctrl-C ends the starter first and the starter ends this one in order.
+    // In a process group of its own: Ctrl-C ends this process first, which then stops the child in order.
     this.#process = spawn(options.command, options.args, {
       detached: true,
       stdio: ['ignore', log, log],
@@ -30,31 +31,31 @@ export class Child {
     });
     closeSync(log);
     const { pid } = this.#process;
-    if (pid !== undefined) options.leash.hold(pid);
+    if (pid !== undefined) options.reaper.watch(pid);
     this.#exited = new Promise((resolve) => {
       this.#process.once('error', () => resolve(null));
       this.#process.once('exit', (code) => {
-        if (pid !== undefined) options.leash.release(pid);
+        if (pid !== undefined) options.reaper.forget(pid);
         resolve(code);
       });
     });
     this.#process.unref();
   }
 
-  /** Its process number. Throws where it could not be started. */
+  /** @throws Error if the process could not be started */
   get pid(): number {
     const { pid } = this.#process;
     if (pid === undefined) throw new Error(`${basename(this.#options.command)} could not be started.`);
     return pid;
   }
 
-  get running(): boolean {
+  get isRunning(): boolean {
     return this.#process.pid !== undefined && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** Its exit code once it has ended; null when a signal ended it. */
+  /** The exit code; null if a signal ended the process. SIGKILL follows after the grace period. */
   async stop(signal: NodeJS.Signals = 'SIGTERM', graceMs = 10_000): Promise<number | null> {
-    if (!this.running) return this.#exited;
+    if (!this.isRunning) return this.#exited;
     this.#process.ref();
     this.#process.kill(signal);
     const timer = setTimeout(() => this.#process.kill('SIGKILL'), graceMs);
@@ -65,23 +66,23 @@ export class Child {
     }
   }
 
-  /** Sends a signal and waits for nothing. */
+  /** Sends a signal without waiting for its effect. */
   kill(signal: NodeJS.Signals): void {
     this.#process.kill(signal);
   }
 
-  /** Waits until `ready` answers true; throws with the end of the log when the process ends or the time is over. */
-  async until(ready: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  /** @throws Error with the end of the log if the process ends or the timeout passes before `isReady` */
+  async waitUntil(isReady: () => Promise<boolean>, timeoutMs: number): Promise<void> {
     const name = basename(this.#options.command);
     const deadline = Date.now() + timeoutMs;
-    while (!(await ready())) {
-      if (!this.running) throw new Error(`${name} ended before it was ready.\n${this.#logEnd()}`);
-      if (Date.now() > deadline) throw new Error(`${name} was not ready after ${timeoutMs} ms.\n${this.#logEnd()}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    while (!(await isReady())) {
+      if (!this.isRunning) throw new Error(`${name} ended before it was ready.\n${this.#readLogEnd()}`);
+      if (Date.now() > deadline) throw new Error(`${name} was not ready after ${timeoutMs} ms.\n${this.#readLogEnd()}`);
+      await pause(50);
     }
   }
 
-  #logEnd(): string {
+  #readLogEnd(): string {
     return readFileSync(this.#options.logFile, 'utf8').trimEnd().split('\n').slice(-15).join('\n');
   }
 }

@@ -5,22 +5,22 @@ import { createServer } from 'node:net';
 /** How many test files run at a time. */
 export const WORKERS = 2;
 
-/** Below what Linux gives to connections and to those that ask for any port, which would take a port while its server restarts. */
+/** Below the ports that Linux assigns by itself. It could assign a server's port while that server restarts. */
 const FIRST = 20_000;
 const COUNT = 10_000;
 
-let tried = randomInt(COUNT / WORKERS);
+let last = randomInt(COUNT / WORKERS);
 
 /**
- * Ports of 127.0.0.1 that nobody listens on now. A process is given each but once, and of Vitest's workers each has its own, so that none
- * takes what another one has found and not yet used.
+ * Ports of 127.0.0.1 without a listener. A process gets each port only once, and each Vitest worker has ports of its
+ * own, so that no worker takes a port that another one has found and not yet used.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % WORKERS;
   const ports: number[] = [];
   while (ports.length < count) {
-    tried = (tried + 1) % (COUNT / WORKERS);
-    const port = FIRST + tried * WORKERS + worker;
+    last = (last + 1) % (COUNT / WORKERS);
+    const port = FIRST + last * WORKERS + worker;
     if (await isFree(port)) ports.push(port);
   }
   return ports;

@@ -1,8 +1,5 @@
 import { Agent, request, type RequestOptions } from 'node:https';
 
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
-export type JsonObject = { readonly [key: string]: Json | undefined };
-
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
@@ -12,7 +9,7 @@ export interface ObjectMeta {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
-  readonly ownerReferences?: readonly JsonObject[];
+  readonly ownerReferences?: readonly object[];
 }
 
 export interface KubeObject {
@@ -23,7 +20,7 @@ export interface KubeObject {
   readonly status?: object;
 }
 
-/** What the API server says when it refuses, and after a deletion. */
+/** The body of an error, and of the answer to a deletion. */
 export interface Status {
   readonly kind: 'Status';
   readonly status: 'Success' | 'Failure';
@@ -34,14 +31,12 @@ export interface Status {
 
 export interface KubeResponse {
   readonly status: number;
-  /** Parsed where it is JSON, else the text. */
+  /** The parsed JSON, or the text if the response is not JSON. */
   readonly body: unknown;
-  /** Texts of the Warning headers: what kubectl prints after "Warning:". */
+  /** Texts of the Warning headers, as kubectl prints them after "Warning:". */
   readonly warnings: readonly string[];
-  /** Names this request in the audit log. */
+  /** Identifies the request in the audit log. */
   readonly auditId: string;
-  /** Did it come over a connection that was open already? */
-  readonly reused: boolean;
   readonly ms: number;
 }
 
@@ -49,9 +44,6 @@ export interface KubeClientOptions {
   readonly url: string;
   /** PEM. */
   readonly ca: string;
-  /** PEM of a client certificate and its key. */
-  readonly certificate?: string;
-  readonly key?: string;
   readonly token?: string;
   readonly userAgent?: string;
 }
@@ -62,39 +54,24 @@ export interface RequestExtras {
   readonly timeoutMs?: number;
 }
 
-const REQUEST_TIMEOUT_MS = 40_000; // > the 34 s to which the API server bounds a DELETE
+/** Longer than the 34 s to which the API server limits a DELETE. */
+const REQUEST_TIMEOUT_MS = 40_000;
 
-/** A thin client: it shows status, warnings and audit id, which the comfortable ones hide. */
+/** A thin client. It exposes status, warnings and audit ID, which comfortable clients hide. */
 export class KubeClient {
   readonly #options: KubeClientOptions;
   readonly #agent: Agent;
 
   constructor(options: KubeClientOptions) {
     this.#options = options;
-    const { ca, certificate, key } = options;
-    this.#agent = new Agent({ ca, keepAlive: true, ...(certificate && key ? { cert: certificate, key } : {}) });
+    this.#agent = new Agent({ ca: options.ca, keepAlive: true });
   }
 
   request(method: string, path: string, body?: object, extras: RequestExtras = {}): Promise<KubeResponse> {
     const url = new URL(path, this.#options.url);
     for (const [key, value] of Object.entries(extras.query ?? {})) url.searchParams.set(key, value);
-    const { token, userAgent } = this.#options;
     const payload = body === undefined ? undefined : JSON.stringify(body);
-    const options: RequestOptions = {
-      method,
-      agent: this.#agent,
-      headers: {
-        accept: 'application/json',
-        'user-agent': userAgent ?? 'machineconfig-guard-e2e',
-        ...(token ? { authorization: `Bearer ${token}` } : {}),
-        ...(payload === undefined
-          ? {}
-          : {
-              'content-type': extras.contentType ?? 'application/json',
-              'content-length': Buffer.byteLength(payload),
-            }),
-      },
-    };
+    const options: RequestOptions = { method, agent: this.#agent, headers: this.#headers(payload, extras) };
     const started = performance.now();
     return new Promise((resolve, reject) => {
       const outgoing = request(url, options, (incoming) => {
@@ -107,9 +84,8 @@ export class KubeClient {
           resolve({
             status: incoming.statusCode ?? 0,
             body: isJson ? JSON.parse(text) : text,
-            warnings: (incoming.headersDistinct['warning'] ?? []).map(warningText),
-            auditId: headerText(incoming.headers['audit-id']),
-            reused: outgoing.reusedSocket,
+            warnings: (incoming.headersDistinct['warning'] ?? []).map(parseWarning),
+            auditId: String(incoming.headers['audit-id'] ?? ''),
             ms: performance.now() - started,
           });
         });
@@ -122,11 +98,11 @@ export class KubeClient {
     });
   }
 
-  /** The object, or undefined where there is none; throws on any other answer. */
+  /** @throws Error if the response is neither 200 nor 404 */
   async find(path: string): Promise<KubeObject | undefined> {
     const response = await this.request('GET', path);
     if (response.status === 404) return undefined;
-    return objectOf(expectStatus(response, [200], `GET ${path}`));
+    return expectStatus(response, [200], `GET ${path}`).body as KubeObject;
   }
 
   async list(path: string, query: Readonly<Record<string, string>> = {}): Promise<readonly KubeObject[]> {
@@ -136,21 +112,21 @@ export class KubeClient {
 
   async create(collection: string, object: object): Promise<KubeObject> {
     const response = await this.request('POST', collection, object);
-    return objectOf(expectStatus(response, [200, 201], `POST ${collection}`));
+    return expectStatus(response, [200, 201], `POST ${collection}`).body as KubeObject;
   }
 
-  /** A JSON merge patch. */
+  /** Sends a JSON merge patch. */
   async patch(path: string, patch: object): Promise<KubeObject> {
     const response = await this.request('PATCH', path, patch, { contentType: 'application/merge-patch+json' });
-    return objectOf(expectStatus(response, [200], `PATCH ${path}`));
+    return expectStatus(response, [200], `PATCH ${path}`).body as KubeObject;
   }
 
-  /** Answers rather than throws: a refusal is what most tests are after. */
+  /** Returns every response, denials included: most tests expect one. */
   delete(path: string, query: Readonly<Record<string, string>> = {}, options?: object): Promise<KubeResponse> {
     return this.request('DELETE', path, options, { query });
   }
 
-  /** Whether a health endpoint answers 200; false also where nobody listens. */
+  /** Whether a health endpoint returns 200; false also if nobody listens. */
   async isReady(path: string): Promise<boolean> {
     try {
       return (await this.request('GET', path, undefined, { timeoutMs: 2_000 })).status === 200;
@@ -162,31 +138,34 @@ export class KubeClient {
   close(): void {
     this.#agent.destroy();
   }
+
+  #headers(payload: string | undefined, { contentType = 'application/json' }: RequestExtras) {
+    const { token, userAgent = 'machineconfig-guard-e2e' } = this.#options;
+    const content = payload && { 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };
+    const credentials = token && { authorization: `Bearer ${token}` };
+    return {
+      accept: 'application/json',
+      'user-agent': userAgent,
+      ...(credentials || undefined),
+      ...(content || undefined),
+    };
+  }
 }
 
-/** The Status in a response's body. */
+/** The Status in the body of a response. */
 export function statusOf(response: KubeResponse): Status {
   return response.body as Status;
 }
 
-/** The object in a response's body. */
-export function objectOf(response: KubeResponse): KubeObject {
-  return response.body as KubeObject;
-}
-
-/** The response, where its status is one of those; throws with the API server's own message otherwise. */
+/** @throws Error with the message of the API server if the status is not among the allowed ones */
 export function expectStatus(response: KubeResponse, allowed: readonly number[], what: string): KubeResponse {
   if (allowed.includes(response.status)) return response;
   const message = typeof response.body === 'string' ? response.body : statusOf(response).message;
   throw new Error(`${what} was answered with ${response.status}: ${message ?? JSON.stringify(response.body)}`);
 }
 
-/** The text of a Warning header, `299 - "text"`. Node hands headers over as Latin-1; this one is UTF-8. */
-function warningText(header: string): string {
+/** The text of a Warning header, `299 - "text"`. Node decodes headers as Latin-1, but this one is UTF-8. */
+function parseWarning(header: string): string {
   const utf8 = Buffer.from(header, 'latin1').toString();
   return /^\d+ \S+ "(.*)"$/s.exec(utf8)?.[1]?.replaceAll(/\\(.)/gs, '$1') ?? utf8;
-}
-
-function headerText(header: string | string[] | undefined): string {
-  return Array.isArray(header) ? header.join(',') : (header ?? '');
 }

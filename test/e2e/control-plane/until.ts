@@ -3,15 +3,20 @@ export interface UntilOptions {
   readonly everyMs?: number;
 }
 
-/** Asks again and again until the answer is neither false nor undefined; throws naming what was waited for. */
+/**
+ * Polls until the answer is neither false nor undefined.
+ *
+ * @param what the condition, for the error message
+ * @throws Error when the timeout passes
+ */
 export async function until<Answer>(
   what: string | (() => string),
-  ask: () => Promise<Answer | false | undefined>,
+  poll: () => Promise<Answer | false | undefined>,
   { timeoutMs, everyMs = 100 }: UntilOptions,
 ): Promise<Answer> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
-    const answer = await ask();
+    const answer = await poll();
     if (answer !== false && answer !== undefined) return answer;
     if (Date.now() > deadline) {
       throw new Error(`Waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}, in vain.`);
@@ -22,4 +27,13 @@ export async function until<Answer>(
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Whether a GET returns 2xx; false also if nobody listens. */
+export async function isHealthy(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(1_000) })).ok;
+  } catch {
+    return false;
+  }
 }

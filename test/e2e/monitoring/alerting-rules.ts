@@ -5,13 +5,13 @@ import { parse } from 'yaml';
 
 const COMPONENTS = fileURLToPath(new URL('../../../manifests/components', import.meta.url));
 
-/** The manifests that hold alerts. */
+/** The manifests with alerts: of the guard's own metrics, and of the API server's. */
 export const RULE_FILES = [
   `${COMPONENTS}/monitoring/prometheus-rule.yaml`,
   `${COMPONENTS}/platform-alert/alerting-rule.yaml`,
 ] as const;
 
-/** One alert, as Prometheus knows it. */
+/** An alerting rule of Prometheus. */
 export interface Alert {
   readonly alert: string;
   readonly expr: string;

@@ -3,22 +3,24 @@ import { readFile } from 'node:fs/promises';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { until } from '../control-plane/until.ts';
 
-/** A line of the API server's audit log at level Metadata, as far as the tests read it. */
+/** The fields of an audit event at level Metadata that the tests read. */
 export interface AuditEvent {
   readonly auditID: string;
   readonly verb: string;
   readonly user: { readonly username: string };
   readonly userAgent?: string;
   readonly requestURI: string;
+  readonly requestReceivedTimestamp: string;
   readonly objectRef?: { readonly resource: string; readonly name?: string; readonly apiGroup?: string };
   readonly responseStatus?: { readonly code: number; readonly reason?: string; readonly message?: string };
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** What the guard leaves in the audit log. */
+/** The value of an audit annotation of the guard. */
 export interface AuditedVerdict {
   readonly name: string;
   readonly code: string;
+  readonly cause?: string;
   readonly referrers: readonly { readonly kind: string; readonly name: string; readonly field: string }[];
   readonly more: number;
   readonly reason?: string;
@@ -34,25 +36,22 @@ export class AuditLog {
     this.#file = file;
   }
 
-  /** Every event that satisfies the question, oldest first. */
+  /** The events that match, oldest first. */
   async events(isWanted: (event: AuditEvent) => boolean): Promise<readonly AuditEvent[]> {
     const lines = (await readFile(this.#file, 'utf8')).split('\n');
-    // The last line may be half written.
-    return lines
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as AuditEvent)
-      .filter(isWanted);
+    // The API server may still be writing the last line.
+    const complete = lines.slice(0, -1);
+    return complete.map((line) => JSON.parse(line) as AuditEvent).filter(isWanted);
   }
 
-  /** The event of a request, by the id in its answer. It is written when the answer has been, so it may take a moment. */
+  /** Waits for the event of a request. The API server writes it after the response. */
   event(auditId: string): Promise<AuditEvent> {
-    return until(`the audit event ${auditId}`, async () => (await this.events((e) => e.auditID === auditId))[0], {
-      timeoutMs: 5_000,
-    });
+    const find = async () => (await this.events(({ auditID }) => auditID === auditId))[0];
+    return until(`the audit event ${auditId}`, find, { timeoutMs: 5_000 });
   }
 }
 
-/** What the guard (or another of that name) wrote under each of its keys in this event. */
+/** The values that a webhook or policy wrote into an audit event, by outcome. */
 export function auditedVerdicts(
   event: AuditEvent,
   name = WEBHOOK_NAME,

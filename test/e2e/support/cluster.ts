@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import { inject } from 'vitest';
+import { expect } from 'vitest';
 
 import {
   KubeClient,
@@ -26,80 +26,23 @@ import {
 } from './objects.ts';
 import { PATHS } from './paths.ts';
 
-/** A guarded cluster in a form that can be handed from the process that started it to those that run tests. */
+/** An administrator's access to a cluster. */
 export interface ClusterConnection {
-  /** Kubernetes release. */
-  readonly kubernetes: string;
   readonly admin: KubeClientOptions;
-  /** The guard's own credentials. */
-  readonly guard: KubeClientOptions;
-  /** The webhook itself, as the API server calls it. */
-  readonly webhook: KubeClientOptions;
-  /** The guard's metrics, without credentials. */
-  readonly metrics: KubeClientOptions;
+  /** File of the API server's audit log. */
   readonly auditLog: string;
-  readonly guardLog: string;
 }
 
-declare module 'vitest' {
-  export interface ProvidedContext {
-    /** One for each worker. */
-    sharedClusters: readonly ClusterConnection[];
-  }
-}
+type Query = Readonly<Record<string, string>>;
+type Referrer = AuditedVerdict['referrers'][number];
 
-/** Everything that has to be right when somebody asks for a deletion. */
-export interface Outcome {
-  readonly status: number;
-  readonly reason?: string | undefined;
-  /** The code at the beginning of the guard's message. */
-  readonly says?: string | undefined;
-  /** The config that the message names. */
-  readonly about?: string | undefined;
-  /** Is the object still there? */
-  readonly exists: boolean;
-  readonly audited: ReturnType<typeof auditedVerdicts>;
-}
+/** The text of the API server, followed by the guard's message. */
+const DENIAL = new RegExp(
+  String.raw`admission webhook "guard\.machineconfig-guard\.io" denied the request: (?<code>MCG_\w+): ` +
+    String.raw`(?:could not verify whether )?(?<config>rendered-\S+) is in use`,
+);
 
-type Reference = AuditedVerdict['referrers'][number];
-
-/** The API server's words, then the guard's. */
-const SAID =
-  /admission webhook "guard\.machineconfig-guard\.io" denied the request: (MCG_\w+): (?:could not verify whether )?(rendered-\S+) is in use/;
-
-/** Refused because exactly these use it. */
-export function refusedInUse(config: string, referrers: readonly Reference[]): Outcome {
-  const verdict = { name: config, code: 'MCG_IN_USE', referrers, more: 0 };
-  return {
-    status: 403,
-    reason: 'Forbidden',
-    says: 'MCG_IN_USE',
-    about: config,
-    exists: true,
-    audited: { denied: verdict },
-  };
-}
-
-/** Refused because it could not be found out who uses it. */
-export function refusedUnverified(config: string): Outcome {
-  const verdict = { name: config, code: 'MCG_UNVERIFIED', referrers: [], more: 0 };
-  return {
-    status: 503,
-    reason: 'ServiceUnavailable',
-    says: 'MCG_UNVERIFIED',
-    about: config,
-    exists: true,
-    audited: { denied: verdict },
-  };
-}
-
-/** Gone, because nothing needs it; those may have mentioned it. */
-export function deleted(config: string, mentions: readonly Reference[] = []): Outcome {
-  const verdict = { name: config, code: 'MCG_NOT_IN_USE', referrers: mentions, more: 0 };
-  return { status: 200, exists: false, audited: { allowed: verdict } };
-}
-
-/** The vocabulary of the tests: what is there, what somebody does, what must come of it. */
+/** Creates, changes and deletes objects as an administrator. */
 export class Cluster {
   readonly connection: ClusterConnection;
   readonly admin: KubeClient;
@@ -111,21 +54,21 @@ export class Cluster {
     this.auditLog = new AuditLog(connection.auditLog);
   }
 
-  /** A rendered config that nothing names; its name. */
+  /** Creates a rendered config without references and returns its name. */
   async config(options: Partial<RenderedConfigOptions> = {}): Promise<string> {
     const name = options.name ?? renderedName();
     await this.admin.create(PATHS.configs, machineConfig({ ...options, name }));
     return name;
   }
 
-  /** A node with those annotations; its name. */
-  async node(options: Partial<NodeOptions>): Promise<string> {
+  /** Creates a node and returns its name. */
+  async node(options: Partial<NodeOptions> = {}): Promise<string> {
     const name = options.name ?? unique('worker');
     await this.admin.create(PATHS.nodes, node({ ...options, name }));
     return name;
   }
 
-  /** Answers once the API server has acknowledged the write. */
+  /** Returns when the API server has acknowledged the write. */
   async moveNode(name: string, configs: { currentConfig?: string; desiredConfig?: string }): Promise<void> {
     await this.admin.patch(`${PATHS.nodes}/${name}`, nodeConfigPatch(configs));
   }
@@ -139,7 +82,7 @@ export class Cluster {
     return created;
   }
 
-  /** A build of this config in this state; its name. */
+  /** Creates a build of a config in a state and returns its name. */
   async build(config: string, state: Parameters<typeof buildStatus>[0]): Promise<string> {
     const name = unique('build');
     await this.admin.create(PATHS.builds, build({ name, config }));
@@ -147,36 +90,66 @@ export class Cluster {
     return name;
   }
 
-  /** Asks the API server to delete it, as a person would. */
-  delete(config: string, query: Readonly<Record<string, string>> = {}): Promise<KubeResponse> {
+  /** Deletes a rendered config. */
+  delete(config: string, query: Query = {}): Promise<KubeResponse> {
     return this.admin.delete(`${PATHS.configs}/${config}`, query);
+  }
+
+  /** Asks whether the API server would delete a config. */
+  dryRun(config: string): Promise<KubeResponse> {
+    return this.delete(config, { dryRun: 'All' });
   }
 
   async exists(config: string): Promise<boolean> {
     return (await this.admin.find(`${PATHS.configs}/${config}`)) !== undefined;
   }
 
-  /** Events about this config, whatever their reason. */
+  /** Deletes a config and expects the answer, the object and the audit event of a denial because of these referrers. */
+  async expectDenied(config: string, referrers: readonly Referrer[], query: Query = {}): Promise<KubeResponse> {
+    const denied = { name: config, code: 'MCG_IN_USE', referrers, more: 0 };
+    return this.#expectDenial(config, query, { status: 403, reason: 'Forbidden', denied });
+  }
+
+  /** Deletes a config and expects a denial because the guard could not read the cluster. */
+  async expectUnverified(config: string): Promise<KubeResponse> {
+    const denied = { name: config, code: 'MCG_UNVERIFIED', referrers: [], more: 0 };
+    return this.#expectDenial(config, {}, { status: 503, reason: 'ServiceUnavailable', denied });
+  }
+
+  /** Deletes a config and expects that it is gone. The referrers have weak references only. */
+  async expectAllowed(config: string, referrers: readonly Referrer[] = []): Promise<KubeResponse> {
+    const response = await this.delete(config);
+    const audited = auditedVerdicts(await this.auditEvent(response));
+    expect({ status: response.status, exists: await this.exists(config), audited }).toEqual({
+      status: 200,
+      exists: false,
+      audited: { allowed: { name: config, code: 'MCG_NOT_IN_USE', referrers, more: 0 } },
+    });
+    return response;
+  }
+
+  async #expectDenial(
+    config: string,
+    query: Query,
+    { status, reason, denied }: { status: number; reason: string; denied: AuditedVerdict },
+  ): Promise<KubeResponse> {
+    const response = await this.delete(config, query);
+    expect({ status: response.status, reason: statusOf(response).reason }).toEqual({ status, reason });
+    expect(DENIAL.exec(statusOf(response).message ?? '')?.groups).toEqual({ code: denied.code, config });
+    expect(await this.exists(config)).toBe(true);
+    expect(auditedVerdicts(await this.auditEvent(response))).toEqual({ denied });
+    return response;
+  }
+
+  /** Events about a config. */
   async eventsAbout(config: string): Promise<readonly (KubeObject & DeletionEvent)[]> {
     const events = (await this.admin.list(PATHS.events)) as readonly (KubeObject & DeletionEvent)[];
     return events.filter((event) => event.regarding?.name === config);
   }
 
-  /** Waits until one is there: Events are written after the answer. */
+  /** Waits for an Event. The guard writes it after the answer. */
   awaitEvent(config: string): Promise<KubeObject & DeletionEvent> {
     return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0], { timeoutMs: 10_000 });
-  }
-
-  /** What has come of the wish to delete this config: the answer, the object, the trace in the audit log. */
-  async outcome(config: string, response: KubeResponse): Promise<Outcome> {
-    const { message = '', reason } = statusOf(response);
-    const said = SAID.exec(message);
-    return {
-      status: response.status,
-      ...(response.status < 400 ? {} : { reason, says: said?.[1], about: said?.[2] }),
-      exists: await this.exists(config),
-      audited: auditedVerdicts(await this.auditEvent(response)),
-    };
   }
 
   auditEvent(response: KubeResponse): Promise<AuditEvent> {
@@ -184,7 +157,7 @@ export class Cluster {
   }
 }
 
-/** An Event of `events.k8s.io/v1`, as far as the tests read it. */
+/** The fields of an Event of `events.k8s.io/v1` that the tests read. */
 export interface DeletionEvent {
   readonly type: string;
   readonly reason: string;
@@ -194,15 +167,30 @@ export interface DeletionEvent {
   readonly series?: { readonly count: number };
 }
 
-/** The cluster that the tests of this worker share, one file after the other: the guard in it is never disturbed. */
-export function sharedCluster(): Cluster {
-  const worker = Number(process.env['VITEST_POOL_ID']);
-  const connection = inject('sharedClusters')[worker - 1];
-  if (connection === undefined) throw new Error(`There is no cluster for worker ${worker}.`);
-  return new Cluster(connection);
+/** Whether a response is the guard's denial of a config in use. */
+export function isDeniedInUse(response: KubeResponse): boolean {
+  return response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true;
 }
 
-/** A name that no other test uses. */
+/**
+ * Waits until the API server calls the guard. After its start, or after a change of the webhook configuration, that
+ * takes the API server a moment.
+ */
+export async function awaitGuardCalls(admin: KubeClient): Promise<void> {
+  const [config, name] = [renderedName('probe'), unique('probe')];
+  const [configPath, nodePath] = [`${PATHS.configs}/${config}`, `${PATHS.nodes}/${name}`];
+  await admin.create(PATHS.configs, machineConfig({ name: config }));
+  await admin.create(PATHS.nodes, node({ name, currentConfig: config }));
+  let last: KubeResponse | undefined;
+  const isDenied = async () => isDeniedInUse((last = await admin.delete(configPath, { dryRun: 'All' })));
+  await until(() => `a denial; the last answer was ${JSON.stringify(last?.body)}`, isDenied, { timeoutMs: 40_000 });
+  // The guard allows a deletion only if there is a node.
+  await admin.patch(nodePath, { metadata: { annotations: null } });
+  await admin.delete(configPath);
+  await admin.delete(nodePath);
+}
+
+/** A name that no other object has. */
 export function unique(prefix: string): string {
   return `${prefix}-${randomBytes(4).toString('hex')}`;
 }

@@ -1,23 +1,25 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { readdir, rm } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { cachePath, publish } from '../control-plane/cache.ts';
+import { cachePath, fillCache } from '../control-plane/cache.ts';
 
 const run = promisify(execFile);
 
-/** A program that a test needs and the project does not. */
+/** A program that only some tests need. */
 export interface DebianProgram {
   readonly file: string;
-  /** To be set for it: where the libraries are that came with it. */
+  /** The environment in which the program finds its libraries. */
   readonly env: NodeJS.ProcessEnv;
 }
 
 /**
- * A program from the path, else from the cache, else out of Debian packages (its own first, then those of its libraries), which are
- * unpacked into the cache and not installed.
+ * Finds a program on the PATH or in the cache, or unpacks Debian packages into the cache. Installs nothing.
+ *
+ * @param packages the package of the program, then those of its libraries
+ * @throws Error if apt-get cannot fetch the packages
  */
 export async function debianProgram(program: string, packages: readonly [string, ...string[]]): Promise<DebianProgram> {
   for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
@@ -31,23 +33,23 @@ export async function debianProgram(program: string, packages: readonly [string,
 }
 
 async function unpack(packages: readonly string[], root: string): Promise<void> {
-  await mkdir(dirname(root), { recursive: true });
-  const directory = await mkdtemp(`${root}-`);
-  try {
-    const download = () => run('apt-get', ['download', ...packages], { cwd: directory });
-    // Without its lists apt does not know where a package is.
-    await download().catch(async () => {
-      await run('apt-get', ['update']);
-      await download();
-    });
-    const files = (await readdir(directory)).filter((name) => name.endsWith('.deb'));
-    for (const file of files) await run('dpkg-deb', ['--extract', join(directory, file), join(directory, 'root')]);
-    await publish(join(directory, 'root'), root, () => existsSync(root));
-  } catch (error) {
-    throw new Error(`It is not on the path, and apt-get cannot fetch the Debian packages ${packages.join(', ')}.`, {
-      cause: error,
-    });
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+  await fillCache(root, async (unfinished) => {
+    const download = () => run('apt-get', ['download', ...packages], { cwd: unfinished });
+    try {
+      // Without its lists apt does not know where a package is.
+      await download().catch(async () => {
+        await run('apt-get', ['update']);
+        await download();
+      });
+    } catch (error) {
+      const names = packages.join(', ');
+      throw new Error(`It is not on the path, and apt-get cannot fetch the Debian packages ${names}.`, {
+        cause: error,
+      });
+    }
+    for (const file of (await readdir(unfinished)).filter((name) => name.endsWith('.deb'))) {
+      await run('dpkg-deb', ['--extract', file, '.'], { cwd: unfinished });
+      await rm(join(unfinished, file));
+    }
+  });
 }

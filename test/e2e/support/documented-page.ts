@@ -1,39 +1,56 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import type { Shell, Typed } from './shell.ts';
+import type { ProcessResult } from './process.ts';
+import type { Shell } from './shell.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** Behind a command: how it is meant to end, if not with 0. */
+/** A comment after a command whose exit code is not 0. */
 const EXIT_CODE = /\s+# exit code (?<code>\d)$/;
-/** What a page leaves to its reader. */
+/** Replaces the digest that a page leaves to its reader. */
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
-/** What cannot be typed here, and why. Everything else that a page tells its reader to type is run. */
-export const NEEDS_ANOTHER_MACHINE: readonly (readonly [command: RegExp, why: string])[] = [
+/** The commands that no test can run, and what they need. The tests run every other command of the documentation. */
+const NEEDS_ANOTHER_MACHINE: readonly (readonly [command: RegExp, why: string])[] = [
   [/^podman /, 'a container engine'],
   [/^cosign /, 'a registry, and a key to sign with'],
   [/^openshift-install /, "the installer's program"],
   [/^kustomize /, 'kustomize as a program of its own; kubectl builds kustomizations and edits none'],
-  [/^oc adm prune /, 'oc; what it deletes is what the other tests delete'],
+  [/^oc adm prune /, 'oc'],
   [/^oc image mirror /, 'oc, and two registries'],
   [/^oc apply -f docs\/fleet\/policy-mode\.yaml$/, 'a hub of Open Cluster Management'],
   [/^oc label managedcluster /, 'a hub of Open Cluster Management'],
   [/alerting-rule\.yaml$/, "OpenShift's monitoring: the kind AlertingRule is its own"],
+  [/^npm run /, 'nothing: these scripts have steps of their own in .ci/run, or take long'],
 ];
 
-/** Something that a page tells its reader to type. */
+/** The pages whose commands each test file of test/e2e/docs runs. */
+export const PAGES = {
+  audit: ['docs/audit.md'],
+  inspection: ['docs/inspect.md'],
+  installation: ['README.md', 'docs/install.md', 'docs/fleet/README.md', 'docs/policy-floor.md'],
+  operation: ['docs/operate.md'],
+  runbooks: ['docs/codes.md', 'docs/monitoring.md', ...listMarkdown('docs/runbooks')],
+} as const satisfies Record<string, readonly string[]>;
+
+/** The Markdown files below a folder, by their paths in the repository. */
+export function listMarkdown(folder: string): readonly string[] {
+  const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => file.endsWith('.md')).map((file) => `${folder}/${file}`);
+}
+
+/** A command that a page tells its reader to run. */
 export interface DocumentedCommand {
-  /** The heading that it stands under. */
+  /** The heading above the command. */
   readonly heading: string;
   readonly line: string;
   readonly exitCode: number;
 }
 
 /**
- * Commands of a page: the lines of its `sh` blocks, and what follows a prompt in its `console` blocks. `npm run test:readme` types the
- * `sh` blocks of README.md, on a machine that has nothing yet.
+ * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines after a prompt in its
+ * `console` blocks. `npm run test:readme` runs the `sh` blocks of README.md.
  */
 export function documentedCommands(file: string): readonly DocumentedCommand[] {
   const page = readFileSync(join(ROOT, file), 'utf8');
@@ -44,79 +61,71 @@ export function documentedCommands(file: string): readonly DocumentedCommand[] {
     const fence = /^```(?<language>\w*)$/.exec(line);
     if (fence !== null) block = block === undefined ? fence.groups?.['language'] : undefined;
     else if (block === undefined) heading = /^#+ (?<text>.*)$/.exec(line)?.groups?.['text'] ?? heading;
-    else if (block === 'sh' && line !== '' && file !== 'README.md') commands.push(commandOf(heading, line));
-    else if (block === 'console' && line.startsWith('$ ')) commands.push(commandOf(heading, line.slice(2)));
+    else if (block === 'sh' && line !== '' && file !== 'README.md') commands.push(parseCommand(heading, line));
+    else if (block === 'console' && line.startsWith('$ ')) commands.push(parseCommand(heading, line.slice(2)));
   }
-  return commands;
+  return commands.filter(({ line }) => !NEEDS_ANOTHER_MACHINE.some(([pattern]) => pattern.test(line)));
 }
 
-function commandOf(heading: string, line: string): DocumentedCommand {
+function parseCommand(heading: string, line: string): DocumentedCommand {
   const exitCode = Number(EXIT_CODE.exec(line)?.groups?.['code'] ?? 0);
   return { heading, line: line.replace(/\s+# .*$/, ''), exitCode };
 }
 
-/** What of a page is typed. */
-interface Part {
-  /** The heading that it stands under. */
-  readonly under?: string;
+/** A part of a page. */
+export interface PageSelection {
+  /** The heading above the commands. */
+  readonly heading?: string;
   readonly isWanted?: (line: string) => boolean;
-  /** How lines are meant to end in the state that a test has made, where that is not what the page says. */
+  /** Exit codes of lines that end differently in the state that the test created. */
   readonly exitCodes?: Readonly<Record<string, number>>;
 }
 
-/** A page of the documentation, whose commands a test types as its reader would. */
+/** A page of the documentation whose commands a test runs. */
 export class DocumentedPage {
   readonly #commands: readonly DocumentedCommand[];
-  readonly #typed = new Set<DocumentedCommand>();
+  readonly #done = new Set<DocumentedCommand>();
 
-  private constructor(file: string) {
+  /** @param file path in the repository */
+  constructor(file: string) {
     this.#commands = documentedCommands(file);
   }
 
-  /** A page by its path in the repository. */
-  static read(file: string): DocumentedPage {
-    return new DocumentedPage(file);
+  /** The commands that did not run yet. */
+  get remaining(): readonly string[] {
+    return this.#commands.filter((command) => !this.#done.has(command)).map(({ line }) => line);
   }
 
-  /** What nobody has typed yet, without what cannot be typed here. */
-  get left(): readonly string[] {
-    return this.#commands
-      .filter((command) => !this.#typed.has(command) && !isExcepted(command))
-      .map(({ line }) => line);
-  }
-
-  /** Types the page or a part of it, in its order; what each line has said. Throws where one does not end as it is meant to. */
-  async type(
+  /**
+   * Runs the selected commands in their order.
+   *
+   * @throws Error if a command has another exit code than documented
+   */
+  async run(
     shell: Shell,
-    { under, isWanted = () => true, exitCodes = {} }: Part = {},
-  ): Promise<readonly [Typed, ...Typed[]]> {
-    const commands = this.#commands.filter(
-      (command) => (under === undefined || command.heading === under) && isWanted(command.line) && !isExcepted(command),
-    );
-    const all: Typed[] = [];
-    for (const command of commands) {
-      const typed = await shell.type(filledIn(command.line));
-      const wanted = exitCodes[command.line] ?? command.exitCode;
-      if (typed.exitCode !== wanted) {
-        const { exitCode, stderr, stdout } = typed;
-        throw new Error(`${command.line}\nended with ${exitCode} instead of ${wanted}:\n${stderr}${stdout}`);
+    { heading, isWanted = () => true, exitCodes = {} }: PageSelection = {},
+  ): Promise<readonly [ProcessResult, ...ProcessResult[]]> {
+    const results: ProcessResult[] = [];
+    for (const command of this.#commands) {
+      if ((heading !== undefined && command.heading !== heading) || !isWanted(command.line)) continue;
+      const result = await shell.run(fillPlaceholders(command.line));
+      const expected = exitCodes[command.line] ?? command.exitCode;
+      if (result.exitCode !== expected) {
+        const { exitCode, stderr, stdout } = result;
+        throw new Error(`${command.line}\nended with ${exitCode} instead of ${expected}:\n${stderr}${stdout}`);
       }
-      this.#typed.add(command);
-      all.push(typed);
+      this.#done.add(command);
+      results.push(result);
     }
-    const [first, ...rest] = all;
-    if (first === undefined) throw new Error(`There is nothing to type under "${under ?? ''}".`);
+    const [first, ...rest] = results;
+    if (first === undefined) throw new Error(`There is no such command under "${heading ?? ''}".`);
     return [first, ...rest];
   }
 }
 
-function filledIn(line: string): string {
+function fillPlaceholders(line: string): string {
   return line
     .replaceAll('sha256:…', DIGEST)
     .replaceAll('--image …', '--image example.com/guard')
     .replaceAll('rendered-worker-…', 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90');
-}
-
-function isExcepted({ line }: DocumentedCommand): boolean {
-  return NEEDS_ANOTHER_MACHINE.some(([pattern]) => pattern.test(line));
 }

@@ -1,20 +1,15 @@
-import { existsSync } from 'node:fs';
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { readFile, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
-import { answersOk } from '../control-plane/answers-ok.ts';
 import { Child } from '../control-plane/child.ts';
-import type { Leash } from '../control-plane/leash.ts';
-import { until } from '../control-plane/until.ts';
+import type { ProcessReaper } from '../control-plane/process-reaper.ts';
+import { isHealthy } from '../control-plane/until.ts';
 import { imageEnvironment } from './image-environment.ts';
+import { PROGRAM, runProgram } from './program.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 const READY_TIMEOUT_MS = 20_000;
 
-/** The guard's line about one decision, as far as the tests read it. */
+/** The fields of the guard's log line about a decision that the tests read. */
 export interface DecisionLine {
   readonly uid: string;
   readonly name?: string;
@@ -22,152 +17,135 @@ export interface DecisionLine {
   readonly verdict: string;
   readonly code: string;
   readonly ms: number;
-  /** Where the answer came from: `index`, `live` or `none`. */
+  /** The source of the answer: `index`, `live` or `none`. */
   readonly path: string;
 }
 
 export interface GuardOptions {
-  /** File with the credentials to run with. */
+  /** File with the guard's credentials. */
   readonly kubeconfig: string;
-  /** Certificates and log go into a new folder below it. */
+  /** The certificates go into a new folder of this one. */
   readonly directory: string;
-  readonly leash: Leash;
-  /** Issue the certificate from the authority in a Secret; by default it is made by the `certs` command. */
-  readonly tlsSecret?: { readonly name: string; readonly ca: string };
+  readonly reaper: ProcessReaper;
 }
 
-/** How it is started, where that differs from how it always is. */
+/** Differences from the usual start of the guard. */
 export interface Launch {
-  /** A script of the shell that becomes it by `exec "$@"`. */
-  readonly through?: string;
+  /** A shell script that becomes the guard by `exec "$@"`. */
+  readonly script?: string;
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** The bundled guard as a process of its own, serving on 127.0.0.1. */
-export class GuardProcess {
-  /** Where the API server calls it. */
-  readonly url: string;
-  /** PEM of the authority that the API server has to trust. */
-  readonly ca: string;
-  readonly healthUrl: string;
-  readonly metricsUrl: string;
-  /** Folder with ca.crt and, unless it is issued from a Secret, the tls.crt and tls.key that it serves with. */
-  readonly certDir: string;
-  /** File with everything that it said. */
-  readonly log: string;
-  readonly #launch: (ports: Ports, launch: Launch) => Child;
-  readonly #ports: Ports;
-  #child: Child;
-
-  private constructor(
-    launch: (ports: Ports, launch: Launch) => Child,
-    child: Child,
-    certDir: string,
-    log: string,
-    ca: string,
-    ready: Ports,
-  ) {
-    this.#launch = launch;
-    this.#child = child;
-    this.#ports = ready;
-    this.certDir = certDir;
-    this.log = log;
-    this.ca = ca;
-    this.url = `https://127.0.0.1:${ready.securePort}/validate`;
-    this.healthUrl = `http://127.0.0.1:${ready.healthPort}`;
-    this.metricsUrl = `https://127.0.0.1:${ready.metricsPort}`;
-  }
-
-  static async start({ kubeconfig, directory, leash, tlsSecret }: GuardOptions): Promise<GuardProcess> {
-    if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
-    const own = await mkdtemp(join(directory, 'guard-'));
-    const certificates = ['--out', own, '--ip', '127.0.0.1'];
-    await promisify(execFile)(process.execPath, [
-      PROGRAM,
-      'certs',
-      ...certificates,
-      '--dns',
-      'machineconfig-guard.machineconfig-guard.svc',
-    ]);
-    // Not beside the certificate, whose folder the guard watches: each line would make it look there.
-    const log = `${own}.log`;
-    const launched = (ports: Ports, { through, env = {} }: Launch = {}) => {
-      const certificate = tlsSecret === undefined ? certificateIn(own) : [`--tls-secret=${tlsSecret.name}`];
-      const always = ['--shutdown-delay-duration=0s', '--log-level=info'];
-      const serve = [...serveArguments({ kubeconfig, certificate, ports }), ...always];
-      const node = process.execPath;
-      const [command, args] =
-        through === undefined ? [node, serve] : ['/bin/sh', ['-c', through, 'sh', node, ...serve]];
-      return new Child({ command, args, logFile: log, leash, env: { ...process.env, ...imageEnvironment(), ...env } });
-    };
-    const child = launched({ securePort: 0, healthPort: 0, metricsPort: 0 });
-    const readyLine = async () => (await jsonLines(log)).find((line) => line['msg'] === 'ready');
-    await child.until(async () => (await readyLine()) !== undefined, READY_TIMEOUT_MS);
-    const ca = tlsSecret?.ca ?? (await readFile(join(own, 'ca.crt'), 'utf8'));
-    return new GuardProcess(launched, child, own, log, ca, (await readyLine()) as unknown as Ports);
-  }
-
-  get running(): boolean {
-    return this.#child.running;
-  }
-
-  /** Of the process that runs now, or that ran last. */
-  get pid(): number {
-    return this.#child.pid;
-  }
-
-  /** Sends a signal and waits for nothing. */
-  signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
-  }
-
-  /** At once, in the middle of whatever it does. */
-  async kill(): Promise<void> {
-    await this.#child.stop('SIGKILL');
-  }
-
-  /** A new process with the same certificate on the same ports; returns once it is ready. The one before it is killed if it runs. */
-  async restart(launch: Launch = {}): Promise<void> {
-    await this.kill();
-    this.#child = this.#launch(this.#ports, launch);
-    // It may have nowhere to write a line that says so.
-    await this.#child.until(() => answersOk(`${this.healthUrl}/readyz`), READY_TIMEOUT_MS);
-  }
-
-  /** The exit code. */
-  stop(): Promise<number | null> {
-    return this.#child.stop('SIGTERM');
-  }
-}
-
-/** What the guard logged about the deletion of this config, oldest first. */
-export async function decisionsAbout(log: string, config: string): Promise<readonly DecisionLine[]> {
-  const lines = (await jsonLines(log)) as readonly Partial<DecisionLine>[];
-  return lines.filter((line): line is DecisionLine => line.name === config && line.verdict !== undefined);
-}
-
-/** The same, once there are this many: a line may be written after the answer. */
-export function awaitDecisions(log: string, config: string, count = 1): Promise<readonly DecisionLine[]> {
-  return until(
-    `${count} decisions about ${config} in the guard's log`,
-    async () => {
-      const lines = await decisionsAbout(log, config);
-      return lines.length >= count && lines;
-    },
-    { timeoutMs: 5_000 },
-  );
-}
-
-/** Where the guard listens; 0 is any that is free. */
+/** Ports of the guard; 0 is any free port. */
 export interface Ports {
   readonly securePort: number;
   readonly healthPort: number;
   readonly metricsPort: number;
 }
 
-/** What node is called with, so that it is the bundled guard on 127.0.0.1; `certificate` are its flags about that. */
+/** The bundled guard as a process on 127.0.0.1. */
+export class GuardProcess {
+  /** Address of the webhook. */
+  readonly url: string;
+  /** PEM of the authority that issued the certificate. */
+  readonly ca: string;
+  readonly healthUrl: string;
+  readonly metricsUrl: string;
+  /** Folder with ca.crt, tls.crt and tls.key. */
+  readonly certDir: string;
+  /** File with the output of the process. */
+  readonly log: string;
+  readonly #options: GuardOptions;
+  readonly #ports: Ports;
+  #child: Child;
+
+  private constructor(options: GuardOptions, child: Child, files: { certDir: string; ca: string }, ports: Ports) {
+    this.#options = options;
+    this.#child = child;
+    this.#ports = ports;
+    this.certDir = files.certDir;
+    this.log = logFileOf(files.certDir);
+    this.ca = files.ca;
+    this.url = `https://127.0.0.1:${ports.securePort}/validate`;
+    this.healthUrl = `http://127.0.0.1:${ports.healthPort}`;
+    this.metricsUrl = `https://127.0.0.1:${ports.metricsPort}`;
+  }
+
+  static async start(options: GuardOptions): Promise<GuardProcess> {
+    const certDir = await mkdtemp(join(options.directory, 'guard-'));
+    const dnsName = 'machineconfig-guard.machineconfig-guard.svc';
+    await runProgram('certs', '--out', certDir, '--ip', '127.0.0.1', '--dns', dnsName);
+    const child = startChild(options, certDir, { securePort: 0, healthPort: 0, metricsPort: 0 });
+    const findPorts = async () => (await readJsonLines(logFileOf(certDir))).find(({ msg }) => msg === 'ready');
+    await child.waitUntil(async () => (await findPorts()) !== undefined, READY_TIMEOUT_MS);
+    const ca = await readFile(join(certDir, 'ca.crt'), 'utf8');
+    return new GuardProcess(options, child, { certDir, ca }, (await findPorts()) as unknown as Ports);
+  }
+
+  get isRunning(): boolean {
+    return this.#child.isRunning;
+  }
+
+  /** The number of the current or last process. */
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  /** Sends a signal without waiting for its effect. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async kill(): Promise<void> {
+    await this.#child.stop('SIGKILL');
+  }
+
+  /** Kills the process and starts another one with the same certificate and ports. Returns when it is ready. */
+  async restart(launch: Launch = {}): Promise<void> {
+    await this.kill();
+    this.#child = startChild(this.#options, this.certDir, this.#ports, launch);
+    // The log cannot tell: a launch may redirect it.
+    await this.#child.waitUntil(() => isHealthy(`${this.healthUrl}/readyz`), READY_TIMEOUT_MS);
+  }
+
+  /** Returns the exit code. */
+  stop(): Promise<number | null> {
+    return this.#child.stop('SIGTERM');
+  }
+}
+
+function startChild(
+  { kubeconfig, reaper }: GuardOptions,
+  certDir: string,
+  ports: Ports,
+  { script, env = {} }: Launch = {},
+): Child {
+  const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];
+  const serve = [...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }), ...flags];
+  return new Child({
+    command: script === undefined ? process.execPath : '/bin/sh',
+    args: script === undefined ? serve : ['-c', script, 'sh', process.execPath, ...serve],
+    logFile: logFileOf(certDir),
+    reaper,
+    env: { ...process.env, ...imageEnvironment(), ...env },
+  });
+}
+
+/** Not inside the folder of the certificate: the guard watches that folder, and each line would wake it. */
+function logFileOf(certDir: string): string {
+  return `${certDir}.log`;
+}
+
+/** The guard's log lines about a config, oldest first. */
+export async function decisionsAbout(log: string, config: string): Promise<readonly DecisionLine[]> {
+  const lines = (await readJsonLines(log)) as readonly Partial<DecisionLine>[];
+  return lines.filter((line): line is DecisionLine => line.name === config && line.verdict !== undefined);
+}
+
+/** The arguments for node to serve on 127.0.0.1. */
 export function serveArguments(serve: {
   readonly kubeconfig: string;
+  /** Flags about the certificate. */
   readonly certificate: readonly string[];
   readonly ports: Ports;
 }): readonly string[] {
@@ -184,14 +162,14 @@ export function serveArguments(serve: {
   ];
 }
 
-/** The guard's flags for the pair in this folder. */
+/** The flags for tls.crt and tls.key in a folder. */
 export function certificateIn(directory: string): readonly string[] {
   return [`--tls-cert-file=${join(directory, 'tls.crt')}`, `--tls-private-key-file=${join(directory, 'tls.key')}`];
 }
 
-async function jsonLines(file: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const lines = (await readFile(file, 'utf8')).split('\n');
-  return lines
-    .filter((line) => line.startsWith('{') && line.endsWith('}'))
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
+/** The lines of a log that are complete JSON objects. */
+export async function readJsonLines(file: string): Promise<readonly { readonly msg?: string }[]> {
+  const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n');
+  const objects = lines.filter((line) => line.startsWith('{') && line.endsWith('}'));
+  return objects.map((line) => JSON.parse(line) as { readonly msg?: string });
 }

@@ -1,132 +1,121 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { parseAllDocuments } from 'yaml';
 
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import type { Binaries } from '../control-plane/binaries.ts';
-import { ControlPlane, kubeconfig } from '../control-plane/control-plane.ts';
-import { objectOf, type KubeClientOptions, type KubeObject } from '../control-plane/kube-client.ts';
+import { ControlPlane, kubeconfig, type ApiServer } from '../control-plane/control-plane.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import type { ClusterConnection } from './cluster.ts';
-import { decisionsAbout, GuardProcess } from './guard-process.ts';
-import { machineConfig, renderedName } from './objects.ts';
+import { awaitGuardCalls, type ClusterConnection } from './cluster.ts';
+import { GuardProcess, type Launch } from './guard-process.ts';
+import { GuardToken } from './guard-token.ts';
+import { MetricsClient } from './metrics-client.ts';
+import { MANIFESTS } from './overlays.ts';
 import { PATHS } from './paths.ts';
-import { serviceAccountToken } from './service-account.ts';
 import { TcpProxy } from './tcp-proxy.ts';
+import { ThrottlingProxy } from './throttling-proxy.ts';
 
 const NAMESPACE = 'machineconfig-guard';
-/** The guard, as the API server names it. */
+/** The guard's user name in the API server. */
 export const GUARD_USER = `system:serviceaccount:${NAMESPACE}:machineconfig-guard`;
-const RBAC = fileURLToPath(new URL('../../../manifests/base/rbac.yaml', import.meta.url));
-const EFFECTIVE_TIMEOUT_MS = 20_000;
 
-/** A control plane, the guard beside it with the rights of its manifests and no more, and its registration. */
-export class GuardedCluster {
-  readonly controlPlane: ControlPlane;
-  /** Between the guard and the API server. */
-  readonly proxy: TcpProxy;
-  readonly guard: GuardProcess;
-  /** The guard's kubeconfig. */
-  readonly kubeconfig: string;
-  readonly #guardConnection: KubeClientOptions;
+/** Prepares a launch of the guard. It may put files into a folder that is removed with the cluster. */
+export type LaunchPreparation = (directory: string) => Promise<Launch>;
 
-  private constructor(parts: {
-    controlPlane: ControlPlane;
-    proxy: TcpProxy;
-    guard: GuardProcess;
-    guardConnection: KubeClientOptions;
-    kubeconfig: string;
-  }) {
-    this.controlPlane = parts.controlPlane;
-    this.proxy = parts.proxy;
-    this.guard = parts.guard;
-    this.#guardConnection = parts.guardConnection;
-    this.kubeconfig = parts.kubeconfig;
-  }
+export type GuardedCluster = Awaited<ReturnType<typeof startGuardedCluster>>;
 
-  /** Returns once the API server asks the guard. `direct`: where time is measured, the guard reads past the proxy. */
-  static async start(binaries: Binaries, { direct = false } = {}): Promise<GuardedCluster> {
-    const controlPlane = await ControlPlane.start(binaries);
-    const proxy = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port));
-    try {
-      await applyRbac(controlPlane);
-      const guardConnection = {
-        url: direct ? controlPlane.apiServer.url : `https://127.0.0.1:${proxy.port}`,
-        ca: controlPlane.caCertificate,
-        token: await serviceAccountToken(controlPlane.apiServer.admin, NAMESPACE, 'machineconfig-guard'),
-      };
-      const file = join(controlPlane.directory, 'guard.kubeconfig');
-      const text = kubeconfig(guardConnection.url, guardConnection.ca, { token: guardConnection.token });
-      await writeFile(file, text, { mode: 0o600 });
-      const { directory, leash } = controlPlane;
-      const guard = await GuardProcess.start({ kubeconfig: file, directory, leash });
-      await register(controlPlane, guard);
-      return new GuardedCluster({ controlPlane, proxy, guard, guardConnection, kubeconfig: file });
-    } catch (error) {
-      await proxy.stop();
-      await controlPlane.stop();
-      throw error;
-    }
-  }
-
-  get connection(): ClusterConnection {
-    const { apiServer, release } = this.controlPlane;
-    return {
-      kubernetes: release.kubernetes,
-      admin: apiServer.connection,
-      guard: this.#guardConnection,
-      webhook: { url: this.guard.url, ca: this.guard.ca },
-      metrics: { url: this.guard.metricsUrl, ca: this.guard.ca },
-      auditLog: apiServer.auditLog,
-      guardLog: this.guard.log,
-    };
-  }
-
-  async stop(): Promise<void> {
-    await this.proxy.stop();
-    await this.controlPlane.stop();
+/**
+ * Starts a control plane and one registered guard process with the rights of its manifests. The guard reaches the API
+ * server through `network` and `throttle`, so that both can fail. Returns when the API server calls the guard.
+ *
+ * @param options `direct: true` connects the guard to the API server without proxies, for measurements
+ */
+export async function startGuardedCluster(binaries: Binaries, { direct = false } = {}) {
+  const controlPlane = await ControlPlane.start(binaries);
+  try {
+    return await addGuard(controlPlane, direct);
+  } catch (error) {
+    await controlPlane.stop();
+    throw error;
   }
 }
 
-/** The guard's namespace, its ServiceAccount and its rights, as the manifests have them. */
-export async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> {
+async function addGuard(controlPlane: ControlPlane, direct: boolean) {
+  const { apiServer, caCertificate, directory, reaper } = controlPlane;
+  await applyRbac(controlPlane);
+  const token = await GuardToken.issue(controlPlane, join(directory, 'guard.token'));
+  const throttle = await ThrottlingProxy.start(apiServer.url, caCertificate);
+  const network = await TcpProxy.start(throttle.port);
+  const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
+  const file = join(directory, 'guard.kubeconfig');
+  await writeFile(file, kubeconfig(url, direct ? caCertificate : throttle.ca, { tokenFile: token.file }));
+  const guard = await GuardProcess.start({ kubeconfig: file, directory, reaper });
+  await registerGuard(controlPlane, guard);
+  const metrics = await MetricsClient.create(guard, apiServer.admin);
+  const connection: ClusterConnection = { admin: apiServer.connection, auditLog: apiServer.auditLog };
+  let secondApiServer: Promise<ApiServer> | undefined;
+  let lastPreparation: LaunchPreparation | undefined;
+  return {
+    controlPlane,
+    network,
+    throttle,
+    token,
+    guard,
+    /** The guard's kubeconfig. */
+    kubeconfig: file,
+    metrics,
+    connection,
+
+    /** A second API server on the same etcd, which calls the guard, too. The guard never reads from it. */
+    secondApiServer(): Promise<ApiServer> {
+      secondApiServer ??= controlPlane.startApiServer().then(async (second) => {
+        await awaitGuardCalls(second.admin);
+        return second;
+      });
+      return secondApiServer;
+    },
+
+    /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */
+    async launchGuard(prepare?: LaunchPreparation): Promise<void> {
+      if (prepare === lastPreparation) return;
+      await guard.restart(await prepare?.(directory));
+      lastPreparation = prepare;
+    },
+
+    async stop(): Promise<void> {
+      await network.stop();
+      await throttle.stop();
+      metrics.close();
+      await controlPlane.stop();
+    },
+  };
+}
+
+/** Creates the guard's namespace, its service account and its rights from the manifests. */
+async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> {
   await admin.create(PATHS.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
-  // The API server makes it a moment after it is ready.
+  // The API server creates it a moment after it is ready.
   await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`), { timeoutMs: 10_000 });
-  for (const document of parseAllDocuments(await readFile(RBAC, 'utf8'))) {
+  for (const document of parseAllDocuments(await readFile(join(MANIFESTS, 'base', 'rbac.yaml'), 'utf8'))) {
     const object = document.toJS() as KubeObject;
     await admin.create(collectionOf(object), object);
   }
 }
 
-/** Where an object of rbac.yaml is created. */
 function collectionOf({ apiVersion, kind, metadata: { namespace } }: KubeObject): string {
   const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
   return `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`;
 }
 
-/** Registers the guard as the manifests do, and returns once the API server asks it. */
-export async function register(controlPlane: ControlPlane, guard: GuardProcess): Promise<void> {
+/** Creates the webhook configuration of the manifests, and returns when the API server calls the guard. */
+async function registerGuard({ apiServer }: ControlPlane, guard: GuardProcess): Promise<void> {
   const caBundle = Buffer.from(guard.ca).toString('base64');
-  const registration = buildWebhookConfiguration({ clientConfig: { url: guard.url, caBundle }, failurePolicy: 'Fail' });
-  await controlPlane.apiServer.admin.create(PATHS.webhookConfigurations, registration);
-  await awaitEffect(controlPlane, guard);
-}
-
-/** A new registration takes the API server a moment to notice: asks, without deleting anything, until the guard is asked. */
-async function awaitEffect({ apiServer: { admin } }: ControlPlane, guard: GuardProcess): Promise<void> {
-  const name = renderedName('probe');
-  await admin.create(PATHS.configs, machineConfig({ name }));
-  await until(
-    'the API server to call the guard',
-    async () => {
-      const response = await admin.delete(`${PATHS.configs}/${name}`, { dryRun: 'All' });
-      if (response.status >= 500) throw new Error(JSON.stringify(objectOf(response)));
-      return (await decisionsAbout(guard.log, name)).length > 0;
-    },
-    { timeoutMs: EFFECTIVE_TIMEOUT_MS },
-  );
-  await admin.delete(`${PATHS.configs}/${name}`);
+  const configuration = buildWebhookConfiguration({
+    clientConfig: { url: guard.url, caBundle },
+    failurePolicy: 'Fail',
+  });
+  await apiServer.admin.create(PATHS.webhookConfigurations, configuration);
+  await awaitGuardCalls(apiServer.admin);
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 const CONTAINERFILE = fileURLToPath(new URL('../../../Containerfile', import.meta.url));
 
-/** The environment that the image gives the guard, so that what is tested and measured here is what runs in a cluster. */
+/** The environment variables of the image. The tests run the guard with them, as a cluster does. */
 export function imageEnvironment(): Readonly<Record<string, string>> {
   const variables = readFileSync(CONTAINERFILE, 'utf8').matchAll(/^ENV (?<name>\w+)="?(?<value>[^"\n]+)"?$/gm);
   return Object.fromEntries([...variables].map(({ groups }) => [groups?.['name'] ?? '', groups?.['value'] ?? '']));

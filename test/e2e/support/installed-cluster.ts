@@ -1,23 +1,34 @@
-import { readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
 
-import { parse } from 'yaml';
-
-import type { Binaries } from '../control-plane/binaries.ts';
+import { parseDuration } from '../../../src/decision/duration.ts';
+import type { Mode } from '../../../src/decision/settings.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
-import { statusOf, type KubeObject, type KubeResponse } from '../control-plane/kube-client.ts';
+import { expectStatus, type KubeClientOptions } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { Cluster, unique } from './cluster.ts';
-import { foreignCrds } from './go-module.ts';
-import { kubectl, kubectlOk } from './kubectl.ts';
+import { awaitGuardCalls, Cluster } from './cluster.ts';
+import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
+import { GUARD_USER } from './guarded-cluster.ts';
+import { decisionsAbout, readJsonLines, type DecisionLine } from './guard-process.ts';
+import { kubectlOk } from './kubectl.ts';
 import { Kubelet } from './kubelet.ts';
+import { MANIFESTS } from './overlays.ts';
 import { PATHS } from './paths.ts';
+import { requireProgram } from './program.ts';
+import { runBinaries } from './run-binaries.ts';
+import { serviceAccountToken } from './service-account.ts';
 import { ServiceCa } from './service-ca.ts';
 
-const MANIFESTS = fileURLToPath(new URL('../../../manifests', import.meta.url));
+const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard';
+const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 
-/** A cluster into which the guard is installed by its manifests, and which runs it as they say. */
+export interface InstalledClusterOptions {
+  /** False omits the CRDs of OpenShift and the garbage collector. */
+  readonly openshift?: boolean;
+  /** Projects whose CRDs exist, too. */
+  readonly projects?: readonly ForeignProject[];
+}
+
+/** A cluster in which the guard's manifests can be applied, and then run. */
 export class InstalledCluster {
   readonly controlPlane: ControlPlane;
   readonly kubelet: Kubelet;
@@ -26,73 +37,96 @@ export class InstalledCluster {
 
   private constructor(controlPlane: ControlPlane) {
     this.controlPlane = controlPlane;
-    const { apiServer, release } = controlPlane;
-    // There is no guard yet whose address could be told: only what does not need it can be used.
-    const nobody = { url: '', ca: '' };
-    this.cluster = new Cluster({
-      kubernetes: release.kubernetes,
-      admin: apiServer.connection,
-      auditLog: apiServer.auditLog,
-      guard: nobody,
-      webhook: nobody,
-      metrics: nobody,
-      guardLog: '',
-    });
-    this.serviceCa = ServiceCa.start(controlPlane);
-    this.kubelet = Kubelet.start(controlPlane);
+    const { connection, auditLog } = controlPlane.apiServer;
+    this.cluster = new Cluster({ admin: connection, auditLog });
+    this.serviceCa = new ServiceCa(controlPlane);
+    this.kubelet = new Kubelet(controlPlane);
   }
 
-  /** A cluster without the guard. `openshift: false` leaves it without OpenShift's CRDs, too; `prometheusOperator` adds that one's. */
-  static async start(
-    binaries: Binaries,
-    { openshift = true, prometheusOperator = false }: { openshift?: boolean; prometheusOperator?: boolean } = {},
-  ): Promise<InstalledCluster> {
-    const controlPlane = await ControlPlane.start(binaries, { openshift });
-    if (prometheusOperator) {
-      const crds = await foreignCrds('prometheus-operator');
-      for (const crd of crds) await controlPlane.apiServer.admin.create(PATHS.crds, crd);
-      for (const { spec } of crds as readonly { spec?: { names?: { plural?: string } } }[]) {
-        const kinds = ['get', spec?.names?.plural ?? ''];
-        await until('its kinds', async () => (await kubectl(controlPlane, kinds)).exitCode === 0, {
-          timeoutMs: 20_000,
-        });
-      }
-    }
-    await until('the namespace default', () => controlPlane.apiServer.admin.find(`${PATHS.namespaces}/default`), {
-      timeoutMs: 10_000,
-    });
+  /** Starts a cluster without the guard. */
+  static async start({ openshift = true, projects = [] }: InstalledClusterOptions = {}): Promise<InstalledCluster> {
+    requireProgram();
+    const controlPlane = await ControlPlane.start(await runBinaries(), { openshift });
+    await controlPlane.installCrds((await Promise.all(projects.map(readForeignCrds))).flat());
+    const { admin } = controlPlane.apiServer;
+    await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`), { timeoutMs: 10_000 });
     return new InstalledCluster(controlPlane);
   }
 
-  /** `oc apply -k` of an overlay of this repository, or of another directory. */
+  /** Runs `oc apply -k` on an overlay of this repository or on another directory. */
   async applyOverlay(overlay: string): Promise<void> {
     const directory = overlay.startsWith('/') ? overlay : join(MANIFESTS, 'overlays', overlay);
     await kubectlOk(this.controlPlane, ['apply', '--kustomize', directory]);
   }
 
-  /** `oc delete -k`, without waiting for the end of what was deleted. */
+  /** Runs `oc delete -k` without waiting for finalizers. */
   async deleteOverlay(overlay: string): Promise<void> {
-    const directory = join(MANIFESTS, 'overlays', overlay);
-    await kubectlOk(this.controlPlane, ['delete', '--wait=false', '--kustomize', directory]);
+    await kubectlOk(this.controlPlane, ['delete', '--wait=false', '--kustomize', join(MANIFESTS, 'overlays', overlay)]);
   }
 
-  /** Waits until the Deployment runs, has made its MachineConfigGuard, and the API server asks it. */
+  /** Waits until all replicas run, the MachineConfigGuard exists and the API server calls the guard. */
   async awaitGuard(): Promise<void> {
-    await this.kubelet.settled();
-    await until('the MachineConfigGuard', () => this.cluster.admin.find(PATHS.guard), { timeoutMs: 20_000 });
-    const config = await this.cluster.config();
-    await this.cluster.node({ name: unique('awaited'), currentConfig: config });
-    let last: KubeResponse | undefined;
-    await until('the API server to ask the guard', async () => deniedInUse((last = await this.dryRun(config))), {
-      timeoutMs: 30_000,
-    }).catch((error: unknown) => {
-      throw new Error(`The last answer was ${JSON.stringify(last?.body)}`, { cause: error });
-    });
+    await this.kubelet.awaitRollout();
+    const { cluster } = this;
+    await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard), { timeoutMs: 20_000 });
+    await awaitGuardCalls(cluster.admin);
   }
 
-  /** Asks whether it would be deleted. */
-  dryRun(config: string): Promise<KubeResponse> {
-    return this.cluster.delete(config, { dryRun: 'All' });
+  /** Changes the MachineConfigGuard and waits until every replica applies it. */
+  async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string }): Promise<void> {
+    await this.cluster.admin.patch(PATHS.guard, { spec: { mode, holdSuperseded } });
+    const wanted = { mode, holdSupersededMs: parseDuration(holdSuperseded) };
+    const isApplied = async () => {
+      const applied = await Promise.all(this.kubelet.pods.map(({ log }) => readSettings(log)));
+      return applied.every((one) => one.mode === wanted.mode && one.holdSupersededMs === wanted.holdSupersededMs);
+    };
+    // The documentation promises 2 s. Another 2 s are for a busy machine.
+    await until(`the replicas to apply ${JSON.stringify(wanted)}`, isApplied, { timeoutMs: 4_000, everyMs: 50 });
+  }
+
+  /** The log lines of all replicas about a config. */
+  async decisionsAbout(config: string): Promise<readonly DecisionLine[]> {
+    const logs = await Promise.all(this.kubelet.history.map(({ log }) => decisionsAbout(log, config)));
+    return logs.flat();
+  }
+
+  /** A connection with the rights of the guard. */
+  async connectAsGuard(): Promise<KubeClientOptions> {
+    const { url, admin } = this.controlPlane.apiServer;
+    const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
+    return { url, ca: this.controlPlane.caCertificate, token };
+  }
+
+  /** Removes the rights of the guard during a step. */
+  async withoutRights(step: () => Promise<unknown>): Promise<void> {
+    const { admin } = this.cluster;
+    const mayListNodes = async () => {
+      const spec = { user: GUARD_USER, resourceAttributes: { verb: 'list', resource: 'nodes' } };
+      const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', metadata: {}, spec };
+      const { status } = (await admin.create(ACCESS_REVIEWS, review)) as { status?: { allowed?: boolean } };
+      return status?.allowed === true;
+    };
+    const binding = await admin.find(BINDING);
+    await admin.delete(BINDING);
+    try {
+      await until('the rights to go', async () => !(await mayListNodes()), { timeoutMs: 10_000 });
+      await step();
+    } finally {
+      await admin.create(dirname(BINDING), { ...binding, metadata: { name: 'machineconfig-guard' } });
+      await until('the rights to come back', mayListNodes, { timeoutMs: 10_000 });
+    }
+  }
+
+  /** Deletes all nodes, pools, builds and configs. The guard must run. */
+  async clear(): Promise<void> {
+    const { admin } = this.cluster;
+    // The guard allows no deletion if the list of nodes is empty.
+    const node = await this.cluster.node();
+    for (const path of [PATHS.pools, PATHS.builds]) expectStatus(await admin.delete(path), [200], `DELETE ${path}`);
+    const otherNodes = { fieldSelector: `metadata.name!=${node}` };
+    expectStatus(await admin.delete(PATHS.nodes, otherNodes), [200], `DELETE ${PATHS.nodes}`);
+    expectStatus(await admin.delete(PATHS.configs), [200], `DELETE ${PATHS.configs}`);
+    expectStatus(await admin.delete(`${PATHS.nodes}/${node}`), [200], `DELETE ${node}`);
   }
 
   async stop(): Promise<void> {
@@ -102,17 +136,14 @@ export class InstalledCluster {
   }
 }
 
-/** Whether this is the guard's refusal because something uses the config. */
-export function deniedInUse(response: KubeResponse): boolean {
-  return response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true;
+interface SettingsLine {
+  readonly mode: Mode;
+  readonly holdSupersededMs: number;
 }
 
-/** The objects of a rendered set, by file name. */
-export async function readSet(directory: string): Promise<ReadonlyMap<string, KubeObject>> {
-  const names = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
-  const objects = names.map(async (name) => {
-    const object = parse(await readFile(join(directory, name), 'utf8')) as KubeObject;
-    return [name, object] as const;
-  });
-  return new Map(await Promise.all(objects));
+/** The settings that a replica applies. It logs a line when they change. */
+async function readSettings(log: string): Promise<SettingsLine> {
+  const lines = (await readJsonLines(log)) as readonly Partial<SettingsLine>[];
+  const last = lines.findLast(({ mode, holdSupersededMs }) => mode !== undefined && holdSupersededMs !== undefined);
+  return (last as SettingsLine | undefined) ?? { mode: 'Enforce', holdSupersededMs: 0 };
 }

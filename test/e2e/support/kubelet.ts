@@ -1,20 +1,20 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
 import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
-import { expectStatus, type KubeObject } from '../control-plane/kube-client.ts';
+import { expectStatus, type KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
-import { ownAddress } from './own-address.ts';
 import { PATHS } from './paths.ts';
 import { Pod, type PodTemplate } from './pod.ts';
+import { serviceAccountToken } from './service-account.ts';
 
 const NAMESPACE = 'machineconfig-guard';
 const NAME = 'machineconfig-guard';
-const DEPLOYMENT = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${NAME}`;
-const SERVICE = `/api/v1/namespaces/${NAMESPACE}/services/${NAME}`;
-const ENDPOINTS = `/api/v1/namespaces/${NAMESPACE}/endpoints`;
+const SERVICE = `${PATHS.guardNamespace}/services/${NAME}`;
+const ENDPOINTS = `${PATHS.guardNamespace}/endpoints`;
 const SLICES = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
-const RECONCILE_MS = 150;
+const RECONCILE_INTERVAL_MS = 150;
 
 interface DeploymentSpec {
   readonly replicas: number;
@@ -22,8 +22,8 @@ interface DeploymentSpec {
   readonly strategy: { readonly rollingUpdate: { readonly maxSurge: number; readonly maxUnavailable: number } };
 }
 
-interface Published {
-  /** By which a restarted pod is known to listen elsewhere. */
+interface Endpoint {
+  /** Changes when a restarted pod listens on other ports. */
   readonly state: string;
   readonly subset: object;
 }
@@ -32,209 +32,191 @@ interface ServiceSpec {
   readonly ports: readonly { readonly name: string; readonly targetPort: string }[];
 }
 
+type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> };
+
 /**
- * Stands for everything between a Deployment and its endpoints: deployment controller, scheduler, kubelet, endpoint controller.
- * It reads the guard's Deployment and Service from the API server as they were applied, runs the bundle as they say, and writes
- * Endpoints (which the API server asks before Kubernetes 1.34) and EndpointSlices (from then on), through which it finds the
- * webhook behind its Service: as in a cluster, by an address of the machine, never 127.0.0.1.
+ * Replaces deployment controller, scheduler, kubelet and endpoint controller. It reads the guard's Deployment and
+ * Service from the API server, runs the bundle accordingly, and publishes the pods as Endpoints (API servers before
+ * Kubernetes 1.34) and EndpointSlices (later ones).
  */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;
-  readonly #address = ownAddress();
+  readonly #address = findOwnAddress();
   readonly #pods: Pod[] = [];
-  readonly #published = new Map<Pod, Published>();
-  readonly #ending = new Set<Promise<void>>();
+  readonly #endpoints = new Map<Pod, Endpoint>();
+  readonly #terminations = new Set<Promise<void>>();
   readonly #loop: Promise<void>;
-  #stopping = false;
-  #paused = false;
+  #isStopping = false;
   #count = 0;
-  #writing: Promise<void> = Promise.resolve();
+  #lastWrite: Promise<void> = Promise.resolve();
+  /** Every pod so far. */
+  readonly history: Pod[] = [];
 
-  private constructor(controlPlane: ControlPlane) {
+  constructor(controlPlane: ControlPlane) {
     this.#controlPlane = controlPlane;
     this.#loop = this.#run();
   }
 
-  static start(controlPlane: ControlPlane): Kubelet {
-    return new Kubelet(controlPlane);
-  }
-
-  /** Replicas that are there and not on their way out. */
+  /** The pods that are not terminating. */
   get pods(): readonly Pod[] {
-    return this.#pods.filter(({ terminating }) => !terminating);
+    return this.#pods.filter(({ isTerminating }) => !isTerminating);
   }
 
-  /** Everything that ever ran, for its logs. */
-  readonly history: Pod[] = [];
-
-  /** Waits until the Deployment is what runs: all replicas of its present template, each ready and published. */
-  async settled(timeoutMs = 30_000): Promise<void> {
-    await until(
-      'the Deployment to be rolled out',
-      async () => {
-        const spec = await this.#deployment();
-        if (spec === undefined) return this.#pods.length === 0;
-        const wanted = JSON.stringify(spec.template);
-        const up = this.pods.filter((pod) => JSON.stringify(pod.template) === wanted && this.#published.has(pod));
-        return up.length === spec.replicas && this.#pods.length === spec.replicas;
-      },
-      { timeoutMs },
-    );
+  /** Waits until exactly the replicas of the current template run, and all are ready and published. */
+  async awaitRollout(timeoutMs = 60_000): Promise<void> {
+    const isRolledOut = async () => {
+      const spec = await this.#findDeployment();
+      if (spec === undefined) return this.#pods.length === 0;
+      const template = JSON.stringify(spec.template);
+      const current = this.pods.filter((pod) => JSON.stringify(pod.template) === template && this.#endpoints.has(pod));
+      return current.length === spec.replicas && this.#pods.length === spec.replicas;
+    };
+    await until('the Deployment to be rolled out', isRolledOut, { timeoutMs });
   }
 
-  /** Looks away: nothing is started, ended or published until {@link resume}. For a node that is lost. */
-  pause(): void {
-    this.#paused = true;
-  }
-
-  resume(): void {
-    this.#paused = false;
-  }
-
-  /** Ends the pods too. */
+  /** Ends the pods, too. */
   async stop(): Promise<void> {
-    this.#stopping = true;
+    this.#isStopping = true;
     await this.#loop;
-    await Promise.all(this.#pods.map((pod) => (pod.signal('SIGCONT'), pod.terminate())));
+    for (const pod of this.#pods) pod.signal('SIGCONT');
+    await Promise.all(this.#pods.map((pod) => pod.terminate()));
+  }
+
+  get #admin(): KubeClient {
+    return this.#controlPlane.apiServer.admin;
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping) {
-      // The API server may be away for a while; what runs goes on running.
-      if (!this.#paused) await this.#reconcile().catch(() => undefined);
-      await pause(RECONCILE_MS);
+    while (!this.#isStopping) {
+      // The API server may be unreachable for a while. Running pods go on.
+      await this.#reconcile().catch(() => undefined);
+      await pause(RECONCILE_INTERVAL_MS);
     }
-    await Promise.all(this.#ending);
+    await Promise.all(this.#terminations);
   }
 
   async #reconcile(): Promise<void> {
-    const spec = await this.#deployment();
-    const wanted = JSON.stringify(spec?.template);
-    await this.#publish();
-    const isNew = (pod: Pod) => JSON.stringify(pod.template) === wanted;
-    const ready = (pod: Pod) => this.#published.has(pod);
+    const spec = await this.#findDeployment();
+    await this.#publishReadyPods();
+    const template = JSON.stringify(spec?.template);
+    const isCurrent = (pod: Pod) => JSON.stringify(pod.template) === template;
+    const isReady = (pod: Pod) => this.#endpoints.has(pod);
     const replicas = spec?.replicas ?? 0;
     const { maxSurge = 0, maxUnavailable = 0 } = spec?.strategy.rollingUpdate ?? {};
-    // New ones, within the surge.
-    const missing = replicas - this.pods.filter(isNew).length;
-    const room = replicas + maxSurge - this.#pods.length;
-    if (spec !== undefined) for (const _ of Array(Math.max(0, Math.min(missing, room)))) this.#create(spec);
-    // Old ones, as many as may be unavailable; those that are not ready first, they serve nobody.
-    const old = this.pods.filter((pod) => !isNew(pod)).sort((a, b) => Number(ready(a)) - Number(ready(b)));
-    for (const pod of old) {
-      const available = this.pods.filter(ready).length - (ready(pod) ? 1 : 0);
-      if (!ready(pod) || available >= replicas - maxUnavailable) this.#end(pod);
+    const missing = replicas - this.pods.filter(isCurrent).length;
+    const allowed = replicas + maxSurge - this.#pods.length;
+    if (spec !== undefined) for (const _ of Array(Math.max(0, Math.min(missing, allowed)))) this.#createPod(spec);
+    // Unready pods first: nobody calls them.
+    const outdated = this.pods.filter((pod) => !isCurrent(pod)).sort((a, b) => Number(isReady(a)) - Number(isReady(b)));
+    for (const pod of outdated) {
+      const available = this.pods.filter(isReady).length - (isReady(pod) ? 1 : 0);
+      if (!isReady(pod) || available >= replicas - maxUnavailable) this.#startTermination(pod);
     }
-    const surplus = this.pods.filter(isNew).slice(replicas);
-    for (const pod of surplus) this.#end(pod);
+    const surplus = this.pods.filter(isCurrent).slice(replicas);
+    for (const pod of surplus) this.#startTermination(pod);
     for (const pod of this.pods) await this.#keepRunning(pod);
   }
 
-  #create({ template }: DeploymentSpec): void {
+  #createPod({ template }: DeploymentSpec): void {
     const name = `${NAME}-${(this.#count += 1)}`;
-    const { leash } = this.#controlPlane;
-    const directory = join(this.#controlPlane.directory, 'pods', name);
-    const pod = new Pod({ name, template, directory, kubeconfig: join(directory, 'kubeconfig'), leash });
+    const { directory, reaper } = this.#controlPlane;
+    const pod = new Pod({ name, template, directory: join(directory, 'pods', name), reaper });
     this.#pods.push(pod);
     this.history.push(pod);
   }
 
-  #end(pod: Pod): void {
-    const ended = this.#withdrawAndTerminate(pod);
-    this.#ending.add(ended);
-    void ended.then(() => this.#ending.delete(ended));
+  #startTermination(pod: Pod): void {
+    const termination = this.#terminate(pod);
+    this.#terminations.add(termination);
+    void termination.then(() => this.#terminations.delete(termination));
   }
 
-  /** Both at once, as in a cluster: the endpoint goes while the pod is told to end. */
-  async #withdrawAndTerminate(pod: Pod): Promise<void> {
+  /** Removes the endpoint and ends the pod at the same time, as a cluster does. */
+  async #terminate(pod: Pod): Promise<void> {
     await Promise.all([this.#withdraw(pod).catch(() => undefined), pod.terminate()]);
     this.#pods.splice(this.#pods.indexOf(pod), 1);
   }
 
-  /** Volumes up to date, the container running. A volume whose Secret is missing keeps the pod waiting, as in a cluster. */
+  /** Updates the volumes and restarts the container if it ended. A pod whose Secret is missing does not start. */
   async #keepRunning(pod: Pod): Promise<void> {
-    if (!pod.started) await this.#writeKubeconfig(pod);
+    if (!pod.isStarted) await this.#writeKubeconfig(pod);
     for (const { name, secret } of pod.template.spec.volumes ?? []) {
-      const path = `/api/v1/namespaces/${NAMESPACE}/secrets/${secret.secretName}`;
-      const found: SecretObject | undefined = await this.#controlPlane.apiServer.admin.find(path);
+      const found: Secret | undefined = await this.#admin.find(`${PATHS.guardNamespace}/secrets/${secret.secretName}`);
       if (found !== undefined) {
         const files = Object.entries(found.data ?? {}).map(([file, value]) => [file, Buffer.from(value, 'base64')]);
         await pod.writeVolume(name, found.metadata.resourceVersion ?? '', Object.fromEntries(files));
-      } else if (!pod.started) {
+      } else if (!pod.isStarted) {
         return;
       }
     }
-    if (!pod.running) await pod.start();
+    if (!pod.isRunning) await pod.start();
   }
 
-  async #publish(): Promise<void> {
+  async #publishReadyPods(): Promise<void> {
     for (const pod of this.pods) {
-      const isReady = await pod.isReady();
-      if (isReady && pod.ports !== undefined) await this.#announce(pod, pod.ports);
-      else if (this.#published.has(pod)) await this.#withdraw(pod);
+      if (await pod.isReady()) await this.#publish(pod);
+      else await this.#withdraw(pod);
     }
   }
 
-  async #announce(pod: Pod, ports: { readonly securePort: number; readonly metricsPort: number }): Promise<void> {
-    const state = JSON.stringify(ports);
-    if (this.#published.get(pod)?.state === state) return;
+  async #publish(pod: Pod): Promise<void> {
+    const state = JSON.stringify(pod.ports);
+    if (pod.ports === undefined || this.#endpoints.get(pod)?.state === state) return;
     await this.#withdraw(pod);
-    const numbers: Readonly<Record<string, number>> = { webhook: ports.securePort, metrics: ports.metricsPort };
-    const { admin } = this.#controlPlane.apiServer;
-    const service = (await admin.find(SERVICE))?.spec as ServiceSpec | undefined;
+    const numbers: Readonly<Record<string, number>> = { webhook: pod.ports.securePort, metrics: pod.ports.metricsPort };
+    const service = (await this.#admin.find(SERVICE))?.spec as ServiceSpec | undefined;
     if (service === undefined) return;
-    const named = service.ports.map(({ name, targetPort }) => ({ name, protocol: 'TCP', port: numbers[targetPort] }));
-    await admin.create(SLICES, {
+    const ports = service.ports.map(({ name, targetPort }) => ({ name, protocol: 'TCP', port: numbers[targetPort] }));
+    await this.#admin.create(SLICES, {
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
       metadata: { name: pod.name, labels: { 'kubernetes.io/service-name': NAME } },
       addressType: 'IPv4',
       endpoints: [{ addresses: [this.#address], conditions: { ready: true, serving: true, terminating: false } }],
-      ports: named,
+      ports,
     });
-    this.#published.set(pod, { state, subset: { addresses: [{ ip: this.#address }], ports: named } });
+    this.#endpoints.set(pod, { state, subset: { addresses: [{ ip: this.#address }], ports } });
     await this.#writeEndpoints();
   }
 
   async #withdraw(pod: Pod): Promise<void> {
-    if (!this.#published.delete(pod)) return;
+    if (!this.#endpoints.delete(pod)) return;
     await this.#writeEndpoints();
-    const response = await this.#controlPlane.apiServer.admin.delete(`${SLICES}/${pod.name}`);
-    expectStatus(response, [200, 404], `DELETE ${pod.name}`);
+    expectStatus(await this.#admin.delete(`${SLICES}/${pod.name}`), [200, 404], `DELETE ${pod.name}`);
   }
 
-  /** One object for all of them, each in a subset of its own because their ports differ. One write after the other. */
+  /** Writes one Endpoints object with a subset for each pod, because their ports differ. Writes follow one another. */
   #writeEndpoints(): Promise<void> {
-    this.#writing = this.#writing.then(async () => {
-      const { admin } = this.#controlPlane.apiServer;
-      const subsets = [...this.#published.values()].map(({ subset }) => subset);
+    this.#lastWrite = this.#lastWrite.then(async () => {
+      const subsets = [...this.#endpoints.values()].map(({ subset }) => subset);
       const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
-      const response = await admin.request('PUT', `${ENDPOINTS}/${NAME}`, endpoints).catch(() => undefined);
-      if (response?.status === 404) await admin.request('POST', ENDPOINTS, endpoints).catch(() => undefined);
+      const response = await this.#admin.request('PUT', `${ENDPOINTS}/${NAME}`, endpoints).catch(() => undefined);
+      if (response?.status === 404) await this.#admin.request('POST', ENDPOINTS, endpoints).catch(() => undefined);
     });
-    return this.#writing;
+    return this.#lastWrite;
   }
 
-  async #deployment(): Promise<DeploymentSpec | undefined> {
-    const deployment: KubeObject | undefined = await this.#controlPlane.apiServer.admin.find(DEPLOYMENT);
+  async #findDeployment(): Promise<DeploymentSpec | undefined> {
+    const deployment = await this.#admin.find(PATHS.deployment);
     if (deployment?.metadata.deletionTimestamp !== undefined) return undefined;
     return deployment?.spec as DeploymentSpec | undefined;
   }
 
-  /** Credentials such as a pod gets for its service account: each its own, because one that was made again has other tokens. */
+  /** Each pod gets a token of its own: tokens of a service account end with it. */
   async #writeKubeconfig(pod: Pod): Promise<void> {
-    const { admin, url } = this.#controlPlane.apiServer;
-    const path = `${PATHS.namespaces}/${NAMESPACE}/serviceaccounts/${NAME}/token`;
-    const request = {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: { expirationSeconds: 7_200 },
-    };
-    const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
+    const token = await serviceAccountToken(this.#admin, NAMESPACE, NAME);
     await mkdir(pod.directory, { recursive: true });
-    const text = kubeconfig(url, this.#controlPlane.caCertificate, { token: status?.token ?? '' });
-    await writeFile(pod.kubeconfig, text, { mode: 0o600 });
+    const { apiServer, caCertificate } = this.#controlPlane;
+    await writeFile(pod.kubeconfig, kubeconfig(apiServer.url, caCertificate, { token }), { mode: 0o600 });
   }
 }
 
-type SecretObject = KubeObject & { readonly data?: Readonly<Record<string, string>> };
+/** An address of this machine. The API server rejects endpoints at 127.0.0.1. */
+function findOwnAddress(): string {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const own = addresses.find(
+    ({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'),
+  );
+  if (own !== undefined) return own.address;
+  throw new Error('This machine has no IPv4 address but 127.0.0.1, which no Service may have as a backend.');
+}

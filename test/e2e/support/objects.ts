@@ -4,22 +4,28 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
-/** A new name of the form that the operator gives: the pool and 32 hexadecimal digits (machine-config-operator, pkg/controller/render/hash.go). */
+/**
+ * A new name as the operator builds it, from the pool and 32 hexadecimal digits (machine-config-operator,
+ * pkg/controller/render/hash.go).
+ */
 export function renderedName(pool = 'worker'): string {
   return `rendered-${pool}-${randomBytes(16).toString('hex')}`;
 }
 
 export interface RenderedConfigOptions {
   readonly name: string;
-  /** The pool that owns it, as the operator sets it. */
+  /** The pool that owns the config. */
   readonly owner?: KubeObject;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Fills one Ignition file until the object has this many bytes of JSON. */
+  /** Minimum size as JSON. One Ignition file is filled up to it. */
   readonly bytes?: number;
 }
 
-/** A rendered MachineConfig, or a source one when the name says so. Metadata as on a real cluster (machine-config-operator, pkg/controller/render). */
+/**
+ * A MachineConfig with the metadata of a rendered one on a real cluster (machine-config-operator,
+ * pkg/controller/render).
+ */
 export function machineConfig({ name, owner, annotations, labels, bytes = 0 }: RenderedConfigOptions): KubeObject {
   const withFile = (content: string): KubeObject => ({
     apiVersion: `${MCO}/v1`,
@@ -43,8 +49,7 @@ export function machineConfig({ name, owner, annotations, labels, bytes = 0 }: R
       },
       fips: false,
       kernelType: 'default',
-      osImageURL:
-        'quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:ac2ad5b01eed7b0222dabbfb5c6d4b19ddc85bdaab66738f7ff620e4acffb6ac',
+      osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
     },
   });
   const small = withFile('kind%3A%20KubeletConfiguration%0A');
@@ -77,7 +82,7 @@ export function node({ name, currentConfig, desiredConfig, role = 'worker' }: No
       annotations: {
         'alpha.kubernetes.io/provided-node-ip': address,
         'k8s.ovn.org/host-cidrs': `["${address}/25"]`,
-        'k8s.ovn.org/l3-gateway-config': `{"default":{"mode":"shared","bridge-id":"br-ex","interface-id":"br-ex_${name}","mac-address":"02:92:26:00:00:11","ip-addresses":["${address}/25"],"ip-address":"${address}/25","next-hops":["10.74.208.1"],"next-hop":"10.74.208.1","node-port-enable":"true","vlan-id":"0"}}`,
+        'k8s.ovn.org/l3-gateway-config': gatewayConfig(name, address),
         'k8s.ovn.org/node-chassis-id': '394cb6ba-20fe-44b2-834f-b71be0e5407f',
         'k8s.ovn.org/node-encap-ips': `["${address}"]`,
         'k8s.ovn.org/node-id': '5',
@@ -97,7 +102,7 @@ export function node({ name, currentConfig, desiredConfig, role = 'worker' }: No
   };
 }
 
-/** The merge patch by which the operator moves a node to another config, or its daemon reports having moved. */
+/** The merge patch by which the operator assigns a config to a node, or its daemon reports one. */
 export function nodeConfigPatch(configs: { readonly currentConfig?: string; readonly desiredConfig?: string }): object {
   const annotations = Object.entries(configs).map(([field, config]) => [`${MCO}/${field}`, config]);
   return { metadata: { annotations: Object.fromEntries(annotations) as Record<string, string> } };
@@ -110,7 +115,7 @@ export interface PoolOptions {
   readonly finalizers?: readonly string[];
 }
 
-/** A custom pool as an administrator makes it. Its status is a sub-resource: see {@link poolStatus}. */
+/** A custom pool as an administrator creates it. Its status is a subresource: see {@link poolStatus}. */
 export function pool({ name, spec, finalizers }: PoolOptions): KubeObject {
   return {
     apiVersion: `${MCO}/v1`,
@@ -127,7 +132,7 @@ export function pool({ name, spec, finalizers }: PoolOptions): KubeObject {
   };
 }
 
-/** A merge patch of a pool's status: all its machines have this config. */
+/** A merge patch of a pool's status in which all machines have this config. */
 export function poolStatus(config: string): object {
   return {
     status: {
@@ -141,7 +146,7 @@ export function poolStatus(config: string): object {
   };
 }
 
-/** A build of an image that contains a config. */
+/** A MachineOSBuild of a config. */
 export function build({ name, config }: { readonly name: string; readonly config: string }): KubeObject {
   return {
     apiVersion: `${MCO}/v1`,
@@ -165,6 +170,24 @@ export function buildStatus(condition: 'Building' | 'Succeeded' | 'Failed' | 'In
     lastTransitionTime: new Date().toISOString(),
   }));
   return { status: { conditions } };
+}
+
+/** OVN-Kubernetes writes this annotation, the longest one of a node. */
+function gatewayConfig(node: string, address: string): string {
+  return JSON.stringify({
+    default: {
+      mode: 'shared',
+      'bridge-id': 'br-ex',
+      'interface-id': `br-ex_${node}`,
+      'mac-address': '02:92:26:00:00:11',
+      'ip-addresses': [`${address}/25`],
+      'ip-address': `${address}/25`,
+      'next-hops': ['10.74.208.1'],
+      'next-hop': '10.74.208.1',
+      'node-port-enable': 'true',
+      'vlan-id': '0',
+    },
+  });
 }
 
 function controllerReference(owner: KubeObject): { readonly [key: string]: string | boolean } {

@@ -1,16 +1,22 @@
 const MCO = '/apis/machineconfiguration.openshift.io/v1';
+const NAMESPACES = '/api/v1/namespaces';
 
-/** Where the API server keeps each kind. */
+/** API paths of the kinds that the tests use. */
 export const PATHS = {
   nodes: '/api/v1/nodes',
   configs: `${MCO}/machineconfigs`,
   pools: `${MCO}/machineconfigpools`,
   builds: `${MCO}/machineosbuilds`,
-  /** Events about cluster-scoped objects live in the namespace `default`. */
+  /** Events about cluster-scoped objects are in the namespace `default`. */
   events: '/apis/events.k8s.io/v1/namespaces/default/events',
-  namespaces: '/api/v1/namespaces',
-  crds: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-  /** The one MachineConfigGuard. */
+  namespaces: NAMESPACES,
+  /** The namespace of the guard. */
+  guardNamespace: `${NAMESPACES}/machineconfig-guard`,
+  deployment: '/apis/apps/v1/namespaces/machineconfig-guard/deployments/machineconfig-guard',
+  /** The MachineConfigGuard. */
   guard: '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster',
+  /** The Lease of the replica that writes the status. */
+  lease: '/apis/coordination.k8s.io/v1/namespaces/machineconfig-guard/leases/machineconfig-guard',
   webhookConfigurations: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  guardWebhook: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/machineconfig-guard',
 } as const;

@@ -1,12 +1,24 @@
-import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+
+import { runProcess } from './process.ts';
 
 /** The bundle. */
-const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
+export const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 
-/** Runs one command of the bundle to its end; its standard output. Rejects where it fails. */
-export async function program(...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...args]);
+/** @throws Error if the bundle was not built */
+export function requireProgram(): void {
+  if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
+}
+
+/**
+ * Runs a command of the bundle and returns its standard output.
+ *
+ * @throws Error unless the exit code is 0
+ */
+export async function runProgram(...args: readonly string[]): Promise<string> {
+  requireProgram();
+  const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args]);
+  if (exitCode !== 0) throw new Error(`machineconfig-guard ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
   return stdout;
 }

@@ -1,20 +1,20 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
-import { Leash } from '../control-plane/leash.ts';
+import { ProcessReaper } from '../control-plane/process-reaper.ts';
+import { isHealthy } from '../control-plane/until.ts';
 import { debianProgram } from './debian-program.ts';
 
-/** Files of the two programs. */
+/** Paths of two programs. */
 export interface PrometheusTools {
   readonly prometheus: string;
   readonly promtool: string;
 }
 
-/** From the path, else out of Debian's package. */
-export async function prometheusTools(): Promise<PrometheusTools> {
+export async function findPrometheusTools(): Promise<PrometheusTools> {
   const { file } = await debianProgram('prometheus', ['prometheus']);
   return { prometheus: file, promtool: join(dirname(file), 'promtool') };
 }
@@ -25,66 +25,59 @@ export interface Sample {
   readonly value: readonly [time: number, value: string];
 }
 
-/** A Prometheus of its own, which scrapes what its configuration says until it is stopped. */
+/** A Prometheus process with a configuration of its own. */
 export class Prometheus {
   readonly #url: string;
   readonly #child: Child;
-  readonly #leash: Leash;
-  readonly #directory: string;
+  readonly #reaper: ProcessReaper;
 
-  private constructor(url: string, child: Child, leash: Leash, directory: string) {
+  private constructor(url: string, child: Child, reaper: ProcessReaper) {
     this.#url = url;
     this.#child = child;
-    this.#leash = leash;
-    this.#directory = directory;
+    this.#reaper = reaper;
   }
 
-  /** `files` are written beside its configuration, which may name them. Returns once it answers. */
-  static async start(
-    { prometheus }: PrometheusTools,
-    configuration: object,
-    files: Readonly<Record<string, string>>,
-  ): Promise<Prometheus> {
+  /**
+   * Returns when Prometheus is ready.
+   *
+   * @param files more files in the folder of the configuration, which may refer to them
+   */
+  static async start(configuration: object, files: Readonly<Record<string, string>>): Promise<Prometheus> {
+    const { prometheus: command } = await findPrometheusTools();
     const directory = await mkdtemp(join(tmpdir(), 'mcg-prometheus-'));
     const [port] = await freePorts(1);
-    const all = { ...files, 'prometheus.yml': JSON.stringify(configuration) };
-    await Promise.all(
-      Object.entries(all).map(([name, text]) => writeFile(join(directory, name), text, { mode: 0o600 })),
-    );
-    const leash = new Leash(directory);
+    const entries = Object.entries({ ...files, 'prometheus.yml': JSON.stringify(configuration) });
+    await Promise.all(entries.map(([name, text]) => writeFile(join(directory, name), text, { mode: 0o600 })));
+    const reaper = new ProcessReaper(directory);
     const args = [
       `--config.file=${join(directory, 'prometheus.yml')}`,
       `--storage.tsdb.path=${join(directory, 'data')}`,
       `--web.listen-address=127.0.0.1:${port}`,
     ];
-    const logFile = join(directory, 'prometheus.log');
-    const child = new Child({ command: prometheus, args, logFile, leash });
-    const started = new Prometheus(`http://127.0.0.1:${port}`, child, leash, directory);
-    await child.until(async () => (await fetch(`${started.#url}/-/ready`).catch(() => undefined))?.ok === true, 20_000);
-    return started;
+    const child = new Child({ command, args, logFile: join(directory, 'prometheus.log'), reaper });
+    const url = `http://127.0.0.1:${port}`;
+    await child.waitUntil(() => isHealthy(`${url}/-/ready`), 20_000);
+    return new Prometheus(url, child, reaper);
   }
 
-  /** The samples of an expression, now. Throws where it cannot be evaluated. */
+  /** @throws Error if Prometheus cannot evaluate the expression */
   async query(expression: string): Promise<readonly Sample[]> {
-    const answer = (await this.#get(`query?query=${encodeURIComponent(expression)}`)) as { result: readonly Sample[] };
-    return answer.result;
+    const { result } = (await this.read(`query?query=${encodeURIComponent(expression)}`)) as {
+      readonly result: readonly Sample[];
+    };
+    return result;
   }
 
-  /** Everything that an address of its API says, such as `rules` or `targets`. */
-  async read(address: string): Promise<unknown> {
-    return await this.#get(address);
+  /** Reads a resource of the HTTP API, such as `rules` or `alerts`. */
+  async read(resource: string): Promise<unknown> {
+    const response = await fetch(`${this.#url}/api/v1/${resource}`);
+    const body = (await response.json()) as { status: string; error?: string; data: unknown };
+    if (body.status !== 'success') throw new Error(body.error ?? `Prometheus answered ${response.status}.`);
+    return body.data;
   }
 
   async stop(): Promise<void> {
     await this.#child.stop('SIGTERM', 5_000);
-    await this.#leash.end();
-    await rm(this.#directory, { recursive: true, force: true });
-  }
-
-  async #get(address: string): Promise<unknown> {
-    const response = await fetch(`${this.#url}/api/v1/${address}`);
-    const body = (await response.json()) as { status: string; error?: string; data: unknown };
-    if (body.status !== 'success') throw new Error(body.error ?? `Prometheus answered ${response.status}.`);
-    return body.data;
+    await this.#reaper.reap();
   }
 }

@@ -1,13 +1,25 @@
-import { availableReleases, findBinaries, NoControlPlane, type Binaries } from '../control-plane/binaries.ts';
+import { availableReleases, findBinaries, type Binaries } from '../control-plane/binaries.ts';
+import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
 
-/** The variable by which `test/e2e/run.ts` tells a test run which Kubernetes release it is about. */
+/** `test/e2e/run.ts` names the Kubernetes release of a test run in this variable. */
 export const RELEASE_VARIABLE = 'MCG_E2E_KUBERNETES';
+/** `test/e2e/run.ts --long` sets this variable to 1. */
+export const LONG_VARIABLE = 'MCG_E2E_LONG';
+/** `test/e2e/run.ts --write-docs` sets this variable to 1. */
+export const WRITE_DOCS_VARIABLE = 'MCG_E2E_WRITE_DOCS';
 
-/** The binaries of the release that this run is about: the newest one unless `run.ts` says otherwise. */
+/** Whether tests that have a short and a long version run the long one. */
+export const IS_LONG = process.env[LONG_VARIABLE] === '1';
+/** Whether the results go into the documentation. */
+export const MUST_WRITE_DOCS = process.env[WRITE_DOCS_VARIABLE] === '1';
+
+/** The binaries of the release of this test run, or of the newest release if `run.ts` did not start it. */
 export async function runBinaries(): Promise<Binaries> {
   const wanted = process.env[RELEASE_VARIABLE];
   const releases = await availableReleases();
-  const release = wanted === undefined ? releases[0] : releases.find((one) => one.kubernetes === wanted);
-  if (release === undefined) throw new NoControlPlane(`${RELEASE_VARIABLE}=${wanted} is not a release of ours.`);
+  const release = releases.find(({ kubernetes }) => wanted === undefined || kubernetes === wanted);
+  if (release === undefined) {
+    throw new MissingControlPlaneError(`${RELEASE_VARIABLE}=${wanted} is not an available release.`);
+  }
   return findBinaries(release, (line) => console.error(line));
 }

@@ -2,33 +2,48 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { describeUsageError, UsageError } from '../../support/usage.ts';
-import { availableReleases, findBinaries, NoControlPlane, type Binaries } from '../control-plane/binaries.ts';
+import { UsageError, describeUsageError } from '../../support/usage.ts';
+import { availableReleases, findBinaries, type Binaries } from '../control-plane/binaries.ts';
+import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
+import type { Release } from '../control-plane/releases.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** What a command says beside its results, which go to standard output. */
+/** Writes a line about progress to standard error. Results go to standard output. */
 export function log(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
 /**
- * The binaries of this release of Kubernetes, by default the newest that there is, and the bundle in dist/, built of the sources as they
- * are: what is measured and tried is what runs in a cluster. Throws {@link UsageError} where there is no such release.
+ * The release with this version, or the newest one that this machine can run.
+ *
+ * @param flag the flag that the version comes from, for the error message
+ * @throws UsageError if there is no such release
+ */
+export async function selectRelease(flag: string, version: string | undefined): Promise<Release> {
+  const releases = await availableReleases();
+  const release = releases.find(({ kubernetes }) => version === undefined || kubernetes === version);
+  if (release !== undefined) return release;
+  const known = releases.map(({ kubernetes }) => kubernetes).join(' or ');
+  throw new UsageError(`${flag} ${version} is not available here: it can be ${known}.`);
+}
+
+/**
+ * Finds the binaries of a release and builds dist/ from the sources, so that a measurement uses the same bundle as a
+ * cluster.
+ *
+ * @throws UsageError if there is no such release
  */
 export async function prepareRun(kubernetes?: string): Promise<Binaries> {
-  const releases = await availableReleases();
-  const release = releases.find((one) => kubernetes === undefined || one.kubernetes === kubernetes);
-  if (release === undefined) {
-    const known = releases.map((one) => one.kubernetes).join(' or ');
-    throw new UsageError(`--kubernetes ${kubernetes} is not available here: it can be ${known}.`);
-  }
-  const binaries = await findBinaries(release, log);
+  const binaries = await findBinaries(await selectRelease('--kubernetes', kubernetes), log);
   await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   return binaries;
 }
 
-/** Ends the process with what `main` returns; with 2 after wrong usage, with 1 where no control plane is to be had, each said in one line. */
+/**
+ * Runs a command and sets the exit code: the one that `main` returns, 2 after wrong usage, 1 if there is no control
+ * plane. The latter two print one line.
+ */
 export async function runCommand(name: string, main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();
@@ -37,7 +52,7 @@ export async function runCommand(name: string, main: () => Promise<number>): Pro
     if (usage !== undefined) {
       log(`${usage} See: npm run ${name} -- --help`);
       process.exitCode = 2;
-    } else if (error instanceof NoControlPlane) {
+    } else if (error instanceof MissingControlPlaneError) {
       log(error.message);
       process.exitCode = 1;
     } else {

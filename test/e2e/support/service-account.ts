@@ -1,9 +1,21 @@
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
+import { until } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+/** A rule of a ClusterRole. */
+export interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
 /**
- * A token of a service account, such as a pod gets; it lasts two hours. One that is bound to a Secret of the same namespace is worth nothing
- * once the Secret is gone.
+ * Issues a token of a service account that is valid for two hours.
+ *
+ * @param secret the API server rejects the token when this Secret of the same namespace is gone
  */
 export async function serviceAccountToken(
   admin: KubeClient,
@@ -18,4 +30,21 @@ export async function serviceAccountToken(
   const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
   if (status?.token === undefined) throw new Error('The API server answered a TokenRequest without a token.');
   return status.token;
+}
+
+/** Creates a service account in the namespace default with these cluster-wide rights, and returns a token. */
+export async function createServiceAccount(admin: KubeClient, name: string, rules: readonly Rule[]): Promise<string> {
+  const namespace = `${PATHS.namespaces}/default`;
+  await until('the namespace default', () => admin.find(namespace), { timeoutMs: 10_000 });
+  await admin.create(`${namespace}/serviceaccounts`, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  await admin.create(`${RBAC}/clusterroles`, { apiVersion, kind: 'ClusterRole', metadata: { name }, rules });
+  await admin.create(`${RBAC}/clusterrolebindings`, {
+    apiVersion,
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ kind: 'ServiceAccount', name, namespace: 'default' }],
+  });
+  return serviceAccountToken(admin, 'default', name);
 }

@@ -1,107 +1,109 @@
 import { createAuthority, type Authority } from '../../../src/certificates/authority.ts';
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 
-const NAMESPACE = `${PATHS.namespaces}/machineconfig-guard`;
+const SERVICE = `${PATHS.guardNamespace}/services/machineconfig-guard`;
+const SECRETS = `${PATHS.guardNamespace}/secrets`;
+const CONFIG_MAP = `${PATHS.guardNamespace}/configmaps/machineconfig-guard-service-ca`;
 const SECRET_NAME = 'service.beta.openshift.io/serving-cert-secret-name';
 const INJECT = 'service.beta.openshift.io/inject-cabundle';
-const EVERY_MS = 300;
+const RECONCILE_INTERVAL_MS = 300;
 
 type Webhooks = KubeObject & {
   readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
 };
 
 /**
- * Stands for OpenShift's service-ca operator, as far as the guard's manifests ask for it: a serving certificate in the Secret that
- * the Service's annotation names, and the authority in the caBundle of an annotated webhook configuration.
+ * Replaces OpenShift's service-ca operator. It writes a serving certificate into the Secret that the Service's
+ * annotation names, and its authority into annotated webhook configurations and ConfigMaps.
  */
 export class ServiceCa {
   readonly #controlPlane: ControlPlane;
   readonly #loop: Promise<void>;
   #authority: Authority | undefined;
-  /** Trusted still, after an exchange. */
-  #former: Authority | undefined;
-  #stopping = false;
+  /** Stays trusted after a rotation. */
+  #previousAuthority: Authority | undefined;
+  #isStopping = false;
 
-  private constructor(controlPlane: ControlPlane) {
+  constructor(controlPlane: ControlPlane) {
     this.#controlPlane = controlPlane;
     this.#loop = this.#run();
   }
 
-  static start(controlPlane: ControlPlane): ServiceCa {
-    return new ServiceCa(controlPlane);
-  }
-
-  /** As the operator does it: both are trusted first, then the Secret is written with a leaf of the new one. */
+  /** Rotates the authority as the operator does: first the webhook trusts both, then the Secret gets a new leaf. */
   async rotate(): Promise<void> {
-    const { admin } = this.#controlPlane.apiServer;
-    const name = (await admin.find(`${NAMESPACE}/services/machineconfig-guard`))?.metadata.annotations?.[SECRET_NAME];
+    const name = await this.#findSecretName();
     if (name === undefined || this.#authority === undefined) throw new Error('There is nothing to rotate yet.');
-    this.#former = this.#authority;
+    this.#previousAuthority = this.#authority;
     this.#authority = await createAuthority({ days: 30, now: new Date() });
-    await this.#look();
+    await this.#reconcile();
     await pause(1_000);
-    await admin.patch(`${NAMESPACE}/secrets/${name}`, await servingSecret(name, this.#authority));
+    await this.#admin.patch(`${SECRETS}/${name}`, await buildSecret(name, this.#authority));
   }
 
   async stop(): Promise<void> {
-    this.#stopping = true;
+    this.#isStopping = true;
     await this.#loop;
   }
 
+  get #admin(): KubeClient {
+    return this.#controlPlane.apiServer.admin;
+  }
+
   async #run(): Promise<void> {
-    while (!this.#stopping) {
-      // The API server may be away, or the objects change under our hands: the next round sees.
-      await this.#look().catch(() => undefined);
-      await pause(EVERY_MS);
+    while (!this.#isStopping) {
+      // The API server may be unreachable, or somebody deletes the objects. The next round tries again.
+      await this.#reconcile().catch(() => undefined);
+      await pause(RECONCILE_INTERVAL_MS);
     }
   }
 
-  async #look(): Promise<void> {
-    const { admin } = this.#controlPlane.apiServer;
-    const service = await admin.find(`${NAMESPACE}/services/machineconfig-guard`);
-    const name = service?.metadata.annotations?.[SECRET_NAME];
+  async #reconcile(): Promise<void> {
+    const name = await this.#findSecretName();
     if (name === undefined) return;
     const authority = (this.#authority ??= await createAuthority({ days: 30, now: new Date() }));
-    if ((await admin.find(`${NAMESPACE}/secrets/${name}`)) === undefined) {
-      await admin.create(`${NAMESPACE}/secrets`, await servingSecret(name, authority));
+    if ((await this.#admin.find(`${SECRETS}/${name}`)) === undefined) {
+      await this.#admin.create(SECRETS, await buildSecret(name, authority));
     }
     await this.#injectIntoConfigMap(authority);
-    const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
-    const configuration = (await admin.find(path)) as Webhooks | undefined;
-    if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
-    const caBundle = base64(`${authority.certificatePem}${this.#former?.certificatePem ?? ''}`);
-    if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
-    const webhooks = configuration.webhooks.map((webhook) => ({
-      ...webhook,
-      clientConfig: { ...webhook.clientConfig, caBundle },
-    }));
-    await admin.patch(path, { webhooks });
+    await this.#injectIntoWebhooks(authority);
   }
 
-  /** For whoever reads the metrics. */
+  async #findSecretName(): Promise<string | undefined> {
+    return (await this.#admin.find(SERVICE))?.metadata.annotations?.[SECRET_NAME];
+  }
+
+  async #injectIntoWebhooks({ certificatePem }: Authority): Promise<void> {
+    const configuration = (await this.#admin.find(PATHS.guardWebhook)) as Webhooks | undefined;
+    if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
+    const caBundle = encodeBase64(`${certificatePem}${this.#previousAuthority?.certificatePem ?? ''}`);
+    if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
+    const webhooks = configuration.webhooks.map((webhook) => {
+      const clientConfig = { ...webhook.clientConfig, caBundle };
+      return { ...webhook, clientConfig };
+    });
+    await this.#admin.patch(PATHS.guardWebhook, { webhooks });
+  }
+
+  /** Prometheus reads the authority from here. */
   async #injectIntoConfigMap({ certificatePem }: Authority): Promise<void> {
-    const { admin } = this.#controlPlane.apiServer;
-    const path = `${NAMESPACE}/configmaps/machineconfig-guard-service-ca`;
-    const configMap: (KubeObject & { data?: object }) | undefined = await admin.find(path);
+    const configMap: (KubeObject & { data?: object }) | undefined = await this.#admin.find(CONFIG_MAP);
     if (configMap?.metadata.annotations?.[INJECT] !== 'true' || configMap.data !== undefined) return;
-    await admin.patch(path, { data: { 'service-ca.crt': certificatePem } });
+    await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': certificatePem } });
   }
 }
 
-async function servingSecret(name: string, authority: Authority): Promise<KubeObject> {
-  const dnsNames = [
-    'machineconfig-guard.machineconfig-guard.svc',
-    'machineconfig-guard.machineconfig-guard.svc.cluster.local',
-  ];
+async function buildSecret(name: string, authority: Authority): Promise<KubeObject> {
+  const service = 'machineconfig-guard.machineconfig-guard.svc';
+  const dnsNames = [service, `${service}.cluster.local`];
   const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: 20, now: new Date() });
-  const data = { 'tls.crt': base64(leaf.certificatePem), 'tls.key': base64(leaf.privateKeyPem) };
+  const data = { 'tls.crt': encodeBase64(leaf.certificatePem), 'tls.key': encodeBase64(leaf.privateKeyPem) };
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'kubernetes.io/tls', data } as KubeObject;
 }
 
-function base64(text: string): string {
+function encodeBase64(text: string): string {
   return Buffer.from(text).toString('base64');
 }

@@ -1,25 +1,18 @@
-import { spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { debianProgram } from './debian-program.ts';
+import { startProcess, type ProcessResult, type RunningProcess } from './process.ts';
+import { PROGRAM } from './program.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const PROGRAM = join(ROOT, 'dist', 'machineconfig-guard.cjs');
 const OC = fileURLToPath(new URL('oc', import.meta.url));
 
-/** How a line ended, and what it said. */
-export interface Typed {
-  readonly exitCode: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /**
- * A shell in which somebody works through a page of the documentation: in a copy of what the pages refer to, as the administrator of a
- * cluster, with the program, `oc`, `kubectl` and `jq` on the path. It stays in the directory that a line has changed to.
+ * A shell of a cluster administrator who follows the documentation. The home folder has copies of docs/ and manifests/,
+ * and the PATH has the program, `oc`, `kubectl` and `jq`. The shell stays in the directory that a line changes to.
  */
 export class Shell {
   readonly home: string;
@@ -32,50 +25,44 @@ export class Shell {
     this.#env = env;
   }
 
-  static async open({ directory, kubectl, apiServer }: ControlPlane): Promise<Shell> {
+  static async open(
+    { directory, kubectl, apiServer }: ControlPlane,
+    kubeconfig = apiServer.kubeconfig,
+  ): Promise<Shell> {
     const home = await mkdtemp(join(directory, 'home-'));
     const bin = join(home, '.local', 'bin');
     await mkdir(bin, { recursive: true });
-    for (const part of ['manifests', 'docs']) await cp(join(ROOT, part), join(home, part), { recursive: true });
-    await symlink(join(ROOT, 'dist'), join(home, 'dist'));
+    for (const folder of ['manifests', 'docs']) await cp(join(ROOT, folder), join(home, folder), { recursive: true });
+    await symlink(dirname(PROGRAM), join(home, 'dist'));
     await symlink(PROGRAM, join(bin, 'machineconfig-guard'));
     await symlink(OC, join(bin, 'oc'));
     await symlink(kubectl, join(bin, 'kubectl'));
     const { file: jq, env } = await debianProgram('jq', ['jq', 'libjq1', 'libonig5']);
-    const path = [bin, dirname(process.execPath), process.env['PATH'], dirname(jq)].join(delimiter);
     return new Shell(home, {
-      PATH: path,
+      PATH: [bin, dirname(process.execPath), process.env['PATH'], dirname(jq)].join(delimiter),
       LD_LIBRARY_PATH: env['LD_LIBRARY_PATH'],
       HOME: home,
-      KUBECONFIG: apiServer.kubeconfig,
+      KUBECONFIG: kubeconfig,
       OC_AUDIT_LOG: apiServer.auditLog,
       OC_POD_LOGS: join(directory, 'pods'),
     });
   }
 
-  /** Goes back to where it was opened. */
+  /** Changes to the directory in which the shell was opened. */
   goHome(): void {
     this.#directory = this.home;
   }
 
-  /** Runs a line to its end. A line that fails in the middle of a pipe has failed. */
-  async type(line: string): Promise<Typed> {
-    const pwd = join(this.home, '.pwd');
-    const script = `set -o pipefail; ${line}\nexitCode=$?; pwd >${pwd}; exit $exitCode`;
-    const child = spawn('bash', ['-c', script], {
-      cwd: this.#directory,
-      env: this.#env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-    const exitCode = await new Promise<number | null>((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', resolve);
-    });
-    this.#directory = (await readFile(pwd, 'utf8')).trimEnd();
-    return { exitCode, stdout, stderr };
+  /** Runs a line to its end. It fails if one command of a pipe fails. */
+  async run(line: string): Promise<ProcessResult> {
+    const directoryFile = join(this.home, '.pwd');
+    const result = await this.start(`${line}\nexitCode=$?; pwd >${directoryFile}; exit $exitCode`).result;
+    this.#directory = (await readFile(directoryFile, 'utf8')).trimEnd();
+    return result;
+  }
+
+  /** Starts a line without waiting for its end. */
+  start(line: string): RunningProcess {
+    return startProcess('bash', ['-c', `set -o pipefail; ${line}`], { cwd: this.#directory, env: this.#env });
   }
 }

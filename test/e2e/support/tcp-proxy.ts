@@ -1,20 +1,16 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/**
- * Stands between a client and a server on 127.0.0.1 and fails as networks do: `refuse` (nobody listens, open connections
- * are reset), `swallow` (connections stay open and new ones are accepted, but nothing gets through any more), `freeze` (the same of those that
- * are open, not of new ones) and back.
- */
+/** A TCP proxy on 127.0.0.1 that can fail as networks do. */
 export class TcpProxy {
   readonly port: number;
   readonly #targetPort: number;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
-  readonly #silent = new Set<Socket>();
-  /** Connections that were accepted so far. */
+  readonly #silentSockets = new Set<Socket>();
+  /** The number of connections so far. */
   accepted = 0;
   #server: Server;
-  #swallowing = false;
+  #isSilent = false;
 
   private constructor(server: Server, targetPort: number) {
     this.#server = server;
@@ -23,27 +19,26 @@ export class TcpProxy {
     server.on('connection', (socket: Socket) => this.#accept(socket));
   }
 
-  /** On 127.0.0.1 unless another address is named. */
   static async start(targetPort: number, address = '127.0.0.1'): Promise<TcpProxy> {
     const server = createServer().listen(0, address);
     await once(server, 'listening');
     return new TcpProxy(server, targetPort);
   }
 
-  /** From now on: connection reset, then connection refused. */
+  /** Resets the open connections and refuses new ones. */
   async refuse(): Promise<void> {
     const closed = this.#server.listening ? once(this.#server.close(), 'close') : Promise.resolve();
     this.#dropConnections();
     await closed;
   }
 
-  /** From now on: silence. What is under way gets no answer and no end. */
-  swallow(): void {
-    this.#swallowing = true;
+  /** Delivers nothing any more. Connections stay open, and new ones are accepted. */
+  silence(): void {
+    this.#isSilent = true;
     this.freeze();
   }
 
-  /** The connections that are open now stay so and carry nothing any more; new ones work. */
+  /** Delivers nothing any more on the open connections. New connections work. */
   freeze(): void {
     for (const [client, upstream] of this.#pairs) {
       client.unpipe(upstream).pause();
@@ -51,9 +46,9 @@ export class TcpProxy {
     }
   }
 
-  /** Works again. Connections that were swallowed are reset: their bytes are lost. */
+  /** Works again. Resets the open connections, because bytes of them are lost. */
   async resume(): Promise<void> {
-    this.#swallowing = false;
+    this.#isSilent = false;
     this.#dropConnections();
     if (this.#server.listening) return;
     this.#server = createServer((socket) => this.#accept(socket)).listen(this.port, '127.0.0.1');
@@ -67,12 +62,12 @@ export class TcpProxy {
   #accept(client: Socket): void {
     this.accepted += 1;
     client.on('error', () => undefined);
-    if (this.#swallowing) {
-      this.#silent.add(client.pause());
-      client.once('close', () => this.#silent.delete(client));
+    if (this.#isSilent) {
+      this.#silentSockets.add(client.pause());
+      client.once('close', () => this.#silentSockets.delete(client));
       return;
     }
-    // Without it, what is written in two pieces waits 40 ms for an acknowledgement: a delay that no network has.
+    // Otherwise a message of two writes waits 40 ms for an acknowledgement, a delay that no network has.
     client.setNoDelay();
     const upstream = connect({ port: this.#targetPort, host: '127.0.0.1', noDelay: true });
     upstream.on('error', () => undefined);
@@ -90,6 +85,6 @@ export class TcpProxy {
   }
 
   #dropConnections(): void {
-    for (const socket of [...this.#silent, ...[...this.#pairs].flat()]) socket.resetAndDestroy();
+    for (const socket of [...this.#silentSockets, ...[...this.#pairs].flat()]) socket.resetAndDestroy();
   }
 }

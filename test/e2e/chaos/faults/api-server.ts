@@ -1,33 +1,85 @@
-import type { Fault } from '../support/fault.ts';
+import { until } from '../../control-plane/until.ts';
+import { nodeConfigPatch } from '../../support/objects.ts';
+import { PATHS } from '../../support/paths.ts';
+import type { Prober } from '../../support/prober.ts';
+import type { Fault } from '../fault.ts';
 
-const OUT_OF_REACH =
-  '`… cannot be reached` or `no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); [what to do](troubleshooting.md#-cannot-be-reached-)';
+const SEEN =
+  '`… cannot be reached` or `no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
+  '[what to do](troubleshooting.md#-cannot-be-reached-)';
 
-export const apiServerKilled: Fault = {
+const apiServerKilled: Fault = {
   name: 'api-server-killed',
   title: 'The API server that the guard reads from is killed',
-  seen: OUT_OF_REACH,
-  askAnother: true,
-  answers: { used: ['unverified', 'in use'], free: ['unverified', 'let go'] },
-  proof: 'unverified',
-  lastsMs: 5_000,
-  begin: async ({ controlPlane: { apiServer } }) => {
+  seen: SEEN,
+  isInShortRun: true,
+  needsSecondApiServer: true,
+  answers: { used: ['unverified', 'in use'], unused: ['unverified', 'allowed'] },
+  requiredAnswer: 'unverified',
+  durationMs: 5_000,
+  inject: async ({ controlPlane: { apiServer } }) => {
     await apiServer.kill();
     return () => apiServer.start();
   },
 };
 
-/** Its connections stay open: requests get no answer, watches no end. */
-export const apiServerFrozen: Fault = {
+/** Connections stay open. Requests get no answer, and watches do not end. */
+const apiServerFrozen: Fault = {
   name: 'api-server-frozen',
   title: 'The API server that the guard reads from stands still',
-  seen: OUT_OF_REACH,
-  askAnother: true,
-  answers: { used: ['unverified', 'in use'], free: ['unverified', 'let go'] },
-  proof: 'unverified',
-  lastsMs: 6_000,
-  begin: ({ controlPlane: { apiServer } }) => {
+  seen: SEEN,
+  needsSecondApiServer: true,
+  answers: { used: ['unverified', 'in use'], unused: ['unverified', 'allowed'] },
+  requiredAnswer: 'unverified',
+  durationMs: 6_000,
+  inject: ({ controlPlane: { apiServer } }) => {
     apiServer.signal('SIGSTOP');
     return () => apiServer.signal('SIGCONT');
   },
 };
+
+/** So many that the watches of the guard would wait long until a resource version comes a second time. */
+const WRITES_AFTER_BACKUP = 100;
+
+/**
+ * A node moves between the backup and its restore. The config that it names then is unused after the restore, and the
+ * other one is used. The index knows the state before the restore, and its watches are at versions that do not exist.
+ */
+const etcdRestored: Fault = {
+  name: 'etcd-restored',
+  title: 'etcd is restored from an older copy',
+  seen:
+    '`versions went back from … to …` in the log; references to configs that the copy does not have ' +
+    '[dangle](runbooks/MachineConfigGuardDanglingReference.md)',
+  isInShortRun: true,
+  answers: { used: ['no answer', 'unverified', 'in use'], unused: ['no answer', 'unverified', 'allowed'] },
+  requiredAnswer: 'no answer',
+  durationMs: 1_000,
+  prepare: async ({ controlPlane }, prober) => {
+    const { admin } = controlPlane.apiServer;
+    await prober.stop();
+    await controlPlane.backUpEtcd();
+    const path = `${PATHS.nodes}/${prober.node}`;
+    await until('the API server to reach etcd again', () => admin.isReady('/readyz'), { timeoutMs: 60_000 });
+    for (let write = 0; write < WRITES_AFTER_BACKUP; write += 1) {
+      await admin.patch(path, { metadata: { annotations: { write: String(write) } } });
+    }
+    await admin.patch(path, nodeConfigPatch({ currentConfig: prober.configs.unused }));
+    prober.configs = swapConfigs(prober.configs);
+    prober.start();
+    await prober.awaitRightAnswers(performance.now());
+  },
+  inject: async ({ controlPlane }, prober) => {
+    await prober.stop();
+    await controlPlane.kill();
+    prober.configs = swapConfigs(prober.configs);
+    prober.start();
+    return () => controlPlane.restoreEtcd();
+  },
+};
+
+function swapConfigs({ used, unused }: Prober['configs']): Prober['configs'] {
+  return { used: unused, unused: used };
+}
+
+export const API_SERVER_FAULTS = [apiServerKilled, apiServerFrozen, etcdRestored];

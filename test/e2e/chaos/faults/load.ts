@@ -1,49 +1,53 @@
-import type { Load } from '../support/api-front.ts';
-import type { Fault } from '../support/fault.ts';
-import type { Stage } from '../support/stage.ts';
+import type { GuardedCluster } from '../../support/guarded-cluster.ts';
+import type { Throttling } from '../../support/throttling-proxy.ts';
+import type { Fault } from '../fault.ts';
 
-/** Puts the API server under load as the guard sees it; what it returns takes the load away. */
-function under(load: Load) {
-  return ({ front }: Stage) => {
-    front.load = load;
-    const before = { ...front.met };
+/** Lets the guard see an API server under load. */
+function throttleRequests(throttling: Throttling): Fault['inject'] {
+  return ({ throttle }: GuardedCluster) => {
+    throttle.throttling = throttling;
+    const before = throttle.throttledRequests;
     return () => {
-      front.load = {};
-      const { refused, delayed } = front.met;
-      if (refused === before.refused && delayed === before.delayed) throw new Error('The guard asked nothing.');
+      throttle.throttling = {};
+      if (throttle.throttledRequests === before) throw new Error('The guard sent no request.');
     };
   };
 }
 
-const ANSWERED_429 =
-  '`the API server answered 429` in [MCG_UNVERIFIED](codes.md#mcg_unverified); [what to do](troubleshooting.md#the-api-server-answered-429)';
+const SEEN_429 =
+  '`the API server answered 429` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
+  '[what to do](troubleshooting.md#the-api-server-answered-429)';
 
-export const everyRequestRefused: Fault = {
+const everyRequestRejected: Fault = {
   name: 'every-429',
   title: '429 to every request of the guard',
-  seen: ANSWERED_429,
-  answers: { used: ['unverified'], free: ['unverified'] },
-  proof: 'unverified',
-  lastsMs: 6_000,
-  begin: under({ refused: 1 }),
+  seen: SEEN_429,
+  answers: { used: ['unverified'], unused: ['unverified'] },
+  requiredAnswer: 'unverified',
+  durationMs: 6_000,
+  inject: throttleRequests({ rejectedShare: 1 }),
 };
 
-export const someRequestsRefused: Fault = {
+const someRequestsRejected: Fault = {
   name: 'some-429',
   title: '429 to every fifth request of the guard',
-  seen: ANSWERED_429,
-  answers: { used: ['in use', 'unverified'], free: ['let go', 'unverified'] },
-  // A read is five requests, and waits a second after each refusal: long enough for several reads.
-  lastsMs: 12_000,
-  begin: under({ refused: 1 / 5 }),
+  seen: SEEN_429,
+  answers: { used: ['in use', 'unverified'], unused: ['allowed', 'unverified'] },
+  // A live read takes five requests and waits a second after each 429. This is long enough for several reads.
+  durationMs: 12_000,
+  inject: throttleRequests({ rejectedShare: 1 / 5 }),
 };
 
-export const slowAnswers: Fault = {
+const slowAnswers: Fault = {
   name: 'slow-api',
   title: 'Two seconds more for every answer to the guard',
-  seen: '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); [what to do](troubleshooting.md#no-complete-answer-in-time)',
-  answers: { used: ['in use', 'unverified'], free: ['let go', 'unverified'] },
-  proof: 'unverified',
-  lastsMs: 7_000,
-  begin: under({ delayMs: 2_000 }),
+  seen:
+    '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
+    '[what to do](troubleshooting.md#no-complete-answer-in-time)',
+  answers: { used: ['in use', 'unverified'], unused: ['allowed', 'unverified'] },
+  requiredAnswer: 'unverified',
+  durationMs: 7_000,
+  inject: throttleRequests({ delayMs: 2_000 }),
 };
+
+export const LOAD_FAULTS = [everyRequestRejected, someRequestsRejected, slowAnswers];

@@ -1,26 +1,31 @@
-import type { Fault } from '../support/fault.ts';
+import type { Fault } from '../fault.ts';
 
-export const networkSwallows: Fault = {
+const networkSilent: Fault = {
   name: 'network-silent',
   title: 'The network between guard and API server swallows everything',
-  seen: '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); [what to do](troubleshooting.md#no-complete-answer-in-time)',
-  answers: { used: ['unverified', 'in use'], free: ['unverified', 'let go'] },
-  proof: 'unverified',
-  lastsMs: 6_000,
-  begin: ({ network }) => {
-    network.swallow();
+  seen:
+    '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
+    '[what to do](troubleshooting.md#no-complete-answer-in-time)',
+  answers: { used: ['unverified', 'in use'], unused: ['unverified', 'allowed'] },
+  requiredAnswer: 'unverified',
+  durationMs: 6_000,
+  inject: ({ network }) => {
+    network.silence();
     return () => network.resume();
   },
 };
 
-/** As after a load balancer or a firewall has forgotten them: nobody tells either end. */
-export const connectionsForgotten: Fault = {
+/** As when a load balancer or a firewall has forgotten the connections and tells neither end. */
+const connectionsHalfOpen: Fault = {
   name: 'connections-half-open',
   title: 'Open connections of the guard fall silent, new ones work',
-  seen: '[MCG_UNVERIFIED](codes.md#mcg_unverified) in the first seconds at most; [`mcguard_index_age_seconds`](metrics.md) grows',
-  answers: { used: ['in use', 'unverified'], free: ['let go', 'unverified'] },
-  lastsMs: 7_000,
-  begin: ({ network }) => {
+  seen:
+    '[MCG_UNVERIFIED](codes.md#mcg_unverified) in the first seconds at most; ' +
+    '[`mcguard_index_age_seconds`](metrics.md) grows',
+  isInShortRun: true,
+  answers: { used: ['in use', 'unverified'], unused: ['allowed', 'unverified'] },
+  durationMs: 7_000,
+  inject: ({ network }) => {
     network.freeze();
     const before = network.accepted;
     return async () => {
@@ -29,3 +34,5 @@ export const connectionsForgotten: Fault = {
     };
   },
 };
+
+export const NETWORK_FAULTS = [networkSilent, connectionsHalfOpen];

@@ -1,0 +1,65 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+
+import { expect, test } from 'vitest';
+
+import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { until } from '../control-plane/until.ts';
+import { PATHS } from '../support/paths.ts';
+import { Prober } from '../support/prober.ts';
+import { IS_LONG } from '../support/run-binaries.ts';
+import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+
+const ROTATIONS = IS_LONG ? 1_000 : 20;
+const { guard, connection, controlPlane } = await sharedGuardedCluster();
+
+/** Writes a new certificate and key, and returns the serial number. */
+async function rotateLeaf(): Promise<string> {
+  const read = (name: string) => readFile(join(guard.certDir, name), 'utf8');
+  const authority = { certificatePem: await read('ca.crt'), privateKeyPem: await read('ca.key') };
+  const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: ['127.0.0.1'], days: 7, now: new Date() });
+  for (const [name, text] of Object.entries({ 'tls.key': leaf.privateKeyPem, 'tls.crt': leaf.certificatePem })) {
+    await writeFile(join(guard.certDir, `${name}.new`), text);
+    await rename(join(guard.certDir, `${name}.new`), join(guard.certDir, name));
+  }
+  return new X509Certificate(leaf.certificatePem).serialNumber;
+}
+
+/** The serial number of the certificate that the guard presents. */
+async function readServedSerial(): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port: Number(new URL(guard.url).port), ca: guard.ca }, () => {
+      resolve(socket.getPeerX509Certificate()?.serialNumber ?? '');
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+}
+
+/** With another caBundle the API server makes new connections. Otherwise its connections would outlive every leaf. */
+async function forceReconnect(generation: number): Promise<void> {
+  const caBundle = Buffer.from(`# ${generation}\n${guard.ca}`).toString('base64');
+  const { webhooks } = buildWebhookConfiguration({ clientConfig: { url: guard.url, caBundle }, failurePolicy: 'Fail' });
+  await controlPlane.apiServer.admin.patch(PATHS.guardWebhook, { webhooks });
+}
+
+test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
+  const prober = await Prober.create(connection.admin);
+  prober.start();
+  await prober.awaitMore(20);
+
+  for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
+    const serial = await rotateLeaf();
+    const isServed = async () => (await readServedSerial()) === serial;
+    await until(`the leaf ${serial}`, isServed, { timeoutMs: 10_000, everyMs: 50 });
+    await forceReconnect(rotation);
+    await prober.awaitMore(5);
+  }
+  await prober.stop();
+  prober.close();
+
+  expect(prober.faults).toEqual([]);
+}, 1_800_000);

@@ -1,0 +1,91 @@
+import type { Environment } from '../../bench/environment.ts';
+import type { Answer } from '../support/answer.ts';
+import type { Fault } from './fault.ts';
+import type { AnswerCounts, FaultResult } from './run-fault.ts';
+
+const BEGIN = '<!-- written by npm run chaos: begin -->';
+const END = '<!-- written by npm run chaos: end -->';
+const HEADINGS = [
+  'fault',
+  'a config in use is asked for',
+  'a free one',
+  'slowest answer, s',
+  'wrongly let go',
+  'right again, s',
+  'index, s',
+  'what you see',
+];
+
+const WORDS: Readonly<Record<Answer, string>> = {
+  'in use': '`MCG_IN_USE`',
+  unverified: '`MCG_UNVERIFIED`',
+  allowed: 'let go',
+  'guard unreachable': 'refused: guard not reached',
+  'no answer': 'no answer',
+  unexpected: 'unexpected',
+};
+
+/** One fault and its result. */
+export interface Row {
+  readonly fault: Fault;
+  readonly result: FaultResult;
+}
+
+/** The table, and a sentence about the origin of its figures. Markdown. */
+export function formatTable(rows: readonly Row[], environment: Environment): string {
+  const { date, commit, kubernetes, node, cores, cpu, load } = environment;
+  const probes = rows.reduce((sum, { result }) => sum + result.probeCount, 0);
+  return [
+    `\`npm run chaos\`, ${date.slice(0, 10)}, commit ${commit}: Kubernetes ${kubernetes}, Node ${node}, ` +
+      `${cores} cores (${cpu}), load before ${load}; ${probes} questions.`,
+    '',
+    `| ${HEADINGS.join(' | ')} |`,
+    '|---|---|---|---:|---:|---:|---:|---|',
+    ...rows.map(formatRow),
+  ].join('\n');
+}
+
+/**
+ * Replaces the table of a page.
+ *
+ * @throws Error if the page has none
+ */
+export function replaceTable(page: string, table: string): string {
+  const [before, rest] = page.split(BEGIN);
+  const after = rest?.split(END)[1];
+  if (before === undefined || after === undefined) throw new Error(`The page has no lines "${BEGIN}" and "${END}".`);
+  return `${before}${BEGIN}\n\n${table}\n\n${END}${after}`;
+}
+
+function formatRow({ fault, result }: Row): string {
+  const { during, wronglyAllowed, slowestSeconds, recoverySeconds, indexSeconds } = result;
+  const cells = [
+    `[${fault.title}](#${toAnchor(fault.title)})`,
+    formatCounts(during.used, during.moved),
+    formatCounts(during.unused),
+    slowestSeconds?.toFixed(1) ?? '',
+    String(wronglyAllowed.length),
+    recoverySeconds === undefined ? 'never wrong' : recoverySeconds.toFixed(1),
+    indexSeconds.toFixed(1),
+    fault.seen,
+  ];
+  return `| ${cells.join(' | ')} |`;
+}
+
+/** The anchor that GitHub gives a heading. */
+function toAnchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+}
+
+/** The most frequent answer first. */
+function formatCounts(...several: readonly AnswerCounts[]): string {
+  const sums = new Map<Answer, number>();
+  for (const [answer, count] of several.flatMap((counts) => Object.entries(counts) as [Answer, number][])) {
+    sums.set(answer, (sums.get(answer) ?? 0) + count);
+  }
+  const sorted = [...sums].sort(([, a], [, b]) => b - a);
+  return sorted.map(([answer, count]) => `${count} × ${WORDS[answer]}`).join(', ');
+}

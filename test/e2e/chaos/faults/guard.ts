@@ -1,0 +1,39 @@
+import type { Fault } from '../fault.ts';
+
+const guardFrozen: Fault = {
+  name: 'guard-frozen',
+  title: 'The guard stands still',
+  seen:
+    '`failed calling webhook … context deadline exceeded`; ' +
+    '[what to do](troubleshooting.md#-context-deadline-exceeded)',
+  answers: { used: ['guard unreachable', 'in use'], unused: ['guard unreachable', 'allowed'] },
+  requiredAnswer: 'guard unreachable',
+  durationMs: 7_000,
+  inject: ({ guard }) => {
+    guard.signal('SIGSTOP');
+    return () => guard.signal('SIGCONT');
+  },
+};
+
+const guardKilled: Fault = {
+  name: 'guard-killed',
+  title: 'The guard is killed and started again',
+  seen:
+    '`failed calling webhook … connect: connection refused`; ' +
+    '[what to do](troubleshooting.md#-connect-connection-refused)',
+  isInShortRun: true,
+  endsGuard: true,
+  // The new process answers as soon as it listens.
+  answers: {
+    used: ['guard unreachable', 'unverified', 'in use'],
+    unused: ['guard unreachable', 'unverified', 'allowed'],
+  },
+  requiredAnswer: 'guard unreachable',
+  durationMs: 3_000,
+  inject: async ({ guard }) => {
+    await guard.kill();
+    return () => guard.restart();
+  },
+};
+
+export const GUARD_FAULTS = [guardFrozen, guardKilled];

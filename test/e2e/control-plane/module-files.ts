@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { copyFile, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { cachePath, fillCache } from './cache.ts';
+import { hasGo } from './go-build.ts';
+import { MissingControlPlaneError } from './missing-control-plane-error.ts';
+
+/** Its go.sum has the checksum of every module that is downloaded here. Go verifies it. */
+const CHECKSUMS = fileURLToPath(new URL('crds', import.meta.url));
+
+/** Files of a Go module. */
+export interface ModuleFiles {
+  /** Path and version, such as `github.com/openshift/api@v0.0.0-…`. */
+  readonly module: string;
+  /** Paths in the module. Their last parts differ. */
+  readonly files: readonly string[];
+}
+
+/**
+ * The text of each file, from the cache or from the module proxy.
+ *
+ * @throws MissingControlPlaneError if the files are neither in the cache nor can be downloaded
+ */
+export async function readModuleFiles({ module, files }: ModuleFiles): Promise<readonly string[]> {
+  const directory = cachePath('modules', module.replaceAll('/', '_'));
+  if (!files.every((file) => existsSync(join(directory, basename(file))))) await download(module, files, directory);
+  return Promise.all(files.map((file) => readFile(join(directory, basename(file)), 'utf8')));
+}
+
+async function download(module: string, files: readonly string[], directory: string): Promise<void> {
+  if (!(await hasGo())) {
+    throw new MissingControlPlaneError(
+      `The CRDs of ${module} are not in the cache: install Go (https://go.dev/dl) so that they can be downloaded.`,
+    );
+  }
+  const command = promisify(execFile)('go', ['mod', 'download', '-json', module], { cwd: CHECKSUMS });
+  const { stdout } = await command.catch((error: unknown) => {
+    throw new MissingControlPlaneError(
+      `Go cannot download ${module}: ${(error as { readonly stdout: string }).stdout}`,
+    );
+  });
+  const { Dir: source } = JSON.parse(stdout) as { readonly Dir: string };
+  await fillCache(directory, async (unfinished) => {
+    for (const file of files) await copyFile(join(source, file), join(unfinished, basename(file)));
+  });
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+
+import { createIncidentB } from '../inspect/incident-b.ts';
+import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { Shell } from '../support/shell.ts';
+
+const installed = await sharedInstalledCluster();
+const shell = await Shell.open(installed.controlPlane);
+
+await installed.clear();
+await createIncidentB(installed.cluster);
+for (let count = 0; count < 2; count += 1) await installed.cluster.config();
+
+afterAll(() => installed.clear());
+
+test('the commands of docs/inspect.md work in their order, in the cluster that the page shows', async () => {
+  const page = new DocumentedPage(PAGES.inspection[0]);
+
+  for (const { stderr } of await page.run(shell)) {
+    expect(stderr.replace(/^This is true at this moment.*\n/, '')).toBe('');
+  }
+
+  expect(page.remaining).toEqual([]);
+});
+
+test('kubectl lists the plugin without a warning, and passes its exit codes on', async () => {
+  const { stdout, stderr } = await shell.run('kubectl plugin list');
+  expect(stdout).toMatch(/\/kubectl-mcguard$/m);
+  expect(stderr).not.toContain('mcguard');
+  expect(await shell.run('kubectl mcguard check --role worker')).toMatchObject({ exitCode: 0 });
+  expect(await shell.run('kubectl mcguard check --role infra')).toMatchObject({ exitCode: 1 });
+  expect(await shell.run('kubectl mcguard who-uses')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/^kubectl mcguard: name a config/),
+  });
+});
+
+test('the documented script does not reboot while a config is missing, and prints the repair', async () => {
+  const text = readFileSync(join(shell.home, PAGES.inspection[0]), 'utf8');
+  const script = /^```bash\n(?<script>[\s\S]*?)^```$/m.exec(text)?.groups?.['script'] ?? '';
+  expect(script).toContain('systemctl reboot');
+  const systemctl = join(shell.home, '.local', 'bin', 'systemctl');
+  await writeFile(systemctl, '#!/bin/sh\necho rebooting\n');
+  await chmod(systemctl, 0o755);
+
+  const { exitCode, stdout, stderr } = await shell.run(`( ${script} )`);
+
+  expect([exitCode, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/control1\.gw\.lo/);
+  expect(stderr).toMatch(/^oc /m);
+});

@@ -1,0 +1,124 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+
+import { until } from '../control-plane/until.ts';
+import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { awaitFloor, BINDINGS } from '../support/floor.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
+import { Shell } from '../support/shell.ts';
+
+const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
+const DELETION = `oc delete machineconfig ${CONFIG}`;
+const [README, INSTALL, FLEET, FLOOR] = PAGES.installation.map((file) => new DocumentedPage(file)) as [
+  DocumentedPage,
+  DocumentedPage,
+  DocumentedPage,
+  DocumentedPage,
+];
+
+const installed = await InstalledCluster.start();
+const { cluster, controlPlane } = installed;
+const shell = await Shell.open(controlPlane);
+await cluster.config({ name: CONFIG });
+await cluster.node({ name: 'worker-0', currentConfig: CONFIG });
+await cluster.pool({ name: 'worker', spec: CONFIG });
+
+afterAll(() => installed.stop());
+
+async function awaitUninstalled(): Promise<void> {
+  const isGone = async () => (await cluster.admin.find(PATHS.guardNamespace)) === undefined;
+  await until('the namespace to go', isGone, { timeoutMs: 60_000 });
+  await installed.kubelet.awaitRollout();
+}
+
+test('README.md installs, verifies, switches and uninstalls the guard, and shows its denial', async () => {
+  const isApply = (line: string) => line.startsWith('oc apply');
+  await README.run(shell, { heading: 'Install it', isWanted: isApply });
+  await installed.awaitGuard();
+  const [{ stderr }] = await README.run(shell, { heading: 'machineconfig-guard', exitCodes: { [DELETION]: 1 } });
+  // The page differs in line breaks and in the end of the link. Here the pool names the config, too.
+  const { stdout } = await shell.run(
+    `sed -n '/^Error from/,/^\`\`\`/p' ${join(import.meta.dirname, '../../../README.md')}`,
+  );
+  const [documented = ''] = stdout.replaceAll(/\s+/g, ' ').split(' node worker-0');
+  expect(documented).toMatch(/^Error from server \(Forbidden\)/);
+  expect(stderr.replaceAll(/\s+/g, ' ')).toContain(documented);
+  await README.run(shell, { heading: 'Install it', isWanted: (line) => !isApply(line) });
+  await awaitUninstalled();
+  expect(README.remaining).toEqual([]);
+}, 180_000);
+
+test('docs/install.md installs into a running cluster and uninstalls', async () => {
+  const heading = 'In a running cluster';
+  const isProgram = (line: string) => line.startsWith('machineconfig-guard');
+  await INSTALL.run(shell, { heading, isWanted: (line) => !isProgram(line) });
+  await installed.awaitGuard();
+  const [{ stdout }] = await INSTALL.run(shell, { heading, isWanted: isProgram });
+  expect(stdout).toMatch(/^Protected: /m);
+  shell.goHome();
+  await INSTALL.run(shell, { heading: 'Uninstall', isWanted: (line) => line.startsWith('oc delete -k') });
+  await awaitUninstalled();
+}, 180_000);
+
+test('docs/install.md renders files for an installer, upgrades and rotates the authority', async () => {
+  await INSTALL.run(shell, { heading: 'Before the install' });
+  await kubectlOk(controlPlane, ['apply', '--filename', join(shell.home, 'cluster/openshift')]);
+  await installed.awaitGuard();
+
+  await INSTALL.run(shell, { heading: 'Upgrade' });
+  await installed.awaitGuard();
+  await expect(access(join(shell.home, 'ca'))).rejects.toThrow('ENOENT');
+  const [{ stdout }] = await INSTALL.run(shell, { heading: 'Certificates' });
+  expect(stdout).toContain('rotation/');
+}, 180_000);
+
+test('docs/install.md helps when the namespace was deleted before the webhook configuration', async () => {
+  await cluster.admin.delete(PATHS.guardNamespace);
+  await awaitUninstalled();
+
+  await INSTALL.run(shell, {
+    heading: 'Uninstall',
+    isWanted: (line) => line.includes('validatingwebhookconfiguration'),
+  });
+
+  await expect.poll(async () => (await cluster.dryRun(CONFIG)).status, { timeout: 5_000 }).toBe(200);
+  expect(INSTALL.remaining).toEqual([]);
+}, 120_000);
+
+test('docs/fleet/README.md creates a ConfigMap with the manifests', async () => {
+  await kubectlOk(controlPlane, ['create', 'namespace', 'edge-0815']);
+
+  await FLEET.run(shell, { heading: 'Extra manifests for ZTP' });
+
+  const configMap = (await cluster.admin.find(
+    `${PATHS.namespaces}/edge-0815/configmaps/machineconfig-guard-manifests`,
+  )) as { readonly data?: object } | undefined;
+  const files = Object.keys(configMap?.data ?? {});
+  expect(files).toContainEqual(expect.stringMatching(/^99_machineconfig-guard-\d+-deployment/));
+  expect(FLEET.remaining).toEqual([]);
+});
+
+test('docs/policy-floor.md applies, tries and removes the policies', async () => {
+  const isApply = (line: string) => line.startsWith('oc apply');
+  shell.goHome();
+  await FLOOR.run(shell, { heading: 'Apply it', isWanted: isApply });
+  await awaitFloor(cluster);
+
+  const dryRun =
+    'oc delete --dry-run=server machineconfig ' +
+    `$(oc get machineconfigpool worker -o jsonpath='{.spec.configuration.name}')`;
+  const results = await FLOOR.run(shell, {
+    heading: 'Apply it',
+    isWanted: (line) => !isApply(line),
+    exitCodes: { [dryRun]: 1 },
+  });
+  expect(results.at(-1)?.stderr).toContain(`MCG_IN_USE: ${CONFIG} is in use by `);
+
+  await FLOOR.run(shell, { heading: 'Remove it' });
+  expect(await cluster.admin.list(BINDINGS)).toEqual([]);
+  expect(FLOOR.remaining).toEqual([]);
+}, 120_000);

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+
+import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { Shell } from '../support/shell.ts';
+
+const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
+const installed = await sharedInstalledCluster();
+const { cluster } = installed;
+
+test('the commands of docs/operate.md work in their order, and leave the config protected', async () => {
+  await installed.clear();
+  await cluster.config({ name: CONFIG });
+  await cluster.config();
+  await cluster.node({ name: 'worker-0', currentConfig: CONFIG, desiredConfig: CONFIG });
+  await cluster.pool({ name: 'worker', spec: CONFIG, status: CONFIG });
+  const page = new DocumentedPage(PAGES.operation[0]);
+
+  await page.run(await Shell.open(installed.controlPlane));
+
+  expect(page.remaining).toEqual([]);
+  await installed.awaitGuard();
+  expect((await cluster.dryRun(CONFIG)).status).toBe(403);
+  await installed.clear();
+}, 120_000);

@@ -1,0 +1,144 @@
+import { afterAll, expect, test } from 'vitest';
+
+import { DocumentedPage, PAGES, type PageSelection } from '../support/documented-page.ts';
+import { GUARD_USER } from '../support/guarded-cluster.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { Shell } from '../support/shell.ts';
+
+const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
+const SOON = { timeout: 20_000 };
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane, kubelet } = installed;
+const shell = await Shell.open(controlPlane);
+const pages = new Map(PAGES.runbooks.map((file) => [file, new DocumentedPage(file)]));
+
+await installed.clear();
+// The console looks for dashboards in this namespace.
+await kubectlOk(controlPlane, ['create', 'namespace', 'openshift-config-managed']);
+await cluster.config({ name: CONFIG });
+await cluster.node({ name: 'worker-0', currentConfig: CONFIG, desiredConfig: CONFIG });
+await cluster.pool({ name: 'worker', spec: CONFIG, status: CONFIG });
+
+afterAll(() => installed.clear());
+
+/** Runs commands of a runbook and returns their results. */
+async function run(alert: string, selection: PageSelection = {}) {
+  const page = pages.get(`docs/runbooks/MachineConfigGuard${alert}.md`) ?? pages.get(`docs/${alert}.md`);
+  if (page === undefined) throw new Error(`There is no page ${alert}.`);
+  return page.run(shell, selection);
+}
+
+async function readStdout(line: string): Promise<string> {
+  return (await shell.run(line)).stdout;
+}
+
+async function dryRunStatus(): Promise<number> {
+  return (await cluster.dryRun(CONFIG)).status;
+}
+
+test('docs/monitoring.md installs the guard with monitoring', async () => {
+  await run('monitoring');
+
+  await expect(installed.awaitGuard()).resolves.toBeUndefined();
+});
+
+test('the runbook Absent shows the log of the pods', async () => {
+  const results = await run('Absent');
+  expect(results[2]?.stdout).toContain('"msg":"ready"');
+});
+
+test('the runbook CertificateExpiring shows the certificate and its Secret', async () => {
+  const [log, secrets] = await run('CertificateExpiring');
+  expect(log.stdout).toMatch(/serving certificate/);
+  expect(secrets?.stdout).toContain('kubernetes.io/tls');
+});
+
+test('the runbook DanglingReference shows the reference', async () => {
+  const missing = 'rendered-worker-b1a2c3d4e5f60718293a4b5c6d7e8f90';
+  const node = await cluster.node({ currentConfig: missing, desiredConfig: CONFIG });
+  const count = () => readStdout('oc get mcguard cluster -o jsonpath={.status.danglingCount}');
+  await expect.poll(count, SOON).toBe('1');
+
+  const [references, check] = await run('DanglingReference', { exitCodes: { 'machineconfig-guard check': 1 } });
+
+  expect(references.stdout).toBe(`Node ${node} currentConfig ${missing}\n`);
+  expect(check?.stdout).toContain(missing);
+  await cluster.admin.delete(`${PATHS.nodes}/${node}`);
+});
+
+test('the runbook DenialBurst shows the Event of a denial', async () => {
+  expect((await cluster.delete(CONFIG)).status).toBe(403);
+  await cluster.awaitEvent(CONFIG);
+
+  const [{ stdout }] = await run('DenialBurst');
+
+  expect(stdout).toMatch(new RegExp(`DeletionDenied +machineconfig/${CONFIG} .*MCG_IN_USE`));
+});
+
+test('the runbook NotEnforcing shows who changed the mode, and changes it back', async () => {
+  await shell.run(`oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Audit"}}'`);
+  await expect.poll(dryRunStatus, SOON).toBe(200);
+  await expect.poll(() => readStdout('oc get mcguard cluster -o jsonpath={.status.mode}'), SOON).toBe('Audit');
+
+  const [table, fields] = await run('NotEnforcing', { heading: 'Diagnosis' });
+  expect(table.stdout).toMatch(/^cluster +Audit /m);
+  expect(fields?.stdout).toMatch(/manager: kubectl-patch/);
+  expect(fields?.stdout).toMatch(/time: "20\d\d-/);
+
+  await run('NotEnforcing', { heading: 'Mitigation' });
+  await expect.poll(dryRunStatus, SOON).toBe(403);
+});
+
+test('the runbooks Unverified and IndexStale show that the guard has lost its rights', async () => {
+  const unused = await cluster.config();
+  await installed.withoutRights(async () => {
+    expect((await cluster.dryRun(unused)).status).toBe(503);
+    // A restarted replica cannot list anything. After SIGTERM the leader releases its Lease.
+    kubelet.pods[0]?.signal('SIGTERM');
+
+    const canList = `oc auth can-i list nodes --as=${GUARD_USER}`;
+    const [log, ready, rights] = await run('Unverified', { exitCodes: { [canList]: 1 } });
+    expect(log.stdout).toContain(`could not verify whether ${unused} is in use`);
+    expect(ready?.stdout).toContain('readyz check passed');
+    expect(rights?.stdout.trim()).toBe('no');
+
+    const logs = 'oc logs -n machineconfig-guard -l app.kubernetes.io/name=machineconfig-guard --prefix --tail=-1';
+    const reason = 'cannot follow nodes: the API server answered 403';
+    await expect.poll(() => readStdout(logs), SOON).toContain(reason);
+    const [following] = await run('IndexStale');
+    expect(following.stdout).toContain(reason);
+  });
+  await installed.awaitGuard();
+}, 120_000);
+
+test('the runbooks Unreachable and FailedOpen show that no replica answers', async () => {
+  const setFailurePolicy = (value: string) => {
+    const patch = JSON.stringify([{ op: 'replace', path: '/webhooks/0/failurePolicy', value }]);
+    return shell.run(`oc patch validatingwebhookconfiguration machineconfig-guard --type json -p '${patch}'`);
+  };
+  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
+  await expect.poll(dryRunStatus, SOON).toBe(500);
+
+  const [verified] = await run('Unreachable', { exitCodes: { 'machineconfig-guard verify': 1 } });
+  expect(verified.stdout).toContain('no endpoints available for service "machineconfig-guard"');
+
+  await setFailurePolicy('Ignore');
+  await expect.poll(dryRunStatus, SOON).toBe(200);
+  const [audited] = await run('FailedOpen');
+  const annotation = /"failed-open\.validating\.webhook\.admission\.k8s\.io\/\w+":"guard\.machineconfig-guard\.io"/;
+  expect(audited.stdout).toMatch(annotation);
+  expect(audited.stdout).toContain(CONFIG);
+
+  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
+  await setFailurePolicy('Fail');
+  await installed.awaitGuard();
+}, 120_000);
+
+test('docs/codes.md deletes a config by its annotation', async () => {
+  await run('codes');
+  expect(await cluster.exists(CONFIG)).toBe(false);
+  expect([...pages.values()].flatMap(({ remaining }) => remaining)).toEqual([]);
+});

@@ -1,0 +1,240 @@
+import { stat } from 'node:fs/promises';
+
+import { afterAll, expect, test } from 'vitest';
+
+import { statusOf } from '../control-plane/kube-client.ts';
+import { unique } from '../support/cluster.ts';
+import {
+  auditedByPolicy,
+  awaitFloor,
+  awaitReferences,
+  BINDINGS,
+  policyDenialOf,
+  type Policy,
+} from '../support/floor.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { PATHS } from '../support/paths.ts';
+
+const DOCS = 'See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_in_use';
+const ALLOW_DELETION = 'machineconfig-guard.io/allow-deletion';
+const MIX_LABEL = 'e2e.machineconfig-guard.io/mix';
+/** Just below the limit of etcd for one request, 1.5 MiB. */
+const LARGEST_BYTES = Math.floor(1.4 * 1024 * 1024);
+/** The API server reads its policies every second. */
+const POLICY_CHANGE = { timeout: 5_000 };
+
+const installed = await InstalledCluster.start();
+const { cluster } = installed;
+await installed.applyOverlay('policy-floor');
+await awaitFloor(cluster);
+
+afterAll(() => installed.stop());
+
+async function createReferrer(policy: Policy, config: string): Promise<string> {
+  if (policy === 'nodes') return cluster.node({ currentConfig: config });
+  return (await cluster.pool({ spec: config })).metadata.name;
+}
+
+test.for([
+  { policy: 'nodes', fields: ['currentConfig'] },
+  { policy: 'nodes', fields: ['desiredConfig'] },
+  { policy: 'nodes', fields: ['currentConfig', 'desiredConfig'] },
+  { policy: 'pools', fields: ['spec'] },
+  { policy: 'pools', fields: ['status'] },
+  { policy: 'pools', fields: ['spec', 'status'] },
+] as const)('the policy of $policy denies when $fields name the config', async ({ policy, fields }) => {
+  const config = await cluster.config();
+  const options = Object.fromEntries(fields.map((field) => [field, config]));
+  const name = policy === 'nodes' ? await cluster.node(options) : (await cluster.pool(options)).metadata.name;
+  await awaitReferences(cluster, config, [policy]);
+
+  const response = await cluster.delete(config);
+
+  expect(response.status).toBe(403);
+  expect(statusOf(response).reason).toBe('Forbidden');
+  const kind = policy.slice(0, -1);
+  expect(policyDenialOf(response)).toEqual({
+    policy,
+    message:
+      `MCG_IN_USE: ${config} is in use by ${kind} ${name} (${fields.join(', ')}) and perhaps others. ` +
+      `Deleting it would leave the ${kind} Degraded. ` +
+      `Delete it once every ${kind} has moved on to another config. ${DOCS}`,
+  });
+  expect(await cluster.exists(config)).toBe(true);
+  const event = await cluster.auditEvent(response);
+  expect(auditedByPolicy(policy, event)).toEqual({ denied: { name: config, code: 'MCG_IN_USE' } });
+  expect(auditedByPolicy(policy === 'nodes' ? 'pools' : 'nodes', event)).toEqual({});
+});
+
+// An expression that fails for one of them would deny every deletion in the cluster.
+test('an unused config is deleted beside nodes without annotations and pools without configuration', async () => {
+  const [used, unused] = [await cluster.config(), await cluster.config()];
+  const bare = { apiVersion: 'v1', kind: 'Node', metadata: { name: unique('bare') } };
+  expect((await cluster.admin.create(PATHS.nodes, bare)).metadata.annotations).toBeUndefined();
+  await cluster.node();
+  expect((await cluster.pool()).status).toBeUndefined();
+  await cluster.pool({ status: await cluster.config() });
+  await cluster.node({ desiredConfig: used });
+  await awaitReferences(cluster, used, ['nodes']);
+
+  const response = await cluster.delete(unused);
+  expect(response).toMatchObject({ status: 200, warnings: [] });
+  const event = await cluster.auditEvent(response);
+  expect([auditedByPolicy('nodes', event), auditedByPolicy('pools', event)]).toEqual([{}, {}]);
+  expect(policyDenialOf(await cluster.delete(used))?.message).toContain(`MCG_IN_USE: ${used}`);
+});
+
+test('a config of 1.4 MiB is denied while a node names it, and deleted when the node has moved', async () => {
+  const config = await cluster.config({ bytes: LARGEST_BYTES });
+  const next = await cluster.config();
+  const node = await cluster.node({ currentConfig: config, desiredConfig: config });
+  const readMessage = async () => policyDenialOf(await cluster.delete(config))?.message;
+  await expect.poll(readMessage, POLICY_CHANGE).toContain(`node ${node} (currentConfig, desiredConfig)`);
+
+  await cluster.moveNode(node, { desiredConfig: next });
+  await expect.poll(readMessage, POLICY_CHANGE).toContain(`node ${node} (currentConfig)`);
+
+  await cluster.moveNode(node, { currentConfig: next });
+  await expect.poll(async () => (await cluster.delete(config)).status, POLICY_CHANGE).toBe(200);
+});
+
+test('a source config is deleted although a node and a pool name it', async () => {
+  const source = await cluster.config({ name: unique('99-worker') });
+  const rendered = await cluster.config();
+  for (const config of [source, rendered]) {
+    for (const policy of ['nodes', 'pools'] as const) await createReferrer(policy, config);
+  }
+  // The policies see the later objects after the earlier ones.
+  await awaitReferences(cluster, rendered, ['nodes', 'pools']);
+
+  expect((await cluster.delete(source)).status).toBe(200);
+});
+
+test('a terminating pool does not count', async () => {
+  const config = await cluster.config();
+  const pool = await cluster.pool({ spec: config, status: config, finalizers: ['e2e.machineconfig-guard.io/hold'] });
+  const path = `${PATHS.pools}/${pool.metadata.name}`;
+  await awaitReferences(cluster, config, ['pools']);
+
+  await cluster.admin.delete(path);
+
+  await expect.poll(async () => (await cluster.delete(config)).status, POLICY_CHANGE).toBe(200);
+  await cluster.admin.patch(path, { metadata: { finalizers: null } });
+});
+
+test.for([
+  { reason: ' node is "scrap" \\ CHG-7 ', recorded: 'node is "scrap" \\ CHG-7' },
+  { reason: 'two\nlines,\ttabs\u0007 and \u2028 more', recorded: 'two lines, tabs and more' },
+  { reason: 'äöü 救', recorded: 'äöü 救' },
+  { reason: 'x'.repeat(300), recorded: `${'x'.repeat(253)}...` },
+  // An annotation can be this long, and an expression that costs too much would deny.
+  { reason: 'ab '.repeat(80_000), recorded: `${'ab '.repeat(84)}a...` },
+])('the annotation with a reason allows the deletion, and the audit log has one line', async ({ reason, recorded }) => {
+  const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
+  // Several referrers must still lead to one value.
+  for (const policy of ['nodes', 'nodes', 'pools', 'pools'] as const) await createReferrer(policy, config);
+  await awaitReferences(cluster, config, ['nodes', 'pools']);
+
+  const response = await cluster.delete(config);
+
+  expect(response.status).toBe(200);
+  const event = await cluster.auditEvent(response);
+  const overridden = { name: config, code: 'MCG_OVERRIDDEN', reason: recorded };
+  expect(auditedByPolicy('nodes', event)).toEqual({ overridden });
+  expect(auditedByPolicy('pools', event)).toEqual({ overridden });
+});
+
+test.for(['', '   ', '\n\t', '\u0000\u200b'])('the annotation with the empty reason %j denies', async (reason) => {
+  const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
+  await createReferrer('nodes', config);
+  await awaitReferences(cluster, config, ['nodes']);
+
+  const response = await cluster.delete(config);
+
+  expect(response.status).toBe(403);
+  expect(policyDenialOf(response)?.message).toContain('allow-deletion annotation has no reason and does not count.');
+});
+
+test('the deletion of a collection stops at the config in use', async () => {
+  const [label, pool] = [unique('mix'), unique('mixed')];
+  const names = ['a', 'b', 'c'].map((digit) => `rendered-${pool}-${digit.repeat(32)}`);
+  for (const name of names) await cluster.config({ name, labels: { [MIX_LABEL]: label } });
+  const used = names[2] ?? '';
+  await createReferrer('nodes', used);
+  await awaitReferences(cluster, used, ['nodes']);
+  const query = { labelSelector: `${MIX_LABEL}=${label}` };
+
+  const response = await cluster.admin.delete(PATHS.configs, query);
+
+  expect(policyDenialOf(response)?.message).toContain(`MCG_IN_USE: ${used} is in use by node`);
+  expect((await cluster.admin.list(PATHS.configs, query)).map(({ metadata }) => metadata.name)).toEqual([used]);
+  const event = await cluster.auditEvent(response);
+  expect(auditedByPolicy('nodes', event)).toEqual({ denied: { name: used, code: 'MCG_IN_USE' } });
+});
+
+test('a denial names one of 200 nodes, and neither log grows with their number', async () => {
+  const config = await cluster.config();
+  await Promise.all(Array.from({ length: 200 }, () => cluster.node({ currentConfig: config })));
+  await awaitReferences(cluster, config, ['nodes']);
+  const readLogSize = async () => (await stat(installed.controlPlane.apiServer.log)).size;
+  const before = await readLogSize();
+
+  const response = await cluster.delete(config);
+
+  const reason = /is in use by node worker-[0-9a-f]{8} \(currentConfig\) and perhaps others\./;
+  expect(policyDenialOf(response)?.message).toMatch(reason);
+  expect(JSON.stringify(await cluster.auditEvent(response)).length).toBeLessThan(4_000);
+  // The validation action Audit would write 2 kB for each node.
+  expect((await readLogSize()) - before).toBeLessThan(4_000);
+});
+
+function dryRunStatus(config: string): () => Promise<number> {
+  return async () => (await cluster.dryRun(config)).status;
+}
+
+test('a policy with the action Warn warns, and the other policy still denies', async () => {
+  const [ofNode, ofPool] = [await cluster.config(), await cluster.config()];
+  await createReferrer('nodes', ofNode);
+  await createReferrer('pools', ofPool);
+  await expect.poll(dryRunStatus(ofNode), POLICY_CHANGE).toBe(403);
+
+  await cluster.admin.patch(`${BINDINGS}/nodes.machineconfig-guard.io`, { spec: { validationActions: ['Warn'] } });
+  await expect.poll(dryRunStatus(ofNode), POLICY_CHANGE).toBe(200);
+  const response = await cluster.delete(ofNode);
+
+  expect(response.warnings).toEqual([expect.stringContaining(`MCG_IN_USE: ${ofNode} is in use by node`)]);
+  const event = await cluster.auditEvent(response);
+  expect(auditedByPolicy('nodes', event)).toEqual({ denied: { name: ofNode, code: 'MCG_IN_USE' } });
+  expect(event.responseStatus?.code).toBe(200);
+  await expect.poll(dryRunStatus(ofPool), POLICY_CHANGE).toBe(403);
+});
+
+test.for(['nodes', 'pools'] as const)(
+  'the policy of %s does nothing without its binding, and sees all references when it is applied again',
+  async (policy) => {
+    await installed.applyOverlay('policy-floor');
+    const before = await cluster.config();
+    await createReferrer(policy, before);
+    await expect.poll(dryRunStatus(before), POLICY_CHANGE).toBe(403);
+
+    await cluster.admin.delete(`${BINDINGS}/${policy}.machineconfig-guard.io`);
+    await expect.poll(dryRunStatus(before), POLICY_CHANGE).toBe(200);
+    const meanwhile = await cluster.config();
+    await createReferrer(policy, meanwhile);
+    await installed.applyOverlay('policy-floor');
+
+    for (const config of [before, meanwhile]) await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(403);
+  },
+);
+
+test('the deleted overlay leaves nothing behind', async () => {
+  const config = await cluster.config();
+  await createReferrer('nodes', config);
+  await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(403);
+
+  await installed.deleteOverlay('policy-floor');
+
+  await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(200);
+  expect(await cluster.admin.list(BINDINGS)).toEqual([]);
+  expect(await cluster.admin.list(BINDINGS.replace('policybindings', 'policies'))).toEqual([]);
+});

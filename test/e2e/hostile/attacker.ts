@@ -1,0 +1,151 @@
+import { readFile } from 'node:fs/promises';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+
+import { memoryOf } from '../../bench/memory.ts';
+import { reviewBody } from '../../support/review.ts';
+import { Cluster, unique } from '../support/cluster.ts';
+import type { GuardedCluster } from '../support/guarded-cluster.ts';
+import { machineConfig } from '../support/objects.ts';
+
+/** A credential that the guard must never log. */
+const SECRET = 'sha256~this-is-a-token-of-somebody';
+/** The guard waits 5 s for a body and 10 s for headers. */
+const ANSWER_TIMEOUT_MS = 20_000;
+/** With 5,000 nodes the guard takes 120 MB. Requests may add to it, but not without limit. */
+const MAX_MEMORY_MB = 400;
+
+export interface RequestParts {
+  /** Replaces the lines about the type and length of the content. */
+  readonly head?: readonly string[];
+  readonly target?: string;
+}
+
+/** A client that sends what no API server sends. Its reviews ask for the deletion of a config in use. */
+export class Attacker {
+  readonly cluster: Cluster;
+  /** A config that a node names. */
+  readonly usedConfig: string;
+  readonly #guarded: GuardedCluster;
+  readonly #pid: number;
+
+  private constructor(guarded: GuardedCluster, cluster: Cluster, usedConfig: string) {
+    this.#guarded = guarded;
+    this.#pid = guarded.guard.pid;
+    this.cluster = cluster;
+    this.usedConfig = usedConfig;
+  }
+
+  static async create(guarded: GuardedCluster): Promise<Attacker> {
+    const cluster = new Cluster(guarded.connection);
+    const config = await cluster.config();
+    await cluster.node({ name: unique('attacked'), currentConfig: config });
+    return new Attacker(guarded, cluster, config);
+  }
+
+  /** The review as the API server would send it, except for some fields. */
+  review(changes: Readonly<Record<string, unknown>> = {}): string {
+    const name = this.usedConfig;
+    return JSON.stringify(reviewBody({ name, oldObject: machineConfig({ name }), dryRun: true, ...changes }));
+  }
+
+  /** A whole HTTP request. */
+  request(body: string | Buffer = this.review(), { head, target = '/validate?timeout=5s' }: RequestParts = {}): Buffer {
+    const bytes = Buffer.from(body);
+    const lines = [
+      `POST ${target} HTTP/1.1`,
+      'Host: guard',
+      `Authorization: Bearer ${SECRET}`,
+      ...(head ?? ['Content-Type: application/json', `Content-Length: ${bytes.length}`]),
+    ];
+    return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
+  }
+
+  /** Opens a connection without TLS. */
+  async connectTcp(): Promise<Socket> {
+    const socket = connectTcp(this.#port, '127.0.0.1');
+    await new Promise<void>((resolve, reject) => socket.once('error', reject).once('connect', resolve));
+    return socket.on('error', () => undefined);
+  }
+
+  async connect(): Promise<TLSSocket> {
+    const socket = connectTls({ host: '127.0.0.1', port: this.#port, ca: this.#guarded.guard.ca });
+    await new Promise<void>((resolve, reject) => socket.once('error', reject).once('secureConnect', resolve));
+    return socket.on('error', () => undefined);
+  }
+
+  /** Sends bytes and returns the meanings of this many answers, or of fewer if the guard closes the connection. */
+  async send(bytes: Buffer, count = 1): Promise<readonly string[]> {
+    const socket = await this.connect();
+    const chunks: Buffer[] = [];
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(
+        () => reject(new Error(`No answer to ${bytes.toString('latin1', 0, 80)}`)),
+        ANSWER_TIMEOUT_MS,
+      );
+      const finish = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      socket.once('close', finish).on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        if (parseAnswers(Buffer.concat(chunks)).length >= count) finish();
+      });
+      socket.write(bytes);
+    });
+    socket.destroy();
+    return parseAnswers(Buffer.concat(chunks));
+  }
+
+  /** What the attacks have done to the guard; empty if nothing. */
+  async findDamage(): Promise<readonly string[]> {
+    const { guard } = this.#guarded;
+    const log = await readFile(guard.log, 'utf8');
+    const { peak } = await memoryOf(this.#pid);
+    const checks: readonly (readonly [isDamaged: boolean, text: string])[] = [
+      [!guard.isRunning || guard.pid !== this.#pid, 'the process ended'],
+      [!(await fetch(`${guard.healthUrl}/readyz`)).ok, 'not ready'],
+      [/"stack"|^\s+at .+:\d+/m.test(log), 'a stack trace in the log'],
+      [log.includes(SECRET), 'a credential in the log'],
+      [peak > MAX_MEMORY_MB, `${peak} MB of memory`],
+    ];
+    return checks.filter(([isDamaged]) => isDamaged).map(([, text]) => text);
+  }
+
+  get #port(): number {
+    return Number(new URL(this.#guarded.guard.url).port);
+  }
+}
+
+/** The meanings of all complete answers in these bytes. */
+function parseAnswers(bytes: Buffer): readonly string[] {
+  const meanings: string[] = [];
+  let rest = bytes.toString('latin1');
+  for (;;) {
+    const head = /^HTTP\/1\.1 (?<status>\d{3})[^\r\n]*\r\n(?<fields>(?:[^\r\n]+\r\n)*)\r\n/.exec(rest);
+    if (head === null) return meanings;
+    const status = Number(head.groups?.['status']);
+    const length = /^content-length: (?<length>\d+)/im.exec(head.groups?.['fields'] ?? '')?.groups?.['length'];
+    const start = head[0].length;
+    // Without a length the body lasts until the connection ends. 100 Continue has none.
+    const end = length === undefined && status >= 200 ? rest.length : start + Number(length ?? 0);
+    if (rest.length < end) return meanings;
+    meanings.push(meaningOf(status, Buffer.from(rest.slice(start, end), 'latin1').toString('utf8')));
+    rest = rest.slice(end);
+  }
+}
+
+/**
+ * `allowed`, the code of a denial, or the HTTP status if it is not 200. `invalid` if a webhook must not answer so: 200
+ * without an AdmissionReview, or an error page.
+ */
+function meaningOf(status: number, body: string): string {
+  if (status !== 200) return body.length < 200 && !/<html|\bat .+:\d+/i.test(body) ? String(status) : 'invalid';
+  const { kind, response } = JSON.parse(body) as {
+    readonly kind?: unknown;
+    readonly response?: { uid?: unknown; allowed?: unknown; status?: { message?: string } };
+  };
+  if (kind !== 'AdmissionReview' || typeof response?.uid !== 'string') return 'invalid';
+  if (response.allowed === true) return 'allowed';
+  return /^MCG_\w+/.exec(response.status?.message ?? '')?.[0] ?? 'invalid';
+}

@@ -1,0 +1,140 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, beforeEach, expect, test } from 'vitest';
+
+import type { CheckReport } from '../../../src/inspect/check-report.ts';
+import type { UnusedReport } from '../../../src/inspect/references-report.ts';
+import { kubeconfig } from '../control-plane/control-plane.ts';
+import { pause } from '../control-plane/until.ts';
+import { unique } from '../support/cluster.ts';
+import { PATHS } from '../support/paths.ts';
+import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { Shell } from '../support/shell.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { createIncidentB, INCIDENT_B } from './incident-b.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+const READ_ONLY: readonly Rule[] = [
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] },
+  { apiGroups: [MCO], resources: ['machineconfigs', 'machineconfigpools', 'machineosbuilds'], verbs: ['get', 'list'] },
+];
+const REQUESTS: Rule = {
+  apiGroups: ['certificates.k8s.io'],
+  resources: ['certificatesigningrequests'],
+  verbs: ['get', 'list'],
+};
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane } = installed;
+const { admin } = cluster;
+const proxy = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port));
+const admins = await Shell.open(controlPlane);
+
+beforeEach(async () => {
+  await proxy.resume();
+  await installed.clear();
+});
+
+afterAll(async () => {
+  await proxy.stop();
+  await installed.clear();
+});
+
+/** A shell with these rights and no others, behind a proxy. */
+async function openShell(rules: readonly Rule[], name = unique('reader')): Promise<Shell> {
+  const token = await createServiceAccount(admin, name, rules);
+  const file = join(controlPlane.directory, `${name}.kubeconfig`);
+  const url = `https://127.0.0.1:${proxy.port}`;
+  await writeFile(file, kubeconfig(url, controlPlane.caCertificate, { token }), { mode: 0o600 });
+  return Shell.open(controlPlane, file);
+}
+
+test('check finds the missing config, the empty status and the pending request, and its repair works', async () => {
+  await createIncidentB(cluster);
+  const shell = await openShell([...READ_ONLY, REQUESTS]);
+
+  const { exitCode, stdout, stderr } = await shell.run('machineconfig-guard check --output json');
+
+  expect([exitCode, stderr]).toEqual([1, '']);
+  const { canHeal, problems, pendingCertificateRequests } = JSON.parse(stdout) as CheckReport;
+  expect(canHeal).toBe(false);
+  const missing = { code: 'ConfigMissing', kind: 'Node', config: INCIDENT_B.missing, canHeal: false, suggestion: null };
+  expect(problems).toMatchObject([
+    ...INCIDENT_B.masters.flatMap((name) => [
+      { ...missing, name, field: 'currentConfig' },
+      { ...missing, name, field: 'desiredConfig' },
+    ]),
+    { code: 'StatusEmpty', kind: 'MachineConfigPool', name: 'master', field: 'status', canHeal: false },
+  ]);
+  expect(pendingCertificateRequests.requests).toMatchObject([{ node: INCIDENT_B.waiting }]);
+
+  const page = await shell.run('machineconfig-guard check');
+  const repairs = [...page.stdout.matchAll(/^ {2}(?<command>oc (?:.*\\\n)*.*)$/gm)];
+  expect(repairs).toHaveLength(3);
+  for (const { groups } of repairs) {
+    // The command without oc is `kubectl certificate`.
+    const command = (groups?.['command'] ?? '').replace(/^oc adm /, 'oc ');
+    expect(await admins.run(command)).toMatchObject({ exitCode: 0 });
+  }
+  expect(await shell.run('machineconfig-guard check')).toMatchObject({ exitCode: 0 });
+});
+
+test('check --wait waits for the node, the config and the API server, and then returns 0', async () => {
+  const { worker } = INCIDENT_B;
+  // The pool has no config in its spec yet, so it may still render this one.
+  const missing = INCIDENT_B.missing.replace('master', 'infra');
+  await cluster.config({ name: worker });
+  await cluster.pool({ name: 'infra', status: worker });
+  const node = await cluster.node({ name: 'worker0.gw.lo' });
+  const shell = await openShell(READ_ONLY);
+
+  const check = shell.start('machineconfig-guard check --wait');
+  await check.awaitStderr(`node ${node}: has not reported a configuration yet`);
+  await cluster.moveNode(node, { currentConfig: worker, desiredConfig: missing });
+  await check.awaitStderr(`node ${node}: desiredConfig ${missing} does not exist`);
+  await proxy.refuse();
+  await check.awaitStderr('Trying again.');
+  await cluster.config({ name: missing });
+  await proxy.resume();
+  await check.awaitStderr('the API server answers again');
+  await admin.patch(`${PATHS.pools}/infra`, { spec: { configuration: { name: missing } } });
+
+  const { exitCode, stdout } = await check.result;
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('Fine: every config that 1 node and 1 pool name exists.');
+});
+
+test('who-uses needs no other right than get and list, and lists unused configs with their sizes', async () => {
+  const [old, used, built, unused] = ['infra-d', 'worker-a', 'worker-b', 'worker-c'].map(
+    (name) => `rendered-${name}4983d88dabdc54ecf977ee120fd3796`,
+  ) as [string, string, string, string];
+  await cluster.config({ name: old, bytes: 1_200_000 });
+  // Creation times have whole seconds.
+  await pause(1_100);
+  for (const name of [used, built, unused, '99-worker-ssh']) await cluster.config({ name });
+  await cluster.node({ name: 'worker0', currentConfig: used, desiredConfig: used });
+  await cluster.pool({ name: 'worker', spec: used, status: used });
+  const build = await cluster.build(built, 'Building');
+  const user = unique('reader');
+  const shell = await openShell(READ_ONLY, user);
+
+  const referrers = await shell.run(`machineconfig-guard who-uses ${used} ${built}`);
+  expect(referrers).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(referrers.stdout).toMatch(/^Node +worker0 +currentConfig, desiredConfig +hard$/m);
+  expect(referrers.stdout).toMatch(/^MachineConfigPool +worker +spec, status +hard$/m);
+  expect(referrers.stdout).toMatch(new RegExp(`^MachineOSBuild +${build} +machineConfig +hard$`, 'm'));
+  expect(await shell.run(`machineconfig-guard who-uses ${unused}`)).toMatchObject({ exitCode: 1 });
+  const { stdout } = await shell.run('machineconfig-guard who-uses --unused --output json');
+  const report = JSON.parse(stdout) as UnusedReport;
+  expect(report.unused.map(({ name, pool }) => [name, pool])).toEqual([
+    [old, 'infra'],
+    [unused, 'worker'],
+  ]);
+  expect(report.unused[0]?.sizeBytes).toBeGreaterThan(1_200_000);
+
+  const requests = await cluster.auditLog.events((event) => event.user.username.endsWith(`:${user}`));
+  expect([...new Set(requests.map(({ verb }) => verb))].toSorted()).toEqual(['get', 'list']);
+  expect(requests.filter(({ responseStatus }) => (responseStatus?.code ?? 0) >= 400)).toEqual([]);
+});

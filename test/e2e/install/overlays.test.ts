@@ -1,0 +1,162 @@
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
+import { ControlPlane } from '../control-plane/control-plane.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { until } from '../control-plane/until.ts';
+import { readForeignCrds } from '../support/foreign-crds.ts';
+import { buildDirectory, kubectl, kubectlOk } from '../support/kubectl.ts';
+import { MANIFESTS, overlay, OVERLAYS } from '../support/overlays.ts';
+import { PATHS } from '../support/paths.ts';
+import { runBinaries } from '../support/run-binaries.ts';
+
+const controlPlane = await ControlPlane.start(await runBinaries());
+for (const project of ['cert-manager', 'prometheus-operator'] as const) {
+  await controlPlane.installCrds(await readForeignCrds(project));
+}
+// The console looks for dashboards in this namespace.
+for (const name of ['openshift-config-managed', 'machineconfig-guard']) {
+  await kubectlOk(controlPlane, ['create', 'namespace', name]);
+}
+const builds = new Map<string, readonly KubeObject[]>();
+for (const name of OVERLAYS) builds.set(name, await buildDirectory(controlPlane.kubectl, overlay(name)));
+
+afterAll(() => controlPlane.stop());
+
+function findObjects(name: string, kind: string): readonly KubeObject[] {
+  return (builds.get(name) ?? []).filter((object) => object.kind === kind);
+}
+
+test.each(OVERLAYS)(
+  '%s is applied with strict validation and without a warning, and a second time without a change',
+  async (name) => {
+    const apply = ['apply', '--validate=strict', '--kustomize', overlay(name)];
+    // The namespace exists, and the annotation of an earlier `apply` is missing.
+    const first = await kubectl(controlPlane, apply);
+    expect(first.exitCode).toBe(0);
+    // Pod security warns about a Deployment whose pods it would reject.
+    expect(first.stderr.replace(/^Warning: resource namespaces\/machineconfig-guard is missing.*\n/, '')).toBe('');
+
+    const second = await kubectlOk(controlPlane, apply);
+    // kubectl always replaces the selector of a PodDisruptionBudget, even by the same one.
+    const isChange = (line: string) => !line.endsWith(' unchanged') && !line.startsWith('poddisruptionbudget');
+    expect(second.trimEnd().split('\n').filter(isChange)).toEqual([]);
+  },
+);
+
+test('the namespace of service-ca rejects pods in the network of the host', async () => {
+  await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
+  const deployment = JSON.stringify(findObjects('host-network', 'Deployment')[0]);
+
+  const { stderr } = await kubectl(controlPlane, ['apply', '--dry-run=server', '--filename=-'], deployment);
+
+  expect(stderr).toContain('would violate PodSecurity "restricted');
+});
+
+test('the deleted overlays leave nothing behind', async () => {
+  for (const name of OVERLAYS) {
+    await kubectlOk(controlPlane, ['delete', '--wait=false', '--ignore-not-found', '--kustomize', overlay(name)]);
+  }
+  const isGone = async () => (await controlPlane.apiServer.admin.find(PATHS.guardNamespace)) === undefined;
+  await until('the namespace to go', isGone, { timeoutMs: 60_000 });
+
+  const kinds =
+    'namespaces,clusterroles,clusterrolebindings,crds,validatingwebhookconfigurations,flowschemas,' +
+    'validatingadmissionpolicies,validatingadmissionpolicybindings';
+  const own = ['get', kinds, '--selector=app.kubernetes.io/name=machineconfig-guard', '--output=name'];
+  expect(await kubectlOk(controlPlane, own)).toBe('');
+}, 120_000);
+
+// Kubernetes: Admission Webhook Good Practices. OpenShift: CONVENTIONS.md of openshift/enhancements.
+test('the pods run without privileges, and stay available during drains, upgrades and the loss of a node', () => {
+  const readOnly = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } };
+  const topology = { topologyKey: 'kubernetes.io/hostname' };
+  expect(findObjects('service-ca', 'Deployment')[0]?.spec).toMatchObject({
+    replicas: 2,
+    strategy: { rollingUpdate: { maxUnavailable: 1 } },
+    template: {
+      metadata: { annotations: { 'openshift.io/required-scc': 'restricted-v2' } },
+      spec: {
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+        priorityClassName: 'system-cluster-critical',
+        nodeSelector: { 'node-role.kubernetes.io/control-plane': '' },
+        affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [topology] } },
+        containers: [{ securityContext: readOnly, readinessProbe: { httpGet: { path: '/readyz' } } }],
+      },
+    },
+  });
+  expect(findObjects('service-ca', 'PodDisruptionBudget')).toMatchObject([
+    { spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' } },
+  ]);
+  expect(findObjects('service-ca', 'FlowSchema')).toHaveLength(1);
+});
+
+test('no overlay has a MachineConfigGuard, a key, a limit, or an input of the Machine Config Operator', () => {
+  const objects = [...builds.values()].flat();
+  expect(JSON.stringify(objects)).not.toMatch(/"(?:caBundle|limits)":/);
+  expect(objects.map(({ kind }) => kind)).not.toContain('MachineConfigGuard');
+  expect(objects.filter((object) => object.kind === 'Secret' && ('data' in object || 'stringData' in object))).toEqual(
+    [],
+  );
+  const operatorInput = /^(?:machineconfiguration|config)\.openshift\.io/;
+  expect(objects.filter(({ apiVersion }) => operatorInput.test(apiVersion))).toEqual([]);
+});
+
+const PLAIN: InstallationOptions = {
+  image: 'machineconfig-guard:latest',
+  profile: 'fail-closed',
+  authority: undefined,
+  mode: undefined,
+  singleNode: false,
+  hostNetwork: false,
+  kubernetesVersion: { major: 1, minor: 33 },
+};
+
+/** The objects that kustomize builds from the base and these components. */
+async function buildComponents(components: readonly string[]): Promise<readonly KubeObject[]> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), 'mcg-kustomize-')));
+  const toRelative = (name: string) => relative(directory, join(MANIFESTS, name));
+  const kustomization = {
+    resources: [toRelative('base')],
+    components: components.map((name) => toRelative(`components/${name}`)),
+  };
+  try {
+    await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify(kustomization));
+    return await buildDirectory(controlPlane.kubectl, directory);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+function sortObjects(objects: readonly KubeObject[]): readonly KubeObject[] {
+  const keyOf = ({ kind, metadata: { namespace = '', name } }: KubeObject) => `${kind}/${namespace}/${name}`;
+  return objects.toSorted((a, b) => keyOf(a).localeCompare(keyOf(b)));
+}
+
+test.each([
+  ['service-ca', {}],
+  ['single-node', { singleNode: true }],
+  ['host-network', { hostNetwork: true }],
+  ['fail-open-with-floor', { profile: 'fail-open-with-floor' }],
+] as const)('the overlay %s has the objects that render writes with %j', (name, options) => {
+  const files = buildInstallation({ ...PLAIN, ...options }).files;
+  const rendered = files.map(({ content }) => parse(content) as KubeObject);
+
+  expect(sortObjects(builds.get(name) ?? [])).toEqual(sortObjects(rendered));
+});
+
+test.each([
+  ['generated', 'monitoring-generated', { secret: { name: 'machineconfig-guard-ca', key: 'ca.crt' } }],
+  ['cert-manager', 'monitoring-cert-manager', { secret: { name: 'machineconfig-guard-tls', key: 'ca.crt' } }],
+])('Prometheus trusts the authority of the certificates: %s', async (certificates, monitoring, ca) => {
+  const objects = await buildComponents([certificates, monitoring]);
+
+  const monitor = objects.find(({ kind }) => kind === 'ServiceMonitor');
+  expect(monitor?.spec).toMatchObject({ endpoints: [{ tlsConfig: { ca } }] });
+  expect(objects.map(({ metadata }) => metadata.name)).not.toContain('machineconfig-guard-service-ca');
+});

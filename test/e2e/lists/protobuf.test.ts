@@ -1,0 +1,64 @@
+import { afterAll, expect, test } from 'vitest';
+
+import type { ApiObject } from '../../../src/kube/api-object.ts';
+import { KubeApi } from '../../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { ApiError } from '../../../src/kube/errors.ts';
+import { listCollection } from '../../../src/kube/lists/list.ts';
+import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE } from '../../../src/kube/resource.ts';
+import { parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
+import { kubeconfig } from '../control-plane/control-plane.ts';
+import { PATHS } from '../support/paths.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+
+const METADATA_FIELDS = new Set(['name', 'uid', 'creationTimestamp', 'deletionTimestamp', 'labels', 'annotations']);
+const NODES = 300;
+const installed = await sharedInstalledCluster();
+const { cluster } = installed;
+const { url, ca, token = '' } = await installed.connectAsGuard();
+const api = new KubeApi(connectionFromKubeconfig(kubeconfig(url, ca, { token })));
+const config = await cluster.config();
+await Promise.all(Array.from({ length: NODES }, () => cluster.node({ currentConfig: config, desiredConfig: config })));
+
+afterAll(() => api.close());
+
+async function listProtobuf(collection: string): Promise<readonly ApiObject[]> {
+  const objects: ApiObject[] = [];
+  const add = (object: ApiObject) => void objects.push(object);
+  await listCollection(api, collection, { isMetadataOnly: true }, add, AbortSignal.timeout(10_000));
+  return objects;
+}
+
+/** The metadata that both formats have. JSON omits empty maps. */
+function selectMetadata({ metadata }: ApiObject): unknown {
+  const fields = Object.entries(metadata as Readonly<Record<string, unknown>>);
+  const isFilled = (value: unknown) => value !== undefined && JSON.stringify(value) !== '{}';
+  return Object.fromEntries(fields.filter(([name, value]) => METADATA_FIELDS.has(name) && isFilled(value)));
+}
+
+test.each([PATHS.nodes, PATHS.configs])('%s has the same metadata in protobuf as in JSON', async (collection) => {
+  const signal = AbortSignal.timeout(10_000);
+  const response = await api.request({ path: collection, accept: acceptHeaderForStreamedList(true), signal });
+  response.body.resume();
+  expect(response.headers['content-type']).toContain(PROTOBUF_MEDIA_TYPE);
+
+  const objects = await listProtobuf(collection);
+
+  expect(objects.length).toBeGreaterThan(0);
+  expect(objects.map(selectMetadata)).toEqual((await cluster.admin.list(collection)).map(selectMetadata));
+});
+
+test('nodes have the same references in protobuf as in JSON', async () => {
+  const references = (await listProtobuf(PATHS.nodes)).map((object) => parseNodeReferrer(object));
+
+  expect(references.length).toBeGreaterThanOrEqual(NODES);
+  expect(references).toEqual((await cluster.admin.list(PATHS.nodes)).map((object) => parseNodeReferrer(object)));
+});
+
+test('a forbidden list fails with the message of the API server', async () => {
+  const error = await listProtobuf('/api/v1/pods').catch((reason: unknown) => reason);
+
+  expect(error).toBeInstanceOf(ApiError);
+  expect(error).toMatchObject({ status: 403, reason: 'Forbidden' });
+  expect((error as ApiError).message).toContain('pods is forbidden: User "system:serviceaccount:');
+});

@@ -1,0 +1,34 @@
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+
+import { runProcess } from '../support/process.ts';
+import { findPrometheusTools } from '../support/prometheus.ts';
+import { alertingRules, RULE_FILES } from './alerting-rules.ts';
+
+const { promtool } = await findPrometheusTools();
+const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
+const directory = await mkdtemp(join(tmpdir(), 'mcg-alerts-'));
+await copyFile(join(import.meta.dirname, 'alerts.yaml'), join(directory, 'alerts.yaml'));
+
+afterAll(() => rm(directory, { recursive: true }));
+
+async function runPromtool(command: string, file: string, content: readonly object[]) {
+  await writeFile(join(directory, 'rules.yaml'), stringify({ groups: [{ name: 'all', rules: content }] }));
+  return runProcess(promtool, [command, 'rules', file], { cwd: directory });
+}
+
+test('Prometheus accepts every alert with its texts', async () => {
+  const { stdout } = await runPromtool('check', 'rules.yaml', rules);
+  expect(stdout).toContain(`SUCCESS: ${rules.length} rules found`);
+});
+
+test('every alert fires in the cases of alerts.yaml that expect it, and in no other case', async () => {
+  // The texts are for people. The cases compare labels only.
+  const bare = rules.map(({ alert, expr, for: duration, labels }) => ({ alert, expr, for: duration, labels }));
+  const { exitCode, stdout, stderr } = await runPromtool('test', 'alerts.yaml', bare);
+  expect({ exitCode, stderr, stdout }).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('SUCCESS') });
+});

@@ -1,0 +1,123 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+
+import { MANIFESTS } from '../support/overlays.ts';
+import { PATHS } from '../support/paths.ts';
+import { Prometheus } from '../support/prometheus.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { alertingRules, RULE_FILES } from './alerting-rules.ts';
+import { buildScrapeJob } from './service-monitor.ts';
+
+interface Panel {
+  readonly title: string;
+  readonly targets: readonly { readonly expr: string }[];
+  readonly valueMaps?: readonly { readonly value: string; readonly text: string }[];
+}
+
+interface Dashboard {
+  readonly rows: readonly { readonly panels: readonly Panel[] }[];
+}
+
+const INTERVAL = '500ms';
+const SOON = { timeout: 20_000 };
+const dashboardFile = join(MANIFESTS, 'overlays/dashboard/machineconfig-guard.json');
+const dashboard = JSON.parse(await readFile(dashboardFile, 'utf8')) as Dashboard;
+const panels = dashboard.rows.flatMap((row) => row.panels);
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane } = installed;
+const { url, ca, token } = controlPlane.apiServer.connection;
+const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
+const { job, files } = await buildScrapeJob(installed);
+const configuration = {
+  global: { scrape_interval: INTERVAL, evaluation_interval: INTERVAL },
+  rule_files: ['rules.yaml'],
+  scrape_configs: [
+    { ...job, job_name: 'machineconfig-guard' },
+    { ...job, job_name: 'without-credentials', authorization: undefined },
+    {
+      job_name: 'apiserver',
+      scheme: 'https',
+      authorization: { credentials: token },
+      tls_config: { ca_file: 'api-ca.crt' },
+      static_configs: [{ targets: [new URL(url).host] }],
+    },
+  ],
+};
+const groups = [{ name: 'machineconfig-guard', rules: rules.map((rule) => ({ ...rule, for: undefined })) }];
+const prometheus = await Prometheus.start(configuration, {
+  ...files,
+  'api-ca.crt': ca,
+  'rules.yaml': stringify({ groups }),
+});
+
+afterAll(() => prometheus.stop());
+
+async function readUp(jobName: string): Promise<readonly string[]> {
+  return (await prometheus.query(`up{job="${jobName}"}`)).map(({ value }) => value[1]);
+}
+
+interface Rules {
+  readonly groups: readonly {
+    readonly rules: readonly { readonly name: string; readonly health: string; readonly state: string }[];
+  }[];
+}
+
+async function readRules(): Promise<Rules['groups'][number]['rules']> {
+  return ((await prometheus.read('rules')) as Rules).groups.flatMap((group) => group.rules);
+}
+
+async function readFiring(): Promise<readonly string[]> {
+  return (await readRules()).filter(({ state }) => state === 'firing').map(({ name }) => name);
+}
+
+test('Prometheus scrapes all replicas with the credentials of the ServiceMonitor, and none without', async () => {
+  await expect.poll(() => readUp('machineconfig-guard'), SOON).toEqual(['1', '1']);
+  await expect.poll(() => readUp('without-credentials'), SOON).toEqual(['0', '0']);
+});
+
+test('Prometheus evaluates every alert without an error, and none of unreachable guards fires', async () => {
+  const isHealthy = async () => (await readRules()).map(({ name, health }) => `${name} ${health}`);
+  await expect.poll(isHealthy, SOON).toEqual(rules.map(({ alert }) => `${alert} ok`));
+  const firing = await readFiring();
+  for (const { alert } of await alertingRules(RULE_FILES[1])) expect(firing).not.toContain(alert);
+});
+
+test('every query of the dashboard has data, and the mode has its name', async () => {
+  const [used, unused] = [await cluster.config(), await cluster.config()];
+  await cluster.node({ currentConfig: used, desiredConfig: used });
+  const queries = panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })));
+  for (const { title, expr } of queries) {
+    // Rates need an increase between two scrapes.
+    const hasData = async () => {
+      await Promise.all([cluster.dryRun(used), cluster.dryRun(unused)]);
+      return (await prometheus.query(expr)).some(({ value }) => value[1] !== 'NaN');
+    };
+    await expect.poll(hasData, { ...SOON, message: `${title}: ${expr}` }).toBe(true);
+  }
+  const panel = panels.find(({ title }) => title === 'Mode');
+  const [sample] = await prometheus.query(panel?.targets[0]?.expr ?? '');
+  expect(panel?.valueMaps?.find(({ value }) => value === sample?.value[1])?.text).toBe('Enforce');
+}, 120_000);
+
+test('an alert fires on the first deletion that the guard did not answer, failing closed and open', async () => {
+  const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
+  const setFailurePolicy = async (failurePolicy: 'Fail' | 'Ignore') => {
+    const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as { webhooks: readonly object[] };
+    await cluster.admin.patch(PATHS.guardWebhook, { webhooks: webhooks.map((one) => ({ ...one, failurePolicy })) });
+  };
+  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
+  await expect.poll(dryRunStatus, SOON).toBe(500);
+  await expect.poll(readFiring, SOON).toContain('MachineConfigGuardUnreachable');
+
+  await setFailurePolicy('Ignore');
+  await expect.poll(dryRunStatus, SOON).toBe(200);
+  await expect.poll(readFiring, SOON).toContain('MachineConfigGuardFailedOpen');
+
+  await setFailurePolicy('Fail');
+  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
+  await installed.awaitGuard();
+}, 120_000);

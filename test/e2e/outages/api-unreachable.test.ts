@@ -1,0 +1,90 @@
+import { afterEach, expect, test } from 'vitest';
+
+import { statusOf } from '../control-plane/kube-client.ts';
+import { pause, until } from '../control-plane/until.ts';
+import { auditedVerdicts } from '../support/audit-log.ts';
+import { Cluster } from '../support/cluster.ts';
+import { decisionsAbout } from '../support/guard-process.ts';
+import { PATHS } from '../support/paths.ts';
+import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+
+/** The timeout of the webhook. A later answer is the API server's own. */
+const CALL_TIMEOUT_MS = 5_000;
+const guarded = await sharedGuardedCluster();
+const { network } = guarded;
+const cluster = new Cluster(guarded.connection);
+
+afterEach(async () => {
+  await network.resume();
+  await cluster.node();
+  const config = await cluster.config();
+  const isAllowed = async () => (await cluster.delete(config)).status === 200;
+  await until('the guard to recover', isAllowed, { timeoutMs: 30_000 });
+});
+
+// First, because the index needs up to 15 s to recover from the other outages.
+test('recovers from a gap in its watches that ends with 410', async () => {
+  const [first, second] = [await cluster.config(), await cluster.config()];
+  const name = await cluster.node({ currentConfig: first });
+  const isInIndex = async (config: string) => {
+    expect([403, 503]).toContain((await cluster.delete(config)).status);
+    return (await decisionsAbout(guarded.guard.log, config)).some(({ path }) => path === 'index');
+  };
+  await until('the index to have the node', () => isInIndex(first), { timeoutMs: 10_000 });
+  const list = await cluster.admin.request('GET', PATHS.nodes);
+  const { resourceVersion } = (list.body as { metadata: { resourceVersion: string } }).metadata;
+
+  await network.refuse();
+  await cluster.moveNode(name, { currentConfig: second });
+  await guarded.controlPlane.apiServer.restart();
+  await guarded.controlPlane.compactEtcd();
+  const query = { watch: '1', resourceVersion, timeoutSeconds: '1' };
+  const watch = await cluster.admin.request('GET', PATHS.nodes, undefined, { query });
+  // The API server answers a watch with 410, or with 200 and an ERROR event.
+  const event = watch.body as { readonly object?: { readonly code?: number } };
+  expect(event.object?.code ?? watch.status).toBe(410);
+  await network.resume();
+
+  await until('the index to have the change', () => isInIndex(second), { timeoutMs: 60_000, everyMs: 500 });
+  await cluster.expectDenied(second, [{ kind: 'Node', name, field: 'currentConfig' }]);
+  await cluster.expectAllowed(first);
+  expect(guarded.guard.isRunning).toBe(true);
+}, 120_000);
+
+test.for([
+  { state: 'refused', method: 'refuse' },
+  { state: 'silent', method: 'silence' },
+] as const)(
+  'denies in time while the connections of the guard are $state, except by the annotation',
+  async (outage) => {
+    const unused = await cluster.config();
+    const used = await cluster.config();
+    const reason = 'API unreachable';
+    const overridden = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': reason } });
+    for (const config of [used, overridden]) await cluster.node({ currentConfig: config });
+    await network[outage.method]();
+
+    // The first call finds open connections. The second one has to open new ones.
+    for (let call = 0; call < 2; call += 1) {
+      expect((await cluster.expectUnverified(unused)).ms).toBeLessThan(CALL_TIMEOUT_MS);
+    }
+    const response = await cluster.delete(used);
+    expect(response.ms).toBeLessThan(CALL_TIMEOUT_MS);
+    expect(statusOf(response).message).toMatch(/MCG_IN_USE|MCG_UNVERIFIED/);
+    expect(await cluster.exists(used)).toBe(true);
+    const override = await cluster.delete(overridden);
+    expect(override.status).toBe(200);
+    expect(override.ms).toBeLessThan(1_000);
+    expect(auditedVerdicts(await cluster.auditEvent(override)).overridden).toMatchObject({ name: overridden, reason });
+  },
+);
+
+test('denies when the connections break in the middle of a decision', async () => {
+  const config = await cluster.config();
+  network.silence();
+  const pending = cluster.expectUnverified(config);
+  await pause(500);
+  await network.refuse();
+
+  expect((await pending).ms).toBeLessThan(CALL_TIMEOUT_MS);
+});

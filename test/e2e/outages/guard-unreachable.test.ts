@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { statusOf } from '../control-plane/kube-client.ts';
+import { Cluster, unique } from '../support/cluster.ts';
+import { PATHS } from '../support/paths.ts';
+import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+
+const guarded = await sharedGuardedCluster();
+const { guard } = guarded;
+const cluster = new Cluster(guarded.connection);
+
+test('stops with exit code 0', async () => {
+  expect(await guard.stop()).toBe(0);
+});
+
+let config: string;
+let node: string;
+
+beforeAll(async () => {
+  config = await cluster.config();
+  node = await cluster.node({ currentConfig: config });
+});
+
+afterAll(() => guard.restart());
+
+test('no rendered config is deleted while the guard is stopped', async () => {
+  const response = await cluster.delete(config);
+
+  expect(response.status).toBe(500);
+  expect(statusOf(response).message).toContain('failed calling webhook "guard.machineconfig-guard.io"');
+  expect(await cluster.exists(config)).toBe(true);
+});
+
+test('everything else works while the guard is stopped', async () => {
+  const source = await cluster.config({ name: unique('99-worker') });
+  expect((await cluster.delete(source)).status).toBe(200);
+  await cluster.admin.patch(`${PATHS.configs}/${config}`, { metadata: { annotations: { changed: 'yes' } } });
+  const pool = (await cluster.pool({ spec: config })).metadata.name;
+  const build = await cluster.build(config, 'Building');
+  await cluster.moveNode(node, { desiredConfig: config });
+  for (const path of [`${PATHS.pools}/${pool}`, `${PATHS.builds}/${build}`, `${PATHS.nodes}/${node}`]) {
+    expect((await cluster.admin.delete(path)).status).toBe(200);
+  }
+});
+
+test('rendered configs can be deleted without the webhook configuration', async () => {
+  const configuration = await cluster.admin.find(PATHS.guardWebhook);
+
+  expect((await cluster.admin.delete(PATHS.guardWebhook)).status).toBe(200);
+
+  await expect.poll(async () => (await cluster.delete(config)).status, { timeout: 10_000 }).toBe(200);
+  const restored = { ...configuration, metadata: { name: 'machineconfig-guard' } };
+  await cluster.admin.create(PATHS.webhookConfigurations, restored);
+});

@@ -1,0 +1,95 @@
+import { beforeAll, expect, test } from 'vitest';
+
+import { until } from '../control-plane/until.ts';
+import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+
+interface Status {
+  readonly mode: string;
+  readonly protectedConfigs: number;
+  readonly danglingCount: number;
+  readonly danglingReferences: readonly Readonly<Record<string, string>>[];
+  readonly lastDenial?: { readonly name: string; readonly user: string; readonly referrers: readonly object[] };
+  readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[];
+}
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane } = installed;
+
+beforeAll(() => installed.clear());
+
+async function awaitStatus(isWanted: (status: Status) => boolean, timeoutMs = 10_000): Promise<Status> {
+  let status: Status | undefined;
+  const poll = async () => {
+    status = (await cluster.admin.find(PATHS.guard))?.status as Status | undefined;
+    return status?.conditions !== undefined && isWanted(status) && status;
+  };
+  return until(() => `the status; the last one was ${JSON.stringify(status)}`, poll, { timeoutMs });
+}
+
+function formatConditions({ conditions }: Status): readonly string[] {
+  return conditions.map(({ type, status }) => `${type}=${status}`);
+}
+
+test('reports a ready and consistent cluster with valid certificates', async () => {
+  const status = await awaitStatus(
+    ({ conditions, danglingCount }) => conditions.length === 3 && danglingCount === 0,
+    40_000,
+  );
+
+  expect(status.mode).toBe('Enforce');
+  expect(formatConditions(status)).toEqual(['Ready=True', 'ReferencesConsistent=True', 'CertificatesValid=True']);
+}, 60_000);
+
+test('reports dangling references in status, columns and Events, and forgets them after the repair', async () => {
+  await createIncidentB(cluster);
+  const { masters, master, missing } = INCIDENT_B;
+
+  const status = await awaitStatus(({ danglingCount }) => danglingCount === 5);
+
+  const found = status.danglingReferences.map(({ kind, name, field, config }) => `${kind} ${name} ${field} ${config}`);
+  const ofNodes = masters.flatMap((name) => [
+    `Node ${name} currentConfig ${missing}`,
+    `Node ${name} desiredConfig ${missing}`,
+  ]);
+  expect(found.toSorted()).toEqual(['MachineConfigPool master status ', ...ofNodes]);
+  const ofNode = status.danglingReferences.find(({ kind }) => kind === 'Node');
+  expect(ofNode?.['explanation']).toMatch(/^never seen in this cluster/);
+  expect(formatConditions(status)).toContain('ReferencesConsistent=False');
+  const table = await kubectlOk(controlPlane, ['get', 'mcguard', 'cluster']);
+  const [columns, row] = table.split('\n').map((line) => line.split(/\s{2,}/));
+  expect(columns).toEqual(['NAME', 'MODE', 'READY', 'PROTECTED', 'DANGLING', 'LAST DENIAL', 'AGE']);
+  expect(row?.slice(0, 5)).toEqual(['cluster', 'Enforce', 'True', expect.stringMatching(/^\d+$/), '5']);
+  const describeNode = () => kubectlOk(controlPlane, ['describe', 'node', masters[0]]);
+  await expect.poll(describeNode).toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
+
+  for (const name of masters) await cluster.moveNode(name, { currentConfig: master, desiredConfig: master });
+  await cluster.admin.patch(`${PATHS.pools}/master/status`, { status: { configuration: { name: master } } });
+  expect(formatConditions(await awaitStatus(({ danglingCount }) => danglingCount === 0))).toContain(
+    'ReferencesConsistent=True',
+  );
+}, 60_000);
+
+test('reports when a config was deleted that a node still names', async () => {
+  const config = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': 'CHG-7' } });
+  const node = await cluster.node({ currentConfig: config });
+  await awaitStatus(({ danglingCount }) => danglingCount === 0);
+  expect((await cluster.delete(config)).status).toBe(200);
+
+  const status = await awaitStatus(({ danglingCount }) => danglingCount === 1);
+
+  expect(status.danglingReferences[0]?.['explanation']).toMatch(/^deleted at \d{4}-/);
+  await cluster.admin.delete(`${PATHS.nodes}/${node}`);
+});
+
+test('reports the last denial with user and referrers', async () => {
+  const config = await cluster.config();
+  const name = await cluster.node({ currentConfig: config });
+  expect((await cluster.delete(config)).status).toBe(403);
+
+  const { lastDenial } = await awaitStatus((status) => status.lastDenial?.name === config, 15_000);
+
+  expect(lastDenial).toMatchObject({ user: 'admin', referrers: [{ kind: 'Node', name, field: 'currentConfig' }] });
+});

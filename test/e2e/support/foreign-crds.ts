@@ -1,0 +1,36 @@
+import { parseAllDocuments } from 'yaml';
+
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { readModuleFiles, type ModuleFiles } from '../control-plane/module-files.ts';
+
+const PROMETHEUS_FOLDER = 'example/prometheus-operator-crd';
+const CRDS = {
+  'cert-manager': {
+    module: 'github.com/cert-manager/cert-manager@v1.17.2',
+    files: ['deploy/crds/crd-certificates.yaml', 'deploy/crds/crd-issuers.yaml'],
+  },
+  'prometheus-operator': {
+    module: 'github.com/prometheus-operator/prometheus-operator@v0.82.0',
+    files: [
+      `${PROMETHEUS_FOLDER}/monitoring.coreos.com_servicemonitors.yaml`,
+      `${PROMETHEUS_FOLDER}/monitoring.coreos.com_prometheusrules.yaml`,
+    ],
+  },
+} as const satisfies Record<string, ModuleFiles>;
+
+/** A project whose kinds some overlays use. */
+export type ForeignProject = keyof typeof CRDS;
+
+/** The CRDs of a project, from its Go module. */
+export async function readForeignCrds(project: ForeignProject): Promise<readonly KubeObject[]> {
+  return (await readModuleFiles(CRDS[project])).map(parseCrd);
+}
+
+/** The files of cert-manager are Helm templates, too. Their lines with expressions are labels and conditions. */
+function parseCrd(text: string): KubeObject {
+  const plain = text.replaceAll(/^.*\{\{.*$/gm, '');
+  const objects = parseAllDocuments(plain).map((document) => document.toJS() as KubeObject | null);
+  const crd = objects.find((object) => object?.kind === 'CustomResourceDefinition');
+  if (crd === null || crd === undefined) throw new Error('There is no CustomResourceDefinition in this file.');
+  return crd;
+}

@@ -1,0 +1,186 @@
+import { KubeClient, statusOf, type KubeClientOptions } from '../control-plane/kube-client.ts';
+import { pause, until } from '../control-plane/until.ts';
+import { unique } from './cluster.ts';
+import { machineConfig, node, nodeConfigPatch, renderedName } from './objects.ts';
+import { PATHS } from './paths.ts';
+import { answerOf, type Answer } from './answer.ts';
+
+/**
+ * `used`: a node names the config all the time. `moved`: the API server has just acknowledged that a node names it.
+ * `unused`: nothing names it.
+ */
+export type Subject = 'used' | 'moved' | 'unused';
+
+/** One deletion, as a dry run, and its answer. */
+export interface Probe {
+  readonly subject: Subject;
+  readonly answer: Answer;
+  readonly message: string;
+  /** In milliseconds, comparable with `performance.now()`. */
+  readonly sentAt: number;
+  readonly answeredAt: number;
+}
+
+const SUBJECTS: readonly Subject[] = ['used', 'moved', 'unused'];
+/** The answers of a guard without faults. */
+export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = { used: 'in use', moved: 'in use', unused: 'allowed' };
+const RIGHT_TIMEOUT_MS = 120_000;
+
+export function isRight({ subject, answer }: Probe): boolean {
+  return answer === RIGHT_ANSWERS[subject];
+}
+
+export function isWronglyAllowed({ subject, answer }: Probe): boolean {
+  return subject !== 'unused' && answer === 'allowed';
+}
+
+export function isWronglyDenied({ subject, answer }: Probe): boolean {
+  return subject === 'unused' && answer === 'in use';
+}
+
+/** Probes do not wait for the answers of earlier ones, as people do not who know nothing of each other. */
+const PROBE_INTERVAL_MS = 250;
+const MOVERS = 2;
+const MOVE_INTERVAL_MS = 50;
+/** Longer than the timeout of the webhook. */
+const PROBE_TIMEOUT_MS = 12_000;
+
+/** Steadily asks for the deletion of a used config, an unused one, and configs that nodes have just moved to. */
+export class Prober {
+  readonly probes: Probe[] = [];
+  /** May be changed while the prober is stopped. */
+  configs: { readonly used: string; readonly unused: string };
+  /** The node that names the used config. */
+  readonly node: string;
+  readonly #client: KubeClient;
+  readonly #pending = new Set<Promise<void>>();
+  #isProbing = false;
+  #loops: readonly Promise<void>[] = [];
+
+  private constructor(client: KubeClient, nodeName: string, configs: Prober['configs']) {
+    this.#client = client;
+    this.node = nodeName;
+    this.configs = configs;
+  }
+
+  /** Creates the configs and the node. Probing begins with {@link start}. */
+  static async create(connection: KubeClientOptions): Promise<Prober> {
+    const client = new KubeClient(connection);
+    const [used, unused] = [await createConfig(client), await createConfig(client)];
+    const name = unique('steady');
+    await client.create(PATHS.nodes, node({ name, currentConfig: used }));
+    return new Prober(client, name, { used, unused });
+  }
+
+  /** Starts, or goes on after {@link stop}. */
+  start(): void {
+    this.#isProbing = true;
+    this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
+  }
+
+  /**
+   * Waits until each subject got the right answer this many times since a moment, and returns when that was. Returns
+   * immediately if an answer was wrong, because nothing can make up for it.
+   */
+  async awaitRightAnswers(since: number, times = 1): Promise<number> {
+    return until(
+      () => `right answers; the last ones were ${JSON.stringify(this.probes.slice(-4), null, 1)}`,
+      async () => {
+        if (this.errors.length > 0) return performance.now();
+        const last = Math.max(...SUBJECTS.map((subject) => this.#findRightAt(subject, since, times)));
+        return Number.isNaN(last) ? undefined : last;
+      },
+      { timeoutMs: RIGHT_TIMEOUT_MS, everyMs: 50 },
+    );
+  }
+
+  #findRightAt(wanted: Subject, since: number, times: number): number {
+    const right = this.probes.filter((probe) => probe.subject === wanted && probe.sentAt >= since && isRight(probe));
+    return right[times - 1]?.answeredAt ?? Number.NaN;
+  }
+
+  /** The probes whose answer was not right. */
+  get faults(): readonly Probe[] {
+    return this.probes.filter((probe) => !isRight(probe));
+  }
+
+  /** The probes whose answer was wrong in a way that no outage explains. */
+  get errors(): readonly Probe[] {
+    return this.probes.filter(
+      (probe) => isWronglyAllowed(probe) || isWronglyDenied(probe) || probe.answer === 'unexpected',
+    );
+  }
+
+  /** Waits for more probes. */
+  async awaitMore(count: number): Promise<void> {
+    const total = this.probes.length + count;
+    await until(`${count} more probes`, async () => this.probes.length >= total, { timeoutMs: 60_000, everyMs: 20 });
+  }
+
+  /** Returns when all probes have their answer or timed out. */
+  async stop(): Promise<void> {
+    this.#isProbing = false;
+    await Promise.all(this.#loops);
+    await Promise.all(this.#pending);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #probeSteadily(): Promise<void> {
+    while (this.#isProbing) {
+      for (const subject of ['used', 'unused'] as const) {
+        const pending = this.#probe(subject, this.configs[subject]);
+        this.#pending.add(pending);
+        void pending.then(() => this.#pending.delete(pending));
+      }
+      await pause(PROBE_INTERVAL_MS);
+    }
+  }
+
+  /** Detects decisions from stale data. */
+  async #moveAndProbe(): Promise<void> {
+    let name: string | undefined;
+    let [target, other] = ['', ''];
+    while (this.#isProbing) {
+      try {
+        if (name === undefined) {
+          [target, other] = [await createConfig(this.#client), await createConfig(this.#client)];
+          const mover = unique('mover');
+          await this.#client.create(PATHS.nodes, node({ name: mover, currentConfig: other }));
+          name = mover;
+        }
+        const patch = nodeConfigPatch({ currentConfig: target });
+        const extras = { contentType: 'application/merge-patch+json', timeoutMs: PROBE_TIMEOUT_MS };
+        const { status } = await this.#client.request('PATCH', `${PATHS.nodes}/${name}`, patch, extras);
+        if (status === 200) {
+          await this.#probe('moved', target);
+          [target, other] = [other, target];
+        }
+      } catch {
+        // The write was not acknowledged, so there is no right answer. The next attempt writes the same.
+      }
+      await pause(MOVE_INTERVAL_MS);
+    }
+  }
+
+  async #probe(subject: Subject, config: string): Promise<void> {
+    const sentAt = performance.now();
+    const record = (answer: Answer, message: string) =>
+      this.probes.push({ subject, answer, message, sentAt, answeredAt: performance.now() });
+    try {
+      const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
+      const response = await this.#client.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);
+      record(answerOf(response), statusOf(response).message ?? '');
+    } catch (error) {
+      record('no answer', String(error));
+    }
+  }
+}
+
+async function createConfig(client: KubeClient): Promise<string> {
+  const name = renderedName('chaos');
+  await client.create(PATHS.configs, machineConfig({ name }));
+  return name;
+}

@@ -1,0 +1,28 @@
+import { startGuardedCluster, type GuardedCluster } from './guarded-cluster.ts';
+import { InstalledCluster } from './installed-cluster.ts';
+import { runBinaries } from './run-binaries.ts';
+
+let installed: Promise<InstalledCluster> | undefined;
+let guarded: Promise<GuardedCluster> | undefined;
+
+/**
+ * A cluster with the overlay `monitoring`, two replicas of the guard and the mode Enforce. The test files of a worker
+ * share it, one after another, and leave it as they found it. Objects of other files may exist.
+ */
+export function sharedInstalledCluster(): Promise<InstalledCluster> {
+  installed ??= startInstalledCluster();
+  return installed;
+}
+
+/** A cluster with one guard process behind proxies that can fail. The test files of a worker share it. */
+export function sharedGuardedCluster(): Promise<GuardedCluster> {
+  guarded ??= runBinaries().then((binaries) => startGuardedCluster(binaries));
+  return guarded;
+}
+
+async function startInstalledCluster(): Promise<InstalledCluster> {
+  const cluster = await InstalledCluster.start({ projects: ['prometheus-operator'] });
+  await cluster.applyOverlay('monitoring');
+  await cluster.awaitGuard();
+  return cluster;
+}

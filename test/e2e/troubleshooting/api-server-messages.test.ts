@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+
+import { afterAll, expect, test } from 'vitest';
+
+import { createAuthority } from '../../../src/certificates/authority.ts';
+import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
+import { kubectl } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+
+const PAGE = readFileSync(new URL('../../../docs/troubleshooting.md', import.meta.url), 'utf8');
+const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io": failed to call webhook:';
+const SOON = { timeout: 20_000 };
+const NOW = new Date();
+const LAST_WEEK = new Date(NOW.getTime() - 7 * 86_400_000);
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane } = installed;
+const config = await cluster.config();
+await cluster.node();
+const servers: Server[] = [];
+
+afterAll(async () => {
+  for (const server of servers) server.close();
+  await cluster.admin.delete(PATHS.guardWebhook);
+  await installed.applyOverlay('monitoring');
+  await installed.awaitGuard();
+});
+
+/** A heading of docs/troubleshooting.md. A heading may have several texts, and `…` is any text. */
+function headingPattern(end: string): RegExp {
+  const headings = [...PAGE.matchAll(/^### (?<heading>`.*`)$/gm)].map(({ groups }) => groups?.['heading'] ?? '');
+  const texts = headings.flatMap((heading) => heading.slice(1, -1).split('`, `'));
+  const text = texts.find((one) => one.endsWith(end)) ?? expect.fail(`no heading ${end}`);
+  const parts = text.split('…').map((part) => part.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(parts.join('.*'));
+}
+
+async function readMessage(): Promise<string> {
+  return statusOf(await cluster.dryRun(config)).message ?? '';
+}
+
+/** Makes the API server call a port of this machine instead of the guard. */
+async function callInstead(port: number, certificatePem: string): Promise<void> {
+  const clientConfig = {
+    url: `https://127.0.0.1:${port}/validate`,
+    caBundle: Buffer.from(certificatePem).toString('base64'),
+  };
+  const patch = [
+    { op: 'replace', path: '/webhooks/0/clientConfig', value: clientConfig },
+    { op: 'replace', path: '/webhooks/0/timeoutSeconds', value: 1 },
+  ];
+  const extras = { contentType: 'application/json-patch+json' };
+  expectStatus(await cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras), [200], 'PATCH');
+}
+
+async function listen(server: Server): Promise<number> {
+  servers.push(server.listen(0, '127.0.0.1'));
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function startTlsServer(ipAddress: string, issuedAt: Date) {
+  const authority = await createAuthority({ days: 30, now: issuedAt });
+  const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: [ipAddress], days: 1, now: issuedAt });
+  const server = createTlsServer({ cert: leaf.certificatePem, key: leaf.privateKeyPem });
+  server.on('tlsClientError', () => undefined);
+  return { port: await listen(server), ca: authority.certificatePem };
+}
+
+test('the page has the messages of the API server when no replica runs, and without the Service', async () => {
+  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
+
+  const message = headingPattern('no endpoints available for service "machineconfig-guard"');
+  await expect.poll(readMessage, SOON).toMatch(message);
+  await cluster.admin.delete(`${PATHS.guardNamespace}/services/machineconfig-guard`);
+  await expect.poll(readMessage, SOON).toMatch(headingPattern('service "machineconfig-guard" not found'));
+
+  await installed.applyOverlay('monitoring');
+  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
+  await expect.poll(readMessage, SOON).toBe('');
+});
+
+test.for([
+  {
+    problem: 'the authority is unknown',
+    end: 'x509: certificate signed by unknown authority',
+    start: async () => {
+      const { port } = await startTlsServer('127.0.0.1', NOW);
+      return { port, ca: (await createAuthority({ days: 30, now: NOW })).certificatePem };
+    },
+  },
+  {
+    problem: 'the certificate has expired',
+    end: 'x509: certificate has expired or is not yet valid',
+    start: () => startTlsServer('127.0.0.1', LAST_WEEK),
+  },
+  {
+    problem: 'the certificate has another name',
+    end: 'x509: certificate is valid for …, not …',
+    start: () => startTlsServer('10.1.2.3', NOW),
+  },
+  {
+    problem: 'nobody listens',
+    end: 'connect: connection refused',
+    start: async () => {
+      const server = createServer();
+      const port = await listen(server);
+      await once(server.close(), 'close');
+      return { port, ca: (await createAuthority({ days: 30, now: NOW })).certificatePem };
+    },
+  },
+  {
+    problem: 'nobody answers',
+    end: 'context deadline exceeded',
+    start: async () => ({
+      port: await listen(createServer()),
+      ca: (await createAuthority({ days: 30, now: NOW })).certificatePem,
+    }),
+  },
+])('the page has the message of the API server when $problem', async ({ end, start }) => {
+  const { port, ca } = await start();
+  await callInstead(port, ca);
+
+  await expect.poll(readMessage, SOON).toMatch(headingPattern(end));
+  expect(await readMessage()).toContain(CALL_FAILED);
+});
+
+test('the page has the message of kubectl when the cluster lacks a kind', async () => {
+  const object = { apiVersion: 'config.openshift.io/v1', kind: 'ClusterVersion', metadata: { name: 'version' } };
+
+  const { stderr } = await kubectl(controlPlane, ['apply', '--filename=-'], JSON.stringify(object));
+
+  expect(stderr).toMatch(headingPattern('no matches for kind "…" in version "…"'));
+});

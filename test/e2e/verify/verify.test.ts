@@ -1,0 +1,81 @@
+import { afterAll, expect, test } from 'vitest';
+
+import type { Mode } from '../../../src/decision/settings.ts';
+import { PATHS } from '../support/paths.ts';
+import { awaitFloor } from '../support/floor.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { Shell } from '../support/shell.ts';
+
+const installed = await sharedInstalledCluster();
+const { cluster } = installed;
+const shell = await Shell.open(installed.controlPlane);
+await installed.clear();
+
+afterAll(() => installed.clear());
+
+/** Polls because the API server applies a changed webhook or policy after a moment. */
+async function expectVerify(exitCode: number, text: string): Promise<void> {
+  const verify = async () => {
+    const result = await shell.run('machineconfig-guard verify');
+    return `exit code ${result.exitCode}\n${result.stdout}${result.stderr}`;
+  };
+  const isExpected = expect.stringMatching(new RegExp(`^exit code ${exitCode}\n[^]*${text}`));
+  await expect.poll(verify, { timeout: 10_000 }).toEqual(isExpected);
+}
+
+test('finds nothing to try without a config in use', async () => {
+  await expectVerify(1, 'NOT PROTECTED: there is nothing to try it with');
+});
+
+test('finds that the guard protects, deletes nothing, and prints its findings as JSON', async () => {
+  const [used, unused] = [await cluster.config(), await cluster.config()];
+  await cluster.node({ name: 'worker-0', currentConfig: used });
+
+  await expectVerify(0, 'Protected: the guard refuses the deletion of a config in use.');
+
+  const { stdout } = await shell.run('machineconfig-guard verify --output json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    protected: true,
+    by: 'guard',
+    webhooks: [{ configuration: 'machineconfig-guard', failurePolicy: 'Fail', caBundle: true, injected: true }],
+    floor: [],
+    mode: 'Enforce',
+    tried: { config: used, kind: 'Node', name: 'worker-0', field: 'currentConfig' },
+    answer: { status: 403, message: expect.stringContaining('MCG_IN_USE') },
+    unused: { config: unused, wouldBeDeleted: true },
+  });
+  expect([await cluster.exists(used), await cluster.exists(unused)]).toEqual([true, true]);
+});
+
+test.for(['Warn', 'Audit', 'Disabled'] as const)('finds that the mode %s does not protect', async (mode: Mode) => {
+  await installed.setSettings({ mode, holdSuperseded: '0s' });
+  await expectVerify(1, `NOT PROTECTED: it would be deleted: the mode is ${mode}\\.`);
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
+});
+
+test('finds that nothing protects without webhook and policies, and that the policies protect alone', async () => {
+  await cluster.admin.delete(PATHS.guardWebhook);
+  await expectVerify(1, 'NOT PROTECTED: it would be deleted: neither the webhook nor the policies are installed\\.');
+
+  await installed.applyOverlay('policy-floor');
+  await awaitFloor(cluster);
+  await expectVerify(0, 'Protected: the policy nodes\\.machineconfig-guard\\.io refuses the deletion');
+
+  await installed.deleteOverlay('policy-floor');
+  await installed.applyOverlay('monitoring');
+  await installed.awaitGuard();
+}, 120_000);
+
+test('finds that no pod answers, failing closed and failing open', async () => {
+  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
+  await expectVerify(1, "NOT PROTECTED: deletions are refused, but not by the guard's decision: no pod of the guard");
+
+  const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as { webhooks: readonly object[] };
+  const ignoring = webhooks.map((webhook) => ({ ...webhook, failurePolicy: 'Ignore' }));
+  await cluster.admin.patch(PATHS.guardWebhook, { webhooks: ignoring });
+  await expectVerify(1, 'the API server could not ask the guard, and its failurePolicy is Ignore\\.');
+
+  await cluster.admin.patch(PATHS.guardWebhook, { webhooks });
+  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
+  await installed.awaitGuard();
+}, 120_000);
