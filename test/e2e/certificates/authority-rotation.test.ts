@@ -3,7 +3,6 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { ROTATION_FILES } from '../../../src/install/rotation.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { isDeniedInUse } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
@@ -39,8 +38,7 @@ async function apply(file: string): Promise<void> {
 async function renderSteps(): Promise<readonly [trustBoth: string, issueFromNew: string, trustNew: string]> {
   await rm(steps, { recursive: true, force: true });
   await runProgram('certs', 'rotate', '--out', steps, '--kubeconfig', controlPlane.apiServer.kubeconfig);
-  const [trustBoth, issueFromNew, trustNew] = ROTATION_FILES;
-  return [join(steps, trustBoth), join(steps, issueFromNew), join(steps, trustNew)];
+  return [join(steps, '1-trust-both.yaml'), join(steps, '2-issue-from-new.yaml'), join(steps, '3-trust-new.yaml')];
 }
 
 /** For each replica, how often its log contains a text. */
