@@ -7,20 +7,20 @@ const BEGIN = '<!-- written by npm run chaos: begin -->';
 const END = '<!-- written by npm run chaos: end -->';
 const HEADINGS = [
   'fault',
-  'a config in use is asked for',
-  'a free one',
+  'deletion of a config in use',
+  'of an unused config',
   'slowest answer, s',
-  'wrongly let go',
-  'right again, s',
+  'wrongly allowed',
+  'recovery, s',
   'index, s',
-  'what you see',
+  'what an administrator sees',
 ];
 
 const WORDS: Readonly<Record<Answer, string>> = {
   'in use': '`MCG_IN_USE`',
   unverified: '`MCG_UNVERIFIED`',
-  allowed: 'let go',
-  'guard unreachable': 'refused: guard not reached',
+  allowed: 'allowed',
+  'guard unreachable': 'denied: guard unreachable',
   'no answer': 'no answer',
   unexpected: 'unexpected',
 };
@@ -37,7 +37,7 @@ export function formatTable(rows: readonly Row[], environment: Environment): str
   const probes = rows.reduce((sum, { result }) => sum + result.probeCount, 0);
   return [
     `\`npm run chaos\`, ${date.slice(0, 10)}, commit ${commit}: Kubernetes ${kubernetes}, Node ${node}, ` +
-      `${cores} cores (${cpu}), load before ${load}; ${probes} questions.`,
+      `${cores} cores (${cpu}), load before ${load}; ${probes} deletions.`,
     '',
     `| ${HEADINGS.join(' | ')} |`,
     '|---|---|---|---:|---:|---:|---:|---|',
@@ -65,7 +65,7 @@ function formatRow({ fault, result }: Row): string {
     formatCounts(during.unused),
     slowestSeconds?.toFixed(1) ?? '',
     String(wronglyAllowed.length),
-    recoverySeconds === undefined ? 'never wrong' : recoverySeconds.toFixed(1),
+    recoverySeconds === undefined ? 'not needed' : recoverySeconds.toFixed(1),
     indexSeconds.toFixed(1),
     fault.seen,
   ];

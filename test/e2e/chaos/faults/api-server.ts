@@ -10,7 +10,7 @@ const SEEN =
 
 const apiServerKilled: Fault = {
   name: 'api-server-killed',
-  title: 'The API server that the guard reads from is killed',
+  title: "The guard's API server is killed",
   seen: SEEN,
   isInShortRun: true,
   needsSecondApiServer: true,
@@ -26,7 +26,7 @@ const apiServerKilled: Fault = {
 /** Connections stay open. Requests get no answer, and watches do not end. */
 const apiServerFrozen: Fault = {
   name: 'api-server-frozen',
-  title: 'The API server that the guard reads from stands still',
+  title: "The guard's API server hangs",
   seen: SEEN,
   needsSecondApiServer: true,
   answers: { used: ['unverified', 'in use'], unused: ['unverified', 'allowed'] },
@@ -47,7 +47,7 @@ const WRITES_AFTER_BACKUP = 100;
  */
 const etcdRestored: Fault = {
   name: 'etcd-restored',
-  title: 'etcd is restored from an older copy',
+  title: 'etcd is restored from an older backup',
   seen:
     '`versions went back from … to …` in the log; references to configs that the copy does not have ' +
     '[dangle](runbooks/MachineConfigGuardDanglingReference.md)',

@@ -36,7 +36,7 @@ function setClock(directory: string, offset: string): Promise<void> {
 
 const clockBehind: Fault = {
   name: 'clock-behind',
-  title: "The guard's clock goes back by an hour",
+  title: "The guard's clock goes back an hour",
   seen: 'nothing',
   launch: fakeClock,
   answers: { used: ['in use'], unused: ['allowed'] },
@@ -50,7 +50,7 @@ const clockBehind: Fault = {
 /** The guard must reconnect: TLS checks a certificate once per connection. */
 const clockAhead: Fault = {
   name: 'clock-ahead',
-  title: "The guard's clock goes ahead by a year",
+  title: "The guard's clock goes forward a year",
   seen:
     '`… cannot be reached: CERT_HAS_EXPIRED` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
     'set the clock of the node',

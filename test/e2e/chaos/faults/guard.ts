@@ -2,7 +2,7 @@ import type { Fault } from '../fault.ts';
 
 const guardFrozen: Fault = {
   name: 'guard-frozen',
-  title: 'The guard stands still',
+  title: 'The guard hangs',
   seen:
     '`failed calling webhook … context deadline exceeded`; ' +
     '[what to do](troubleshooting.md#-context-deadline-exceeded)',
@@ -17,7 +17,7 @@ const guardFrozen: Fault = {
 
 const guardKilled: Fault = {
   name: 'guard-killed',
-  title: 'The guard is killed and started again',
+  title: 'The guard is killed and restarts',
   seen:
     '`failed calling webhook … connect: connection refused`; ' +
     '[what to do](troubleshooting.md#-connect-connection-refused)',

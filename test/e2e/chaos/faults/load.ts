@@ -20,7 +20,7 @@ const SEEN_429 =
 
 const everyRequestRejected: Fault = {
   name: 'every-429',
-  title: '429 to every request of the guard',
+  title: 'The API server answers every request of the guard with 429',
   seen: SEEN_429,
   answers: { used: ['unverified'], unused: ['unverified'] },
   requiredAnswer: 'unverified',
@@ -30,7 +30,7 @@ const everyRequestRejected: Fault = {
 
 const someRequestsRejected: Fault = {
   name: 'some-429',
-  title: '429 to every fifth request of the guard',
+  title: 'The API server answers every fifth request of the guard with 429',
   seen: SEEN_429,
   answers: { used: ['in use', 'unverified'], unused: ['allowed', 'unverified'] },
   // A live read takes five requests and waits a second after each 429. This is long enough for several reads.
@@ -40,7 +40,7 @@ const someRequestsRejected: Fault = {
 
 const slowAnswers: Fault = {
   name: 'slow-api',
-  title: 'Two seconds more for every answer to the guard',
+  title: 'Every answer to the guard takes two more seconds',
   seen:
     '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
     '[what to do](troubleshooting.md#no-complete-answer-in-time)',

@@ -12,7 +12,7 @@ function requireStdout(file: string, { pid }: GuardProcess): void {
 
 const logFull: Fault = {
   name: 'log-full',
-  title: 'No line of the log can be written: the disk is full',
+  title: 'The disk for the log is full',
   seen: 'no new lines; the answers are in [the audit log](audit.md)',
   // Writes to /dev/full fail with ENOSPC.
   launch: async () => ({ script: 'exec "$@" >/dev/full' }),
@@ -29,7 +29,7 @@ let pipe: LogPipe | undefined;
 
 const logNotRead: Fault = {
   name: 'log-not-read',
-  title: 'Nobody reads the log any more',
+  title: 'The reader of the log hangs',
   seen: 'no new lines until it is read again; the answers are in [the audit log](audit.md)',
   launch: async (directory) => {
     pipe = new LogPipe(join(directory, 'log-pipe'));

@@ -22,7 +22,7 @@ async function limitCpu(guard: GuardProcess, signal: AbortSignal): Promise<void>
 
 export const cpuLimited: Fault = {
   name: 'cpu-starved',
-  title: 'The guard gets a tenth of one core',
+  title: 'The guard gets a tenth of a core',
   seen: '[`mcguard_decision_duration_seconds`](metrics.md) rises',
   answers: {
     used: ['in use', 'unverified', 'guard unreachable'],
@@ -55,7 +55,7 @@ async function occupyDescriptor(port: number, signal: AbortSignal): Promise<void
 
 export const descriptorsExhausted: Fault = {
   name: 'no-descriptors',
-  title: 'The guard has no file descriptor left',
+  title: 'The guard has no file descriptors left',
   seen: '`failed calling webhook` now and then; restarts of the pod by its liveness probe',
   launch: async () => ({ script: `ulimit -n ${DESCRIPTORS}; exec "$@"` }),
   answers: {

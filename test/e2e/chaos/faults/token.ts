@@ -5,7 +5,7 @@ const TOKEN_CACHE_MS = 10_000;
 
 const tokenRotated: Fault = {
   name: 'token-rotated',
-  title: "The guard's token is replaced in its file, the old one refused",
+  title: "The guard's token is rotated",
   seen: 'nothing',
   answers: { used: ['in use'], unused: ['allowed'] },
   durationMs: TOKEN_CACHE_MS + 2_000,
@@ -17,7 +17,7 @@ const tokenRotated: Fault = {
 
 const tokenRevoked: Fault = {
   name: 'token-revoked',
-  title: "The guard's token is refused, a new one comes later",
+  title: "The guard's token is revoked, and a new one comes later",
   seen:
     '`the API server answered 401` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
     '[what to do](troubleshooting.md#the-api-server-answered-401)',
