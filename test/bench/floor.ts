@@ -13,10 +13,9 @@ import { deleteDryRun } from './deletions.ts';
 /** An API server looks for new kinds every 30 seconds. Until then the policy for pools denies every deletion. */
 const EFFECTIVE_TIMEOUT_MS = 60_000;
 
-/** Applies overlays/policy-floor. If a candidate is given, both policies only check its configs. */
-export async function applyFloor(controlPlane: ControlPlane, candidate?: string): Promise<void> {
+/** Applies overlays/policy-floor. Both policies only check the configs of the candidate. */
+export async function applyFloor(controlPlane: ControlPlane, candidate: string): Promise<void> {
   await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('policy-floor')]);
-  if (candidate === undefined) return;
   const objectSelector = { matchLabels: labelsOf(candidate) };
   for (const policy of ['nodes', 'pools']) {
     const path = `${BINDINGS}/${policy}.machineconfig-guard.io`;
@@ -25,8 +24,8 @@ export async function applyFloor(controlPlane: ControlPlane, candidate?: string)
 }
 
 /** Waits until this API server enforces both policies. The nodes and pools are the same afterwards. */
-export async function awaitFloor(admin: KubeClient, candidate?: string): Promise<void> {
-  const labels = candidate === undefined ? {} : labelsOf(candidate);
+export async function awaitFloor(admin: KubeClient, candidate: string): Promise<void> {
+  const labels = labelsOf(candidate);
   const [name, nodeConfig, poolConfig] = [unique('probe'), renderedName('probe'), renderedName('probe')];
   await admin.create(PATHS.configs, machineConfig({ name: nodeConfig, labels }));
   await admin.create(PATHS.configs, machineConfig({ name: poolConfig, labels }));

@@ -41,7 +41,7 @@ Options:
   --summary             measures nothing: writes what was wanted and found, of all results, into docs/performance.md
   --help                this text
 
-Example: npm run bench -- --only floor --quick
+Example: npm run bench -- --only delete --quick
 `;
 
 async function main(): Promise<number> {

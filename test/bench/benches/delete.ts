@@ -35,6 +35,7 @@ const SCENARIOS: readonly Scenario[] = [
   { candidate: FLOOR, isInUse: true, answer: 403 },
   { candidate: GUARD, isInUse: false, answer: 200, how: 'live read' },
   { candidate: GO, isInUse: false, answer: 200, how: 'live read' },
+  { candidate: FLOOR, isInUse: false, answer: 200 },
 ];
 
 /** The rendered config of a small pool, and a large one: etcd stores at most 1.5 MB. */
