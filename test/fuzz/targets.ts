@@ -128,7 +128,9 @@ const toJson = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 /** Reads the stored inputs, each of which once reached new code: one base64 text a line. */
 function readSeeds(file: string): readonly Buffer[] {
-  const lines = readFileSync(new URL(`seeds/${file}.txt`, import.meta.url), 'utf8').trimEnd().split('\n');
+  const lines = readFileSync(new URL(`seeds/${file}.txt`, import.meta.url), 'utf8')
+    .trimEnd()
+    .split('\n');
   return lines.map((line) => Buffer.from(line, 'base64'));
 }
 
