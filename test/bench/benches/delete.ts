@@ -86,18 +86,12 @@ const TABLE = {
     ...createColumns({ timesNoOp: 'p50 × no-op, node:https', timesDenier: 'p50 × one GET and deny' }, 2),
   ],
   notes: [
-    'Every webhook is a process of its own on the machine of the API server, registered in the same way; all of a ' +
-      'group are measured in turn, each on its own config.',
-    '8 clients: so many ask at the same moment about the same config, and all have their answer before the next ' +
-      'has its turn.',
-    'Measured are 8 kB, one client and a dry run with every number of nodes, and the other combinations at 2,000 ' +
-      'nodes; what is really deleted is made anew each time, by one client; the policies, which take most time, ' +
-      'are asked a few times, and up to 2,000 nodes.',
-    'A config in use is named by every fourth node. "One GET and deny" reads the same node each time and knows ' +
-      'nothing else.',
-    'controller-runtime denies by its cache alone, of which it copies every object (indexed: one that names the ' +
-      'config); the guard reads one node again before it denies.',
-    'Not in time: refused because the webhook did not answer within 5 seconds; a wrong answer would end the bench.',
+    'Every webhook is a process beside the API server. All of a group are measured in turn, each on its own config.',
+    '8 clients send a deletion of the same config in parallel. DELETE: each config is created again.',
+    'Every fourth node names a config in use. "One GET and deny" gets the same node each time.',
+    'controller-runtime denies by its cache, of which it copies every object (indexed: one that names the config). ' +
+      'The guard gets one node again before it denies.',
+    'Not in time: denied because the webhook did not answer within 5 s. A wrong answer would end the bench.',
   ],
 };
 
