@@ -13,10 +13,9 @@ export class Finding extends Error {}
  */
 export function fuzz({ name, seeds, run }: Target, cases: number, seed: number): Readonly<Record<string, number>> {
   const random = new Random(seed);
-  const pick = (): Buffer => random.pick(seeds) ?? Buffer.alloc(0);
   const outcomes: Record<string, number> = {};
   for (let index = 0; index < seeds.length + cases; index += 1) {
-    const bytes = seeds[index] ?? mutate(pick(), pick(), random);
+    const bytes = seeds[index] ?? mutate(random.pick(seeds), random.pick(seeds), random);
     try {
       const outcome = run(bytes, random);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;

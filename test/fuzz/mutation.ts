@@ -48,7 +48,7 @@ function mutateBytes(bytes: Buffer, other: Buffer, random: Random): Buffer {
     case 4:
       return Buffer.concat([before, other.subarray(random.below(other.length)).subarray(0, length * 4), after]);
     default: {
-      const fragment = random.pick(random.chance(0.005) ? LARGE_FRAGMENTS : FRAGMENTS) ?? '';
+      const fragment = random.pick(random.chance(0.005) ? LARGE_FRAGMENTS : FRAGMENTS);
       return Buffer.concat([before, Buffer.from(fragment), after]);
     }
   }
@@ -56,8 +56,9 @@ function mutateBytes(bytes: Buffer, other: Buffer, random: Random): Buffer {
 
 /** Renames, repeats or escapes a key, or replaces a value. The text stays JSON and so reaches more code. */
 function mutateJson(text: string, random: Random): Buffer {
-  const match = random.pick([...text.matchAll(random.pick(TOKENS) ?? /$/g)]);
-  if (match === undefined) return Buffer.from(text);
+  const matches = [...text.matchAll(random.pick(TOKENS))];
+  if (matches.length === 0) return Buffer.from(text);
+  const match = random.pick(matches);
   const [token] = match;
   const escaped = `"\\u00${token.charCodeAt(1).toString(16)}${token.slice(2)}`;
   const keys = [`"${random.pick(KEYS)}":`, `"${random.pick(KEYS)}":null,${token}`, `${token}{},${token}`, escaped];

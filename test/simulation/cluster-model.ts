@@ -89,8 +89,7 @@ export class ClusterModel {
   }
 
   #writeAnything(): string {
-    const [name, node] = this.#random.pick([...this.#nodes]) ?? [];
-    if (name === undefined || node === undefined) return 'nothing';
+    const [name, node] = this.#random.pick([...this.#nodes]);
     const { spec } = this.#pool;
     switch (this.#random.below(8)) {
       case 0: {

@@ -44,8 +44,8 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   /** Takes one step of one call and describes it. Undefined if there is no call. */
   step(): string | undefined {
     this.#calls = this.#calls.filter(({ request }) => !request.signal.aborted);
+    if (this.#calls.length === 0) return undefined;
     const call = this.#random.pick(this.#calls);
-    if (call === undefined) return undefined;
     const { path } = call.request;
     if (call.answer === undefined) {
       const isFailing = this.#random.chance(this.failureRate);
@@ -67,12 +67,11 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   }
 
   #createFailure(): Error {
-    const failures = [
+    return this.#random.pick([
       new ApiError(500, 'InternalError', 'etcdserver: leader changed'),
       new ApiError(429, 'TooManyRequests', 'too many requests', 1_000),
       new ApiError(403, 'Forbidden', 'forbidden'),
       new ApiUnreachable('connection reset'),
-    ];
-    return this.#random.pick(failures) ?? new ApiUnreachable('unreachable');
+    ]);
   }
 }

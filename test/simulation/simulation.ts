@@ -111,7 +111,7 @@ export class Simulation {
 
   #takeStep(): string {
     const number = this.#random.next();
-    if (number < 0.55) return this.#random.pick(this.#replicas)?.api.step() ?? this.#requestDeletion();
+    if (number < 0.55) return this.#random.pick(this.#replicas).api.step() ?? this.#requestDeletion();
     if (number < 0.7) return this.#model.writeOnce(this.#step);
     if (number < 0.8) return this.#requestDeletion();
     if (number < 0.9) return this.#deliverEvent();
@@ -125,7 +125,6 @@ export class Simulation {
   #deliverEvent(): string {
     const replica = this.#random.pick(this.#replicas);
     const referrer = this.#random.pick(this.#model.referrers());
-    if (replica === undefined || referrer === undefined) return 'nothing';
     const key = `${referrer.kind} ${referrer.name}`;
     replica.index.update(replica.referrers.get(key), referrer);
     replica.referrers.set(key, referrer);
@@ -133,20 +132,19 @@ export class Simulation {
   }
 
   #advanceTime(): string {
-    const ms = this.#random.pick(TIME_STEPS_MS) ?? 0;
+    const ms = this.#random.pick(TIME_STEPS_MS);
     vi.advanceTimersByTime(ms);
     return `time ${ms}`;
   }
 
   #changeFailureRate(): string {
-    const rate = this.#random.pick(FAILURE_RATES) ?? 0;
-    const replica = this.#random.pick(this.#replicas);
-    if (replica !== undefined) replica.api.failureRate = rate;
+    const rate = this.#random.pick(FAILURE_RATES);
+    this.#random.pick(this.#replicas).api.failureRate = rate;
     return `failure rate ${rate}`;
   }
 
   #switchMode(): string {
-    this.#mode = this.#mode === 'Enforce' ? (this.#random.pick(MODES) ?? 'Enforce') : 'Enforce';
+    this.#mode = this.#mode === 'Enforce' ? this.#random.pick(MODES) : 'Enforce';
     this.#modeSince = this.#step;
     return `mode ${this.#mode}`;
   }
@@ -177,10 +175,9 @@ export class Simulation {
   }
 
   #requestDeletion(): string {
+    if (this.#deletions.length >= MAX_CONCURRENT_DELETIONS) return 'nothing';
     const config = this.#random.pick([...this.#model.configs]);
     const replica = this.#random.pick(this.#replicas);
-    const isFull = this.#deletions.length >= MAX_CONCURRENT_DELETIONS;
-    if (config === undefined || replica === undefined || isFull) return 'nothing';
     const deadline = new AbortController();
     const timer = setTimeout(() => {
       deadline.abort(new DOMException('the deadline passed', 'TimeoutError'));

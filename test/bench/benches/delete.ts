@@ -1,20 +1,19 @@
-import type { BenchCluster } from '../bench-cluster.ts';
+import { BINDINGS } from '../../e2e/support/floor.ts';
+import { kubectlOk } from '../../e2e/support/kubectl.ts';
+import { overlay } from '../../e2e/support/overlays.ts';
+import { type BenchCluster, labelsOf } from '../bench-cluster.ts';
 import { awaitAnswers, checkDecisionPaths, type Deletion, measureDeletions } from '../deletions.ts';
 import { nodeName } from '../fleet.ts';
-import { applyFloor, awaitFloor } from '../floor.ts';
 import { getSummary } from '../interleave.ts';
-import { buildGoWebhook, createIdentity, goProgram, nodeProgram } from '../peers/webhook-process.ts';
+import { createIdentity, nodeProgram } from '../peers/webhook-process.ts';
 import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 
 export const question =
-  'What does the deletion of a rendered config cost, against the least that a webhook can do, and against one in Go?';
+  'What does the deletion of a rendered config cost, against the least that a webhook can do, and the policies?';
 
 const NO_OP = 'no-op, node:https';
-const NO_OP_GO = 'no-op, Go';
 const GET_AND_DENY = 'one GET and deny, node:https';
 const GUARD = 'guard';
-const GO = 'controller-runtime';
-const GO_INDEXED = 'controller-runtime, indexed';
 const FLOOR = 'policy floor';
 
 interface Scenario extends Omit<Deletion, 'config'> {
@@ -27,14 +26,10 @@ interface Scenario extends Omit<Deletion, 'config'> {
 const SCENARIOS: readonly Scenario[] = [
   { candidate: 'no webhook', isInUse: false, answer: 200 },
   { candidate: NO_OP, isInUse: false, answer: 200 },
-  { candidate: NO_OP_GO, isInUse: false, answer: 200 },
   { candidate: GET_AND_DENY, isInUse: false, answer: 403 },
   { candidate: GUARD, isInUse: true, answer: 403, how: 'index and one GET' },
-  { candidate: GO_INDEXED, isInUse: true, answer: 403, how: 'cache' },
-  { candidate: GO, isInUse: true, answer: 403, how: 'cache' },
   { candidate: FLOOR, isInUse: true, answer: 403 },
   { candidate: GUARD, isInUse: false, answer: 200, how: 'live read' },
-  { candidate: GO, isInUse: false, answer: 200, how: 'live read' },
   { candidate: FLOOR, isInUse: false, answer: 200 },
 ];
 
@@ -89,8 +84,6 @@ const TABLE = {
     'Every webhook is a process beside the API server. All of a group are measured in turn, each on its own config.',
     '8 clients send a deletion of the same config in parallel. DELETE: each config is created again.',
     'Every fourth node names a config in use. "One GET and deny" gets the same node each time.',
-    'controller-runtime denies by its cache, of which it copies every object (indexed: one that names the config). ' +
-      'The guard gets one node again before it denies.',
     'Not in time: denied because the webhook did not answer within 5 s. A wrong answer would end the bench.',
   ],
 };
@@ -130,21 +123,16 @@ async function createDeletions(cluster: BenchCluster): Promise<readonly SizedDel
 
 async function startCandidates(cluster: BenchCluster): Promise<void> {
   const { controlPlane } = cluster.guarded;
-  cluster.log('Building the webhook on controller-runtime …');
-  const goBinary = await buildGoWebhook(controlPlane);
   await cluster.limitGuard(GUARD);
-  for (const [candidate, name, program] of [
-    [NO_OP, 'no-op', nodeProgram('parse')],
-    [GET_AND_DENY, 'get-and-deny', nodeProgram('get', nodeName(0))],
-    [NO_OP_GO, 'no-op-go', goProgram(goBinary, 'no-op')],
-    [GO, 'go', goProgram(goBinary, 'scan')],
-    [GO_INDEXED, 'go-indexed', goProgram(goBinary, 'index')],
-  ] as const) {
-    const { kubeconfig } = await createIdentity(controlPlane, name);
-    await cluster.startCandidate(candidate, program, kubeconfig);
+  await cluster.startCandidate(NO_OP, nodeProgram('parse'));
+  const { kubeconfig } = await createIdentity(controlPlane, 'get-and-deny');
+  await cluster.startCandidate(GET_AND_DENY, nodeProgram('get', nodeName(0)), kubeconfig);
+  await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('policy-floor')]);
+  const objectSelector = { matchLabels: labelsOf(FLOOR) };
+  for (const policy of ['nodes', 'pools']) {
+    const path = `${BINDINGS}/${policy}.machineconfig-guard.io`;
+    await cluster.admin.patch(path, { spec: { matchResources: { objectSelector } } });
   }
-  await applyFloor(controlPlane, FLOOR);
-  await awaitFloor(cluster.admin, FLOOR);
 }
 
 async function measureCase(

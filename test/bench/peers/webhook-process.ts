@@ -51,8 +51,8 @@ export function nodeProgram(kind: NodeWebhookKind, node = ''): WebhookProgram {
   return (options) => ({ command: process.execPath, args: [...own, ...formatFlags(options)] });
 }
 
-/** The webhook on controller-runtime. `mode`: how it searches its cache, or `no-op` to allow without reading. */
-export function goProgram(binary: string, mode: 'scan' | 'index' | 'no-op'): WebhookProgram {
+/** The webhook on controller-runtime. `mode`: how it searches its cache. */
+export function goProgram(binary: string, mode: 'scan' | 'index'): WebhookProgram {
   return (options) => ({ command: binary, args: [`--mode=${mode}`, ...formatFlags(options)] });
 }
 
