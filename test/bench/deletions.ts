@@ -1,6 +1,5 @@
 import type { KubeClient, KubeResponse } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
-import { decisionsAbout } from '../e2e/support/guard-process.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { interleave } from './interleave.ts';
 import type { Summary } from './statistics.ts';
@@ -83,13 +82,4 @@ export function isInTime({ status, body }: KubeResponse, { candidate, answer }: 
   if (status === answer) return true;
   if (status >= 500) return false;
   throw new Error(`${candidate} answered ${status}, not ${answer}: ${JSON.stringify(body).slice(0, 500)}`);
-}
-
-/** Checks that the guard denied from its index and allowed after a live read, as the tables say. */
-export async function checkDecisionPaths(guardLog: string, deletions: readonly Deletion[]): Promise<void> {
-  for (const { candidate, config, answer } of deletions) {
-    if (candidate !== 'guard') continue;
-    const path = (await decisionsAbout(guardLog, config)).at(-1)?.path;
-    if (path !== (answer === 403 ? 'index' : 'live')) throw new Error(`The guard decided about ${config} by ${path}.`);
-  }
 }

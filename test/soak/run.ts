@@ -20,8 +20,7 @@ const MAX_INTERVAL_MS_PER_MINUTE = 750;
 const OBSERVATIONS_PER_LINE = 30;
 
 const QUESTION = 'Do the memory, the open files or the delay of the guard grow while a cluster works?';
-const HELP = `Runs the guard beside a real API server in which much happens, and fails when its memory, its open files
-or its delay grow.
+const HELP = `Runs the guard in a busy cluster, and fails if its memory, its open files or its delay grow.
 
 Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 
@@ -31,7 +30,7 @@ Options:
   --out DIR    where to write soak.json and soak.md (default: test/soak/results)
   --help       this text
 
-Ends with 0 where nothing grows and every deletion was decided rightly, 1 where not, 2 for wrong usage.
+Exits with 1 if something grows or an answer was wrong, and with 2 on wrong usage.
 Example: npm run soak -- --minutes 2 --nodes 200 --out /tmp/soak
 `;
 

@@ -10,6 +10,7 @@ import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/refe
 import { PATHS } from '../../e2e/support/paths.ts';
 import type { BenchCluster } from '../bench-cluster.ts';
 import { measureAllowed } from '../deletions.ts';
+import { NODE_SIZE } from '../fleet.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
 import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 
@@ -37,6 +38,7 @@ const TABLE = {
     ...createColumns({ timesRaw: `p50 × ${JSON_BYTES}` }, 2),
   ],
   notes: [
+    NODE_SIZE,
     'One client on kept connections; all ways are measured in turn.',
     'The deletion goes through the API server and the guard, which lists pools and builds as well.',
   ],
@@ -61,10 +63,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   }
   api.close();
   const title = 'An allowed deletion against what was wanted';
-  return [
-    { ...TABLE, rows, notes: [...TABLE.notes, `${await cluster.describeNodeSize()}.`] },
-    createGoalTable(title, goals),
-  ];
+  return [{ ...TABLE, rows }, createGoalTable(title, goals)];
 }
 
 /** Ways to list the nodes. Those that parse the list must find the config in all of them. */

@@ -88,14 +88,12 @@ export async function prepareWebhook({ directory, leash }: ControlPlane, program
   await writeFile(join(certDir, 'tls.crt'), certificate);
   const [port = 0] = await freePorts(1);
   // Not in the folder of the certificate: the guard watches it and would read it again after each line.
-  const log = `${certDir}.log`;
-  const options = { ...program({ certDir, port, kubeconfig }), logFile: log, leash };
+  const options = { ...program({ certDir, port, kubeconfig }), logFile: `${certDir}.log`, leash };
   const url = `https://127.0.0.1:${port}/validate`;
-  return { url, ca: authority.certificate, port, log, start: () => new Child(options) };
+  return { url, ca: authority.certificate, port, start: () => new Child(options) };
 }
 
-/** `log`: the file with the output of the process. */
-export type RunningWebhook = WebhookAddress & { readonly pid: number; readonly log: string };
+export type RunningWebhook = WebhookAddress & { readonly pid: number };
 
 /** Starts a webhook in a process that ends with the control plane. Returns when it listens. */
 export async function startWebhook(
