@@ -29,7 +29,7 @@ interface MeasureOptions<Measured extends Deletion> {
 /** An API server looks for new kinds every 30 seconds. Until then the policy for pools denies every deletion. */
 const EFFECTIVE_TIMEOUT_MS = 60_000;
 
-export function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> {
+function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> {
   return admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
 }
 
