@@ -100,13 +100,6 @@ export class BenchCluster {
     );
     return lists.length;
   }
-
-  /** The size of a node in JSON, as the API server sends it, as a sentence without its period. */
-  async describeNodeSize(): Promise<string> {
-    const [node] = await this.admin.list(PATHS.nodes, { limit: '1' });
-    const [full, metadata] = [node, node?.metadata].map((part) => (JSON.stringify(part).length / 1_000).toFixed(1));
-    return `A node has ${full} kB of JSON, ${metadata} kB of it metadata`;
-  }
 }
 
 /** The labels of the configs that a candidate reviews. */

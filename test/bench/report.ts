@@ -1,4 +1,6 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { log } from '../e2e/support/runner.ts';
 import type { Environment } from './environment.ts';
 import { formatTable, isGoalTable, type Table } from './table.ts';
 
@@ -6,14 +8,17 @@ const RESULTS = new URL('results/', import.meta.url);
 const PAGE = new URL('../../docs/performance.md', import.meta.url);
 const SUMMARY = /(?<=<!-- npm run bench -- --summary -->\n)[^]*(?=<!-- end -->)/;
 
-/** The result of a bench, as results/NAME.json holds it. */
+/** The result of a bench or the soak, as results/NAME.json holds it. */
 export interface Report {
+  /** The name. */
   readonly bench: string;
   readonly question: string;
   readonly command: string;
   readonly environment: Environment;
   readonly seconds: number;
   readonly tables: readonly Table[];
+  /** What the soak has observed. */
+  readonly observations?: readonly object[];
 }
 
 /** The report as Markdown. */
@@ -29,8 +34,19 @@ export function formatReport({ bench, question, command, environment, seconds, t
   ].join('\n');
 }
 
-/** The origin of figures: when they were measured, of which commit, and on which machine. */
-export function formatEnvironment({ date, commit, kubernetes, node, ...machine }: Environment): string {
+/** Prints a report and, if a folder is given, stores it there as JSON and Markdown. */
+export function writeReport(report: Report, folder?: string): void {
+  const markdown = formatReport(report);
+  process.stdout.write(`\n${markdown}\n`);
+  if (folder === undefined) return;
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, report.bench);
+  writeFileSync(`${file}.json`, `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(`${file}.md`, markdown);
+  log(`Written to ${file}.json and .md`);
+}
+
+function formatEnvironment({ date, commit, kubernetes, node, ...machine }: Environment): string {
   const { cores, cpu, memoryGiB, load } = machine;
   const versions = `commit ${commit}: Kubernetes ${kubernetes}, Node ${node}`;
   return `${date.slice(0, 10)}, ${versions}, ${cores} cores (${cpu}), ${memoryGiB} GiB, load before ${load}`;

@@ -1,5 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
@@ -7,7 +6,7 @@ import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { UsageError } from '../support/usage.ts';
 import { BenchCluster } from './bench-cluster.ts';
 import { readEnvironment } from './environment.ts';
-import { formatReport, type Report, writeSummary } from './report.ts';
+import { type Report, writeReport, writeSummary } from './report.ts';
 import type { Table } from './table.ts';
 
 const BENCHES = new URL('benches/', import.meta.url);
@@ -27,21 +26,19 @@ interface Bench {
   readonly run: (cluster: BenchCluster, isQuick: boolean) => Promise<readonly Table[]>;
 }
 
-const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds as JSON
-and Markdown.
+const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds to
+test/bench/results as JSON and Markdown.
 
-Usage: npm run bench [-- --only NAME --quick --out DIR --kubernetes VERSION | --list | --summary]
+Usage: npm run bench [-- --only NAME --quick | --list | --summary]
 
 Options:
-  --only NAME           this bench; may be given more than once (default: all of them)
-  --quick               few and small: to see whether it works; written only where --out says
-  --out DIR             where to write NAME.json and NAME.md (default: test/bench/results)
-  --kubernetes VERSION  1.33.0 (the default) or 1.31.0
-  --list                names the benches
-  --summary             measures nothing: writes what was wanted and found, of all results, into docs/performance.md
-  --help                this text
+  --only NAME  this bench; may be given more than once (default: all of them)
+  --quick      few and small: to see whether it works; writes nothing
+  --list       names the benches
+  --summary    measures nothing: writes what was wanted and found, of all results, into docs/performance.md
+  --help       this text
 
-Example: npm run bench -- --only floor --quick
+Example: npm run bench -- --only delete --quick
 `;
 
 async function main(): Promise<number> {
@@ -49,8 +46,6 @@ async function main(): Promise<number> {
     options: {
       only: { type: 'string', multiple: true, default: [] },
       quick: { type: 'boolean', default: false },
-      out: { type: 'string' },
-      kubernetes: { type: 'string' },
       list: { type: 'boolean', default: false },
       summary: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -71,9 +66,7 @@ async function main(): Promise<number> {
   }
   const unknown = flags.only.find((name) => !names.includes(name));
   if (unknown !== undefined) throw new UsageError(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
-  const binaries = await prepareRun(flags.kubernetes);
-  const defaultOut = flags.quick ? undefined : RESULTS;
-  const out = flags.out === undefined ? defaultOut : resolve(flags.out);
+  const binaries = await prepareRun();
   for (const name of names) {
     if (flags.only.length > 0 && !flags.only.includes(name)) continue;
     const { question, run } = await loadBench(name);
@@ -91,12 +84,7 @@ async function main(): Promise<number> {
     }
     const command = `npm run bench -- --only ${name}${flags.quick ? ' --quick' : ''}`;
     const report: Report = { bench: name, question, command, environment, seconds: elapsedSeconds(), tables };
-    process.stdout.write(`\n${formatReport(report)}\n`);
-    if (out === undefined) continue;
-    await mkdir(out, { recursive: true });
-    await writeFile(join(out, `${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
-    await writeFile(join(out, `${name}.md`), formatReport(report));
-    log(`Written to ${join(out, name)}.json and .md`);
+    writeReport(report, flags.quick ? undefined : RESULTS);
   }
   return 0;
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { decide, decideWithoutClusterState } from '../../src/decision/decide.ts';
 import type { ClusterState } from '../../src/decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
@@ -18,7 +19,6 @@ import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
 import type { Random } from '../simulation/random.ts';
 import { NAME, reviewBody } from '../support/review.ts';
-import { readSeeds } from './seeds.ts';
 
 /** A parser of untrusted bytes. */
 export interface Target {
@@ -126,19 +126,27 @@ const NESTED = { a: [{}, [1.5e-7, true, '\u00e9\n']] };
 const ITEMS = [{ name: 'w0', annotations: ANNOTATIONS, labels: { a: 'b' } }];
 const toJson = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-/** All parsers of untrusted bytes. Their seeds include the stored inputs that reached new code. */
+/** Reads the stored inputs, each of which once reached new code: one base64 text a line. */
+function readSeeds(file: string): readonly Buffer[] {
+  const lines = readFileSync(new URL(`seeds/${file}.txt`, import.meta.url), 'utf8')
+    .trimEnd()
+    .split('\n');
+  return lines.map((line) => Buffer.from(line, 'base64'));
+}
+
+/** All parsers of untrusted bytes. */
 export const TARGETS: readonly Target[] = [
-  { name: 'outline', seeds: [reviewBody(), NESTED].map(toJson), run: runOutline },
-  { name: 'review', seeds: REVIEWS.map(toJson), run: runReview },
+  { name: 'outline', seeds: [...[reviewBody(), NESTED].map(toJson), ...readSeeds('outline')], run: runOutline },
+  { name: 'review', seeds: [...REVIEWS.map(toJson), ...readSeeds('review')], run: runReview },
   {
     name: 'JSON list',
-    seeds: LISTS.map(toJson),
-    run: (bytes: Buffer, random: Random) => runList(bytes, random, (onObject) => new JsonListParser(onObject)),
+    seeds: [...LISTS.map(toJson), ...readSeeds('JSON-list')],
+    run: (bytes, random) => runList(bytes, random, (onObject) => new JsonListParser(onObject)),
   },
   {
     name: 'protobuf list',
-    seeds: [encodeAnswer(encodeList({ resourceVersion: '7', items: ITEMS }))],
-    run: (bytes: Buffer, random: Random) =>
+    seeds: [encodeAnswer(encodeList({ resourceVersion: '7', items: ITEMS })), ...readSeeds('protobuf-list')],
+    run: (bytes, random) =>
       runList(bytes, random, (onObject) => new ProtobufListParser(onObject, NODE_REFERENCE_ANNOTATIONS)),
   },
-].map((target) => ({ ...target, seeds: [...target.seeds, ...readSeeds(target.name)] }));
+];

@@ -50,11 +50,10 @@ export class ClusterModel {
     this.#recordUse(0);
   }
 
-  /** One write of a controller. Returns its description. */
-  writeOnce(step: number): string {
-    const description = this.#writeAnything();
+  /** One write of a controller. */
+  writeOnce(step: number): void {
+    this.#writeAnything();
     this.#recordUse(step);
-    return description;
   }
 
   /** Whether the config was in use the whole time since that step. */
@@ -88,9 +87,8 @@ export class ClusterModel {
     for (const config of inUse) if (!this.#inUseSince.has(config)) this.#inUseSince.set(config, step);
   }
 
-  #writeAnything(): string {
-    const [name, node] = this.#random.pick([...this.#nodes]) ?? [];
-    if (name === undefined || node === undefined) return 'nothing';
+  #writeAnything(): void {
+    const [name, node] = this.#random.pick([...this.#nodes]);
     const { spec } = this.#pool;
     switch (this.#random.below(8)) {
       case 0: {
@@ -98,28 +96,28 @@ export class ClusterModel {
         const config = this.#pickConfig();
         this.configs.add(config);
         this.#writePool({ ...this.#pool, spec: config });
-        return `render ${config}`;
+        break;
       }
       case 1:
         // A rollback to the config of a node that just completes its update: the reference moves to the pool.
         this.#writePool({ ...this.#pool, spec: node.current });
         this.#writeNode(name, { ...node, current: node.desired });
-        return `roll back to ${node.current}`;
+        break;
       case 2:
       case 3:
         this.#writeNode(name, { ...node, desired: spec });
-        return `desire ${name}`;
+        break;
       case 4:
       case 5:
         this.#writeNode(name, { ...node, current: node.desired });
-        return `update ${name}`;
+        break;
       case 6: {
         const isUpdated = [...this.#nodes.values()].every(({ current }) => current === spec);
         this.#writePool(isUpdated ? { spec, status: spec } : this.#pool);
-        return `status ${POOL_NAME}`;
+        break;
       }
       default:
-        return this.#writeBuild(spec);
+        this.#writeBuild(spec);
     }
   }
 
@@ -137,20 +135,19 @@ export class ClusterModel {
   }
 
   /** Ends the running build, else replaces the last build by a new one. */
-  #writeBuild(config: string): string {
+  #writeBuild(config: string): void {
     const last = this.#build;
     if (last?.isRunning === true) {
       this.#build = { ...last, isRunning: false };
       const conditions = [{ type: 'Succeeded', status: 'True' }];
       this.cluster.patch('machineosbuilds', last.name, { status: { conditions } });
-      return `built ${last.name}`;
+      return;
     }
     if (last !== undefined) this.cluster.erase('machineosbuilds', last.name);
     this.#buildCount += 1;
     const name = `build-${this.#buildCount}`;
     this.#build = { name, isRunning: true };
     this.cluster.create('machineosbuilds', { metadata: { name }, spec: { machineConfig: { name: config } } });
-    return `build ${config}`;
   }
 
   #pickConfig(): string {

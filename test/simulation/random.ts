@@ -25,8 +25,8 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** Returns undefined if there are no values. */
-  pick<Value>(values: readonly Value[]): Value | undefined {
-    return values[this.below(values.length)];
+  /** There must be a value. */
+  pick<Value>(values: readonly Value[]): Value {
+    return values[this.below(values.length)] as Value;
   }
 }

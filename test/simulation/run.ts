@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
-import { describeUsageError, parseWholeNumber } from '../support/usage.ts';
+import { runCommand } from '../e2e/support/runner.ts';
+import { parseWholeNumber } from '../support/usage.ts';
 
 const HELP = `Runs the guard's own reading and deciding against a cluster in which everything happens in random order.
 
@@ -16,7 +17,7 @@ A run prints what happened, and ends with 1 if something in use was let go. The 
 Example: npm run simulate -- --seed 13 --seeds 1 --steps 40000
 `;
 
-function simulate(): number {
+async function simulate(): Promise<number> {
   const { values } = parseArgs({
     options: {
       steps: { type: 'string', default: '250000' },
@@ -39,11 +40,4 @@ function simulate(): number {
   return spawnSync('npx', args, { stdio: 'inherit', env: { ...process.env, ...variables } }).status ?? 1;
 }
 
-try {
-  process.exitCode = simulate();
-} catch (error) {
-  const usage = describeUsageError(error);
-  if (usage === undefined) throw error;
-  process.stderr.write(`${usage} See: npm run simulate -- --help\n`);
-  process.exitCode = 2;
-}
+await runCommand('simulate', simulate);

@@ -41,24 +41,21 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
     return { status: 200, headers: {}, body };
   }
 
-  /** Takes one step of one call and describes it. Undefined if there is no call. */
-  step(): string | undefined {
+  /** Takes one step of one call, if there is one. */
+  step(): void {
     this.#calls = this.#calls.filter(({ request }) => !request.signal.aborted);
+    if (this.#calls.length === 0) return;
     const call = this.#random.pick(this.#calls);
-    if (call === undefined) return undefined;
-    const { path } = call.request;
     if (call.answer === undefined) {
-      const isFailing = this.#random.chance(this.failureRate);
-      call.answer = isFailing
+      call.answer = this.#random.chance(this.failureRate)
         ? Promise.reject(this.#createFailure())
         : new InProcessApi(this.#cluster).json(call.request);
       // Nothing else handles a rejection while the answer is on its way.
       call.answer.catch(() => {});
-      return `${isFailing ? 'fail' : 'serve'} ${path}`;
+      return;
     }
     this.#calls.splice(this.#calls.indexOf(call), 1);
     call.settle(call.answer);
-    return `answer ${path}`;
   }
 
   /** Breaks off every call: the replica has crashed. */
@@ -67,12 +64,11 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   }
 
   #createFailure(): Error {
-    const failures = [
+    return this.#random.pick([
       new ApiError(500, 'InternalError', 'etcdserver: leader changed'),
       new ApiError(429, 'TooManyRequests', 'too many requests', 1_000),
       new ApiError(403, 'Forbidden', 'forbidden'),
       new ApiUnreachable('connection reset'),
-    ];
-    return this.#random.pick(failures) ?? new ApiUnreachable('unreachable');
+    ]);
   }
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
@@ -30,8 +29,6 @@ export interface SimulationResult {
   readonly steps: number;
   /** Denials by code, and the number of allowed deletions, deleted configs and crashes. */
   readonly counts: Readonly<Record<string, number>>;
-  /** A hash of all steps: runs with the same digest are the same. */
-  readonly digest: string;
   /** The first wrong answer, which ends the run. */
   readonly violation: { readonly step: number; readonly message: string } | undefined;
 }
@@ -73,7 +70,6 @@ export class Simulation {
   readonly #createReader: CreateReader;
   readonly #replicas: Replica[];
   readonly #deletions: Deletion[] = [];
-  readonly #hash = createHash('sha256');
   readonly #counts: Record<string, number> = {};
   #mode: Mode = 'Enforce';
   #modeSince = 0;
@@ -92,7 +88,7 @@ export class Simulation {
   async run(steps: number): Promise<SimulationResult> {
     while (this.#step < steps && this.#violation === undefined) {
       this.#step += 1;
-      this.#record(this.#takeStep());
+      this.#takeStep();
       await runPendingCallbacks();
       for (const deletion of this.#deletions.filter(({ judgement, isLost }) => judgement !== undefined || isLost)) {
         this.#finishDeletion(deletion);
@@ -100,65 +96,42 @@ export class Simulation {
     }
     for (const { timer } of this.#deletions.splice(0)) clearTimeout(timer);
     if (this.#violation === undefined) await this.#checkThatUnusedConfigIsAllowed();
-    return {
-      seed: this.#seed,
-      steps: this.#step,
-      counts: this.#counts,
-      digest: this.#hash.digest('hex'),
-      violation: this.#violation,
-    };
+    return { seed: this.#seed, steps: this.#step, counts: this.#counts, violation: this.#violation };
   }
 
-  #takeStep(): string {
+  #takeStep(): void {
     const number = this.#random.next();
-    if (number < 0.55) return this.#random.pick(this.#replicas)?.api.step() ?? this.#requestDeletion();
-    if (number < 0.7) return this.#model.writeOnce(this.#step);
-    if (number < 0.8) return this.#requestDeletion();
-    if (number < 0.9) return this.#deliverEvent();
-    if (number < 0.996) return this.#advanceTime();
-    if (number < 0.998) return this.#changeFailureRate();
-    if (number < 0.999) return this.#crash();
-    return this.#switchMode();
+    if (number < 0.55) this.#random.pick(this.#replicas).api.step();
+    else if (number < 0.7) this.#model.writeOnce(this.#step);
+    else if (number < 0.8) this.#requestDeletion();
+    else if (number < 0.9) this.#deliverEvent();
+    else if (number < 0.996) vi.advanceTimersByTime(this.#random.pick(TIME_STEPS_MS));
+    else if (number < 0.998) this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
+    else if (number < 0.999) this.#crash();
+    else this.#switchMode();
   }
 
   /** A watch delivers one object. The others stay as old as they are. */
-  #deliverEvent(): string {
+  #deliverEvent(): void {
     const replica = this.#random.pick(this.#replicas);
     const referrer = this.#random.pick(this.#model.referrers());
-    if (replica === undefined || referrer === undefined) return 'nothing';
     const key = `${referrer.kind} ${referrer.name}`;
     replica.index.update(replica.referrers.get(key), referrer);
     replica.referrers.set(key, referrer);
-    return `deliver ${referrer.name}`;
   }
 
-  #advanceTime(): string {
-    const ms = this.#random.pick(TIME_STEPS_MS) ?? 0;
-    vi.advanceTimersByTime(ms);
-    return `time ${ms}`;
-  }
-
-  #changeFailureRate(): string {
-    const rate = this.#random.pick(FAILURE_RATES) ?? 0;
-    const replica = this.#random.pick(this.#replicas);
-    if (replica !== undefined) replica.api.failureRate = rate;
-    return `failure rate ${rate}`;
-  }
-
-  #switchMode(): string {
-    this.#mode = this.#mode === 'Enforce' ? (this.#random.pick(MODES) ?? 'Enforce') : 'Enforce';
+  #switchMode(): void {
+    this.#mode = this.#mode === 'Enforce' ? this.#random.pick(MODES) : 'Enforce';
     this.#modeSince = this.#step;
-    return `mode ${this.#mode}`;
   }
 
-  #crash(): string {
+  #crash(): void {
     const index = this.#random.below(REPLICAS);
     const crashed = this.#replicas[index];
     this.#count('crashes');
     for (const deletion of this.#deletions) if (deletion.replica === crashed) deletion.isLost = true;
     this.#replicas[index] = this.#createReplica();
     crashed?.api.reset();
-    return `crash ${index}`;
   }
 
   #createReplica(): Replica {
@@ -176,11 +149,10 @@ export class Simulation {
     return { api, referrers, index, judge };
   }
 
-  #requestDeletion(): string {
+  #requestDeletion(): void {
+    if (this.#deletions.length >= MAX_CONCURRENT_DELETIONS) return;
     const config = this.#random.pick([...this.#model.configs]);
     const replica = this.#random.pick(this.#replicas);
-    const isFull = this.#deletions.length >= MAX_CONCURRENT_DELETIONS;
-    if (config === undefined || replica === undefined || isFull) return 'nothing';
     const deadline = new AbortController();
     const timer = setTimeout(() => {
       deadline.abort(new DOMException('the deadline passed', 'TimeoutError'));
@@ -190,7 +162,6 @@ export class Simulation {
     void replica.judge.judge(toReview(config, this.#step), deadline.signal).then((judgement) => {
       deletion.judgement = judgement;
     });
-    return `delete ${config}`;
   }
 
   #finishDeletion(deletion: Deletion): void {
@@ -199,7 +170,6 @@ export class Simulation {
     this.#deletions.splice(this.#deletions.indexOf(deletion), 1);
     if (isLost === true || judgement === undefined) return;
     const { code, denialStatus } = judgement.verdict;
-    this.#record(`${code} ${config}`);
     if (denialStatus !== undefined) {
       this.#count(code);
       if (code === 'MCG_IN_USE' && !this.#model.wasInUseAtSomeTime(config, sentAt)) {
@@ -242,10 +212,6 @@ export class Simulation {
 
   #violate(message: string): void {
     this.#violation ??= { step: this.#step, message };
-  }
-
-  #record(event: string): void {
-    this.#hash.update(`${this.#step} ${event}\n`);
   }
 }
 

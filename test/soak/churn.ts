@@ -18,9 +18,6 @@ const NEXT_NODE_MS = 500;
 const USED_INTERVAL_MS = 1_000;
 const UNUSED_INTERVAL_MS = 4_000;
 
-/** Counts of what has happened in a run. */
-export type Tally = Churn['tally'];
-
 /** The usual work of a healthy cluster: kubelets report, pools roll out, and old configs are deleted. */
 export class Churn {
   readonly tally = {

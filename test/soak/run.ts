@@ -1,9 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { readEnvironment } from '../bench/environment.ts';
-import { measureMs } from '../bench/interleave.ts';
+import { writeReport } from '../bench/report.ts';
 import type { Binaries } from '../e2e/control-plane/binaries.ts';
 import { pause } from '../e2e/control-plane/until.ts';
 import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
@@ -11,7 +10,7 @@ import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { parseWholeNumber } from '../support/usage.ts';
 import { Churn } from './churn.ts';
 import { type Observation, observe, readCpuSeconds } from './observation.ts';
-import { createReport, formatReport, listFailures } from './report.ts';
+import { createTables, listFailures, type SoakRun } from './report.ts';
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const OBSERVATION_INTERVAL_MS = 2_000;
@@ -20,8 +19,8 @@ const MAX_INTERVAL_MS_PER_MINUTE = 750;
 /** With one observation every 2 s, this logs one line a minute. */
 const OBSERVATIONS_PER_LINE = 30;
 
-const HELP = `Runs the guard beside a real API server in which much happens, and fails when its memory, its open files
-or its delay grow.
+const QUESTION = 'Do the memory, the open files or the delay of the guard grow while a cluster works?';
+const HELP = `Runs the guard in a busy cluster, and fails if its memory, its open files or its delay grow.
 
 Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 
@@ -31,7 +30,7 @@ Options:
   --out DIR    where to write soak.json and soak.md (default: test/soak/results)
   --help       this text
 
-Ends with 0 where nothing grows and every deletion was decided rightly, 1 where not, 2 for wrong usage.
+Exits with 1 if something grows or an answer was wrong, and with 2 on wrong usage.
 Example: npm run soak -- --minutes 2 --nodes 200 --out /tmp/soak
 `;
 
@@ -53,25 +52,24 @@ async function main(): Promise<number> {
   const binaries = await prepareRun();
   const environment = readEnvironment(binaries.release);
   const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
-  const report = createReport({ command, environment, minutes, nodes, ...(await soak(binaries, minutes, nodes)) });
-  const out = resolve(values.out);
-  await mkdir(out, { recursive: true });
-  await writeFile(join(out, 'soak.json'), `${JSON.stringify(report)}\n`);
-  await writeFile(join(out, 'soak.md'), formatReport(report));
-  process.stdout.write(`\n${formatReport(report)}\n`);
-  log(`Written to ${join(out, 'soak')}.json and .md`);
-  return listFailures(report).length === 0 ? 0 : 1;
+  const run = await soak(binaries, minutes, nodes);
+  const tables = createTables(run);
+  const report = { bench: 'soak', question: QUESTION, command, environment, seconds: minutes * 60, tables };
+  writeReport({ ...report, observations: run.observations }, resolve(values.out));
+  const failures = listFailures(run, tables);
+  for (const failure of failures) log(`FAILED: ${failure}`);
+  return failures.length === 0 ? 0 : 1;
 }
 
 /** Observes the bundled guard every two seconds while the cluster works. */
-async function soak(binaries: Binaries, minutes: number, nodes: number) {
+async function soak(binaries: Binaries, minutes: number, nodes: number): Promise<SoakRun> {
   const guarded = await startGuardedCluster(binaries, { direct: true });
   try {
     const { controlPlane, guard } = guarded;
     const churn = new Churn(controlPlane.apiServer.admin, nodes);
     log(`${nodes} nodes are made …`);
-    const setUpSeconds = Math.round((await measureMs(() => churn.prepare())) / 1_000);
-    log(`made in ${setUpSeconds} s; ${minutes} minutes of churn …`);
+    await churn.prepare();
+    log(`${minutes} minutes of churn …`);
     const observations: Observation[] = [];
     const cpuBefore = await readCpuSeconds(guard.pid);
     const startedAt = performance.now();
@@ -96,7 +94,7 @@ async function soak(binaries: Binaries, minutes: number, nodes: number) {
     churn.stop();
     await Promise.all([churning, observing]);
     const cpu = ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
-    return { observations, tally: churn.tally, setUpSeconds, cpu };
+    return { observations, tally: churn.tally, cpu };
   } finally {
     await guarded.stop();
   }

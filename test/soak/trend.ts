@@ -13,12 +13,6 @@ export interface Trend {
   readonly minutes: number;
 }
 
-/** Growth up to the larger of a share of the level and an amount does not matter. */
-export interface Tolerance {
-  readonly share: number;
-  readonly amount: number;
-}
-
 /**
  * Successive samples are not independent, because a heap rises and falls with the garbage collector. Taken one by one,
  * they would make any slope significant. The medians of this many blocks are independent enough.
@@ -53,9 +47,9 @@ export function findTrend(samples: readonly Sample[]): Trend {
   };
 }
 
-/** Whether a quantity grows with certainty and by more than the tolerance. A long run makes a kilobyte significant. */
-export function isGrowing({ level, perMinute, low, minutes }: Trend, { share, amount }: Tolerance): boolean {
-  return low > 0 && perMinute * minutes > Math.max(share * level, amount);
+/** Whether a quantity grows with certainty and faster than the limit. A long run makes a kilobyte significant. */
+export function isGrowing({ perMinute, low }: Pick<Trend, 'perMinute' | 'low'>, limitPerMinute: number): boolean {
+  return low > 0 && perMinute > limitPerMinute;
 }
 
 function median(values: readonly number[]): number {

@@ -13,10 +13,6 @@ export interface SentReview {
   readonly request: Readonly<Record<string, unknown>> & { readonly uid: string };
 }
 
-export interface Call {
-  readonly review: SentReview;
-}
-
 /** What the webhook sends back: a `response` without its uid, another body, or nothing. */
 export type StubAnswer =
   | { readonly response: Readonly<Record<string, unknown>> }
@@ -26,30 +22,30 @@ export type StubAnswer =
 export interface StubWebhook {
   /** The clientConfig of its registration. */
   readonly at: { readonly url: string; readonly caBundle: string };
-  readonly calls: Call[];
+  readonly calls: SentReview[];
 }
 
 /** Starts a webhook that answers as the test says, until the end of the test. */
-export async function stubWebhook(answer: (call: Call) => StubAnswer): Promise<StubWebhook> {
+export async function stubWebhook(answer: (review: SentReview) => StubAnswer): Promise<StubWebhook> {
   const tls = await testTls();
   const { certificatePem, privateKeyPem } = await tls.leaf();
-  const calls: Call[] = [];
+  const calls: SentReview[] = [];
   const server = createServer({ key: privateKeyPem, cert: certificatePem }, (request, response) => {
     void json(request).then((body) => {
-      const call = { review: body as SentReview };
-      calls.push(call);
-      const reply = answer(call);
+      const sent = body as SentReview;
+      calls.push(sent);
+      const reply = answer(sent);
       if (reply === 'nothing') return;
       if ('body' in reply) {
         response.writeHead(reply.status ?? 200).end(reply.body);
         return;
       }
-      const { uid } = call.review.request;
-      const review = {
-        apiVersion: 'admission.k8s.io/v1',
-        kind: 'AdmissionReview',
-        response: { uid, ...reply.response },
-      };
+      const {
+        apiVersion,
+        kind,
+        request: { uid },
+      } = sent;
+      const review = { apiVersion, kind, response: { uid, ...reply.response } };
       response.setHeader('content-type', 'application/json').end(JSON.stringify(review));
     });
   });

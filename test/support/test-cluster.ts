@@ -22,11 +22,6 @@ export interface Answer {
   };
 }
 
-export interface RequestOptions {
-  readonly as?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /**
  * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write without
  * a review. `request` and `delete` are requests of a client, but do not pass the HTTPS server and its faults.
@@ -52,16 +47,12 @@ export class TestCluster extends InMemoryCluster {
 
   /** The text of a kubeconfig for the administrator. */
   get kubeconfig(): string {
-    return this.kubeconfigFor(ADMIN_USER);
+    return this.#server.kubeconfigFor(ADMIN_USER);
   }
 
   /** The version of the last write. */
   get resourceVersion(): number {
     return this.store.version;
-  }
-
-  kubeconfigFor(user: string): string {
-    return this.#server.kubeconfigFor(user);
   }
 
   /** A client of the API server until the end of the test. Each reload of its credentials gets a new token. */
@@ -87,9 +78,9 @@ export class TestCluster extends InMemoryCluster {
     method: string,
     path: string,
     body?: unknown,
-    { as: user = ADMIN_USER, headers = {} }: RequestOptions = {},
+    { as: user = ADMIN_USER }: { readonly as?: string } = {},
   ): Promise<Answer> {
-    const answer = await handleRequest(this, { method, path, body, user, accept: headers['accept'] });
+    const answer = await handleRequest(this, { method, path, body, user });
     if ('watch' in answer) throw new Error('this is a watch');
     // As over a network, the client gets the answer a moment later.
     await delay(5);
@@ -99,12 +90,12 @@ export class TestCluster extends InMemoryCluster {
   async delete(
     resource: string,
     name: string,
-    { dryRun = false, ...options }: RequestOptions & { readonly dryRun?: boolean } = {},
+    { dryRun = false, as = ADMIN_USER }: { readonly as?: string; readonly dryRun?: boolean } = {},
   ): Promise<Answer> {
     const kind = findKind(resource);
     const root = kind.group === '' ? '/api' : '/apis';
     const path = `${root}/${toApiVersion(kind)}/${resource}/${name}${dryRun ? '?dryRun=All' : ''}`;
-    return await this.request('DELETE', path, undefined, options);
+    return await this.request('DELETE', path, undefined, { as });
   }
 
   async start(): Promise<void> {

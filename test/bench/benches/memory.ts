@@ -29,12 +29,7 @@ const TABLE = {
     ...createColumns({ who: 'process', what: 'while' }),
     ...createColumns({ now: 'at its end', peak: 'at most' }, 1),
   ],
-  notes: [
-    'MB are 10⁶ bytes; VmRSS and VmHWM of /proc, the latter counted afresh for each line. One process each, in the ' +
-      'order of the lines.',
-    'Of the figure of "node" nothing can be saved; all of its code and libraries are shared with other processes of ' +
-      'the same image.',
-  ],
+  notes: ['MB are 10⁶ bytes; VmRSS and VmHWM of /proc, the latter reset for each line. One process each.'],
 };
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {

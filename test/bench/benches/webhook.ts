@@ -12,7 +12,6 @@ const BYTES_ONLY = 'node:https, bytes only';
 const PEERS: readonly (readonly [name: string, kind: NodeWebhookKind])[] = [
   [BYTES_ONLY, 'bytes'],
   ['node:https, JSON.parse', 'parse'],
-  ['express.json', 'express'],
 ];
 const GUARD = 'guard';
 

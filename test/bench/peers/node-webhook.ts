@@ -5,7 +5,6 @@ import { Agent, createServer, request } from 'node:https';
 import { join } from 'node:path';
 import { buffer, json } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import express from 'express';
 
 interface Review {
   readonly request: { readonly uid: string; readonly oldObject: { readonly metadata: { readonly name: string } } };
@@ -17,10 +16,10 @@ interface Kubeconfig {
 }
 
 /**
- * `bytes` allows after a search for the uid, which comes first; `parse` after JSON.parse; `express` after express.json.
- * `get` denies after one GET of the metadata of a node.
+ * `bytes` allows after a search for the uid, which comes first; `parse` after JSON.parse. `get` denies after one GET of
+ * the metadata of a node.
  */
-export type NodeWebhookKind = 'bytes' | 'parse' | 'express' | 'get';
+export type NodeWebhookKind = 'bytes' | 'parse' | 'get';
 
 const { values: flags } = parseArgs({
   options: {
@@ -35,12 +34,6 @@ const { values: flags } = parseArgs({
 function createListener(kind: NodeWebhookKind): RequestListener {
   if (kind === 'bytes') return listen((body) => allow(/"uid":"([^"]*)"/.exec(body.toString('utf8', 0, 256))?.[1]));
   if (kind === 'parse') return listen((body) => allow(parseReview(body).request.uid));
-  if (kind === 'express') {
-    const app = express().use(express.json({ limit: '8mb' }));
-    return app.post('/validate', (incoming, outgoing) => {
-      outgoing.json(allow((incoming.body as Review).request.uid));
-    });
-  }
   const getNodeName = createNodeReader();
   return listen(async (body) => {
     const { uid, oldObject } = parseReview(body).request;

@@ -51,8 +51,8 @@ export function nodeProgram(kind: NodeWebhookKind, node = ''): WebhookProgram {
   return (options) => ({ command: process.execPath, args: [...own, ...formatFlags(options)] });
 }
 
-/** The webhook on controller-runtime. `mode`: how it searches its cache, or `no-op` to allow without reading. */
-export function goProgram(binary: string, mode: 'scan' | 'index' | 'no-op'): WebhookProgram {
+/** The webhook on controller-runtime. `mode`: how it searches its cache. */
+export function goProgram(binary: string, mode: 'scan' | 'index'): WebhookProgram {
   return (options) => ({ command: binary, args: [`--mode=${mode}`, ...formatFlags(options)] });
 }
 
@@ -87,14 +87,12 @@ export async function prepareWebhook({ directory, reaper }: ControlPlane, progra
   await writeFile(join(certDir, 'tls.crt'), certificate);
   const [port = 0] = await freePorts(1);
   // Not in the folder of the certificate: the guard watches it and would read it again after each line.
-  const log = `${certDir}.log`;
-  const options = { ...program({ certDir, port, kubeconfig }), logFile: log, reaper };
+  const options = { ...program({ certDir, port, kubeconfig }), logFile: `${certDir}.log`, reaper };
   const url = `https://127.0.0.1:${port}/validate`;
-  return { url, ca, port, log, start: () => new Child(options) };
+  return { url, ca, port, start: () => new Child(options) };
 }
 
-/** `log`: the file with the output of the process. */
-export type RunningWebhook = WebhookAddress & { readonly pid: number; readonly log: string };
+export type RunningWebhook = WebhookAddress & { readonly pid: number };
 
 /** Starts a webhook in a process that ends with the control plane. Returns when it listens. */
 export async function startWebhook(

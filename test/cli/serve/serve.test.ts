@@ -75,7 +75,7 @@ describe('as a process', () => {
     const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
     inspected.cluster.create('validatingwebhookconfigurations', configuration);
     inspected.cluster.patch('machineconfigs', NEW, { spec: { config: `Bearer ${secret}` } });
-    const deletion = await inspected.cluster.delete('machineconfigs', NEW, { headers: { 'x-secret': secret } });
+    const deletion = await inspected.cluster.delete('machineconfigs', NEW);
     expect(deletion.status).toBe(403);
     expect(await (await fetch(`http://127.0.0.1:${String(ready?.['healthPort'])}/healthz`)).text()).toBe('ok\n');
 

@@ -19,7 +19,7 @@ async function startUnguardedCluster(): Promise<InspectedCluster> {
 async function startGuardedCluster(message: string, configs: readonly unknown[]): Promise<InspectedCluster> {
   const inspected = await startUnguardedCluster();
   const status = { code: 403, reason: 'Forbidden', message };
-  const { at } = await stubWebhook(({ review: { request } }) => ({
+  const { at } = await stubWebhook(({ request }) => ({
     response: configs.includes(request['name']) ? { allowed: false, status } : { allowed: true },
   }));
   const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"os"
 
@@ -14,14 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
 func main() {
 	// controller-runtime defines the flag --kubeconfig.
 	certDir := flag.String("cert-dir", "", "folder with tls.crt and tls.key")
 	port := flag.Int("port", 0, "port on 127.0.0.1")
-	mode := flag.String("mode", "scan", "scan or index: how to search the cache; no-op: allow without reading")
+	mode := flag.String("mode", "scan", "how to search the cache: scan or index")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	if err := serve(*mode, webhook.Options{Host: "127.0.0.1", Port: *port, CertDir: *certDir}); err != nil {
@@ -32,11 +30,6 @@ func main() {
 
 func serve(mode string, options webhook.Options) error {
 	ctx := ctrl.SetupSignalHandler()
-	server := webhook.NewServer(options)
-	if mode == "no-op" {
-		server.Register("/validate", &webhook.Admission{Handler: admission.HandlerFunc(allow)})
-		return server.Start(ctx)
-	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -44,7 +37,7 @@ func serve(mode string, options webhook.Options) error {
 	// The API server limits its clients itself. The default limit of 20 requests per second would slow down live reads.
 	config.QPS = -1
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		WebhookServer: server,
+		WebhookServer: webhook.NewServer(options),
 		Metrics:       metricsserver.Options{BindAddress: "0"},
 		Cache:         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		Client:        client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -69,8 +62,4 @@ func serve(mode string, options webhook.Options) error {
 		live:   references{Reader: manager.GetAPIReader()},
 	}})
 	return manager.Start(ctx)
-}
-
-func allow(context.Context, admission.Request) admission.Response {
-	return admission.Allowed("")
 }
