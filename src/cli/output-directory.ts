@@ -10,15 +10,11 @@ const MAX_LISTED_FILES = 4;
 
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
-  EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
   EEXIST: 'it is a file, not a directory',
   ENOTDIR: 'a part of the path is a file, not a directory',
   ENOENT: 'a part of the path does not exist and cannot be made',
-  ENAMETOOLONG: 'the path is too long',
-  ELOOP: 'the path is a loop of symbolic links',
 };
 
 /** Throws a CliError if the directory cannot take these files, or if one exists and `overwrite` is false. */
