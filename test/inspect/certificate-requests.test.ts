@@ -32,10 +32,7 @@ async function read(signal = AbortSignal.timeout(20_000)): ReturnType<typeof rea
 }
 
 test('takes the node from the request of a joining node, and else from its user', async () => {
-  const joining = pkcs10(
-    { shortName: 'O', value: 'system:nodes' },
-    { shortName: 'CN', value: 'system:node:control0.gw.lo' },
-  );
+  const joining = pkcs10({ shortName: 'CN', value: 'system:node:control0.gw.lo' });
   create('csr-b', { signerName: SERVING, username: 'system:node:worker0', request: 'bm90aGluZw==' });
   create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request: joining });
   expect(await read()).toEqual({
@@ -49,8 +46,6 @@ test('takes the node from the request of a joining node, and else from its user'
 
 test.each([
   ['is approved', 'system:node:n', CLIENT, { conditions: [{ type: 'Approved', status: 'True' }] }],
-  ['is denied', 'system:node:n', CLIENT, { conditions: [{ type: 'Denied', status: 'True' }] }],
-  ['has failed', 'system:node:n', CLIENT, { conditions: [{ type: 'Failed', status: 'True' }] }],
   ['is issued', 'system:node:n', CLIENT, { certificate: 'LS0t' }],
   ['is not of a node', 'jane', 'kubernetes.io/kube-apiserver-client', {}],
 ])('ignores a request that %s', async (_title, username, signerName, status) => {

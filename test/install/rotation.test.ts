@@ -64,18 +64,14 @@ test('trusts both authorities, issues from the new one, then trusts only the new
   expect(bundleOf(third)).toBe(encode(NEW.certificatePem));
 });
 
-test('changes only the caBundle, and leaves out the fields of the API server and kubectl', () => {
-  const [first, second] = renderSteps(createInput());
+test('changes only the own caBundle, and leaves out the fields of the API server and kubectl', () => {
+  const other = { name: 'other.example.com', clientConfig: { caBundle: 'b3RoZXI=' } };
+  const [first, second] = renderSteps(createInput(({ webhooks }) => webhooks.push(other)));
   const expected = parseRendered('ValidatingWebhookConfiguration') as Configuration;
   setBundle(expected, bundleOf(first) ?? '');
+  expected.webhooks.push(other);
   expect(first).toEqual(expected);
   expect(second.metadata.annotations).toEqual({ mine: 'yes' });
-});
-
-test('keeps another webhook of the same configuration', () => {
-  const other = { name: 'other.example.com', clientConfig: { caBundle: 'b3RoZXI=' } };
-  const [first] = renderSteps(createInput(({ webhooks }) => webhooks.push(other)));
-  expect(first.webhooks[1]).toEqual(other);
 });
 
 test('after an unfinished rotation, starts from the authority in the Secret', () => {
@@ -89,17 +85,11 @@ test('after an unfinished rotation, starts from the authority in the Secret', ()
 
 test.each<[string, (configuration: Configuration, secret: Secret) => void, RegExp]>([
   [
-    'the service CA makes the certificates',
-    ({ metadata }) => void (metadata.annotations = { 'service.beta.openshift.io/inject-cabundle': 'true' }),
-    /service CA/,
-  ],
-  [
     'cert-manager makes the certificates',
     ({ metadata }) => void (metadata.annotations = { 'cert-manager.io/inject-ca-from': 'a/b' }),
     /cert-manager/,
   ],
   ['the webhook is missing', ({ webhooks }) => void webhooks.splice(0), /has no webhook guard\.machineconfig-guard/],
-  ['the caBundle is empty', (configuration) => void setBundle(configuration, ''), /holds no certificate/],
   ['the caBundle is invalid', (configuration) => void setBundle(configuration, 'Z2Fy'), /holds no certificate/],
   [
     'the caBundle has another authority',
