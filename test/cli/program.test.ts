@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/cli/exit.ts';
 import { programNameOf, reportError } from '../../src/cli/program.ts';
 import { runProgram } from './run-program.ts';
@@ -36,20 +36,18 @@ test('without a command, prints the help on stderr and exits with 2', async () =
   expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr });
 });
 
-describe('as a kubectl plugin', () => {
-  test.each([
-    ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard'],
-    ['/usr/local/bin/oc-mcguard', 'oc mcguard'],
-    ['/kubectl-mcguard/main.ts', 'machineconfig-guard'],
-  ])('the program file %j has the name %s', (file, name) => {
-    expect(programNameOf(file)).toBe(name);
-  });
+test.each([
+  ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard'],
+  ['/usr/local/bin/oc-mcguard', 'oc mcguard'],
+  ['/kubectl-mcguard/main.ts', 'machineconfig-guard'],
+])('the program file %s has the name %s', (file, name) => {
+  expect(programNameOf(file)).toBe(name);
+});
 
-  test('help and errors have the name that a user types', async () => {
-    const { stdout } = await runProgram(['certs', '--help'], 'kubectl mcguard');
-    expect(stdout).toMatch(/^Usage: kubectl mcguard certs [^]*\nExamples:\n {2}kubectl mcguard certs/);
-    expect(stdout).not.toMatch(/^\s*machineconfig-guard /m);
-    const { stderr } = await runProgram(['chek'], 'kubectl mcguard');
-    expect(stderr).toBe("kubectl mcguard: unknown command 'chek' (Did you mean check?)\n");
-  });
+test('as a kubectl plugin, help and errors have the name that a user types', async () => {
+  const { stdout } = await runProgram(['certs', '--help'], 'kubectl mcguard');
+  expect(stdout).toMatch(/^Usage: kubectl mcguard certs [^]*\nExamples:\n {2}kubectl mcguard certs/);
+  expect(stdout).not.toMatch(/^\s*machineconfig-guard /m);
+  const { stderr } = await runProgram(['chek'], 'kubectl mcguard');
+  expect(stderr).toBe("kubectl mcguard: unknown command 'chek' (Did you mean check?)\n");
 });

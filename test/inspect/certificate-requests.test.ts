@@ -1,6 +1,7 @@
 import forge from 'node-forge';
 import { beforeEach, expect, test } from 'vitest';
 import { readPendingCertificateRequests } from '../../src/inspect/certificate-requests.ts';
+import type { Fault } from '../support/faults.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const CLIENT = 'kubernetes.io/kube-apiserver-client-kubelet';
@@ -61,15 +62,12 @@ test.each([['bm90aGluZw=='], [undefined], [7], [pkcs10({ shortName: 'CN', value:
   },
 );
 
-test.each([
-  [403, 'you may not list certificatesigningrequests.certificates.k8s.io'],
-  [404, 'the API server answered 404'],
-])('gives the reason if the list is answered %d', async (status, reason) => {
-  cluster.faults.intercept(() => ({ status }));
-  expect(await read()).toEqual({ readable: false, reason });
-});
-
-test('gives the reason if the list takes too long', async () => {
-  cluster.faults.intercept(() => 'hang');
-  expect(await read(AbortSignal.timeout(50))).toEqual({ readable: false, reason: 'timed out' });
+test.each<[Fault, string]>([
+  [{ status: 403 }, 'you may not list certificatesigningrequests.certificates.k8s.io'],
+  [{ status: 404 }, 'the API server answered 404'],
+  ['hang', 'timed out'],
+])('gives the reason if the answer to the list is %j', async (fault, reason) => {
+  cluster.faults.intercept(() => fault);
+  const signal = AbortSignal.timeout(fault === 'hang' ? 50 : 20_000);
+  expect(await read(signal)).toEqual({ readable: false, reason });
 });

@@ -19,15 +19,13 @@ const KINDS_OF_AN_EMPTY_CLUSTER = (
 describe('with any options', () => {
   const sets = ALL_OPTIONS.map((options) => buildInstallation(options).files);
 
-  test('each of at most 32 KiB gzipped has one object per file, that YAML 1.1 and 1.2 parse alike', () => {
-    // An installer limits the size.
-    expect(gzipSync(sets[31]?.map(({ content }) => content).join('') ?? '').length).toBeLessThan(32 * 1024);
+  test('a set has less than 32 KiB gzipped, and each file one object that YAML 1.1 and 1.2 parse alike', () => {
+    const sizes = sets.map((files) => gzipSync(files.map(({ content }) => content).join('')).length);
+    expect(Math.max(...sizes)).toBeLessThan(32 * 1024);
     for (const { content } of sets.flat()) {
       expect(parseAllDocuments(content)).toHaveLength(1);
       expect(parseDocument(content, { version: '1.1' }).errors).toEqual([]);
-      const object: unknown = parse(content, { version: '1.2' });
-      expect(parse(content, { version: '1.1' })).toEqual(object);
-      expect(object).toMatchObject({ apiVersion: expect.any(String), kind: expect.any(String) });
+      expect(parse(content, { version: '1.1' })).toEqual(parse(content, { version: '1.2' }));
     }
   });
 

@@ -9,15 +9,9 @@ const NOW = new Date('2026-11-21T12:00:00Z');
 const NEW = await createAuthority({ days: 30, now: NOW });
 const OLD = DEFAULT_OPTIONS.authority;
 
-interface Configuration {
-  metadata: { annotations?: Record<string, string>; resourceVersion?: string; managedFields?: unknown };
-  webhooks: { name: string; clientConfig: { caBundle: string } }[];
-}
-
-interface Secret {
-  metadata: { annotations?: Record<string, string> };
-  data: Record<string, string>;
-}
+type Metadata = { annotations?: Record<string, string>; resourceVersion?: string };
+type Configuration = { metadata: Metadata; webhooks: { name: string; clientConfig: { caBundle: string } }[] };
+type Secret = { metadata: Metadata; data: Record<string, string> };
 
 function parseRendered(kind: string): unknown {
   return parse(buildInstallation(DEFAULT_OPTIONS).files.find((file) => file.kind === kind)?.content ?? '');
@@ -28,7 +22,6 @@ function createInput(change: (configuration: Configuration, secret: Secret) => v
   const configuration = parseRendered('ValidatingWebhookConfiguration') as Configuration;
   const secret = parseRendered('Secret') as Secret;
   configuration.metadata.resourceVersion = '7';
-  configuration.metadata.managedFields = [];
   const lastApplied = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(secret) };
   secret.metadata.annotations = { ...lastApplied, mine: 'yes' };
   change(configuration, secret);

@@ -54,9 +54,7 @@ test('writes three files for a rendered set, and replaces them only with --force
 
 test('if another issuer makes the certificates, exits with 1', async () => {
   await runProgram(['render', '--out', set, '--image', IMAGE, '--tls', 'service-ca']);
-  const { exitCode, stderr } = await rotate('--from', set);
-  expect(exitCode).toBe(1);
-  expect(stderr).toContain("OpenShift's service CA makes the certificates");
+  expect((await rotate('--from', set)).exitCode).toBe(1);
 });
 
 test('if the cluster has no guard, exits with 1, and if it is unreachable, with 3', async () => {

@@ -81,8 +81,12 @@ test('renders the same set again with the same authority, and otherwise changes 
   expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([SECRET, WEBHOOK]);
 });
 
+/** Whether this is the end of the lifetime of `--days 30`. */
+function isIn30Days(time: string): boolean {
+  return Math.round((Date.parse(time) - Date.now()) / 86_400_000) === 30;
+}
+
 test('prints exactly the documented JSON keys', async () => {
-  const isIn30Days = (time: string) => Math.round((Date.parse(time) - Date.now()) / 86_400_000) === 30;
   expect(JSON.parse((await render('--output', 'json', '--days', '30')).stdout)).toEqual({
     directory: out,
     files: expect.arrayContaining([{ file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true }]),
