@@ -1,3 +1,4 @@
+import { REFERRER_NOUNS } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../kube/wait.ts';
 import { type PendingCertificateRequests, readPendingCertificateRequests } from './certificate-requests.ts';
@@ -115,7 +116,7 @@ function toReportProblem(problem: Problem, explanations: ReadonlyMap<string, str
     canHeal: isRecoverable,
     suggestion: suggestion ?? null,
     explanation: explanations.get(config ?? '') ?? null,
-    message: kind === undefined ? description : `${kind === 'Node' ? 'node' : 'pool'} ${name}: ${description}`,
+    message: kind === undefined ? description : `${REFERRER_NOUNS[kind]} ${name}: ${description}`,
   };
 }
 

@@ -1,4 +1,5 @@
 import { countNoun, toPrintableLine } from '../../decision/printable-text.ts';
+import { REFERRER_NOUNS } from '../../decision/references.ts';
 import type { CheckReport } from '../../inspect/check-report.ts';
 import { formatDuration } from '../format-duration.ts';
 
@@ -54,7 +55,7 @@ export class Progress {
 function findPending({ problems, pendingCertificateRequests: { requests } }: CheckReport): Map<string, string> {
   const pending = new Map<string, string>();
   for (const { kind, name, message } of problems) {
-    const subject = kind === null ? 'selection' : `${kind === 'Node' ? 'node' : 'pool'} ${name}`;
+    const subject = kind === null ? 'selection' : `${REFERRER_NOUNS[kind]} ${name}`;
     const problem = kind === null ? message : message.slice(subject.length + ': '.length);
     const earlier = pending.get(subject);
     pending.set(subject, toPrintableLine(earlier === undefined ? problem : `${earlier}, ${problem}`, MAX_LINE_LENGTH));
