@@ -6,7 +6,6 @@ import { CliError, EXIT_CODE } from './exit.ts';
 
 const PUBLIC_MODE = 0o644;
 const SECRET_MODE = 0o600;
-const MAX_LISTED_FILES = 4;
 
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
@@ -32,7 +31,11 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
       if (stats !== undefined) existing.push(file);
     }
   });
-  if (existing.length > 0 && !overwrite) throw new CliError(explainExisting(existing, names), EXIT_CODE.usage);
+  const [first] = existing;
+  if (first === undefined || overwrite) return;
+  const subject = existing.length === 1 ? `${first} is` : `${first} and ${existing.length - 1} more are`;
+  const advice = `use --force to replace all ${names.length} files of the set, or another --out.`;
+  throw new CliError(`${subject} there already; ${advice}`, EXIT_CODE.usage);
 }
 
 /**
@@ -52,14 +55,6 @@ export async function writeOutputFiles(directory: string, files: readonly Output
       await rm(staging, { recursive: true, force: true });
     }
   });
-}
-
-function explainExisting(existing: readonly string[], names: readonly string[]): string {
-  const isLong = existing.length > MAX_LISTED_FILES;
-  const listed = isLong ? `${existing.slice(0, 3).join(', ')} and ${existing.length - 3} more` : existing.join(', ');
-  const all = names.length > MAX_LISTED_FILES ? `all ${names.length} files of the set` : `all of ${names.join(' ')}`;
-  const verb = existing.length === 1 ? 'is' : 'are';
-  return `${listed} ${verb} there already; use --force to replace ${all}, or another --out.`;
 }
 
 async function explainErrors(directory: string, work: () => Promise<void>): Promise<void> {

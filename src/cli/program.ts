@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { inspect } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createCertsCommand } from './certs/certs.ts';
@@ -44,12 +45,11 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs a command line and returns its exit code. Never rejects. */
 export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
   return await runCommand(createProgram(name), args, terminal);
 }
 
-/** Runs a command line of any root command. Like {@link runProgram}. */
+/** Runs a command line and returns its exit code. Never rejects. */
 export async function runCommand(root: Command, args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const name = root.name();
   try {
@@ -73,7 +73,7 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
     const hint = ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
     terminal.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
   }
-  if (isDebug) terminal.stderr(`${formatStack(error)}\n`);
+  if (isDebug) terminal.stderr(`${inspect(error)}\n`);
   return error instanceof CliError ? error.exitCode : EXIT_CODE.no;
 }
 
@@ -131,10 +131,4 @@ function toOneLine(text: string): string {
     .trim()
     .replace(/\s*\n\s*/g, ' ')
     .replace(/\p{Cc}/gu, '\uFFFD');
-}
-
-function formatStack(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const stack = error.stack ?? error.message;
-  return error.cause === undefined ? stack : `${stack}\ncaused by: ${formatStack(error.cause)}`;
 }

@@ -38,10 +38,8 @@ export interface CheckScope {
   readonly minNodes: number;
 }
 
-export type ProblemCode = 'ConfigMissing' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
-
 export interface Problem {
-  readonly code: ProblemCode;
+  readonly code: 'ConfigMissing' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
   /** Absent for `TooFewNodes`. */
   readonly kind?: 'Node' | 'MachineConfigPool';
   readonly name?: string;
@@ -66,14 +64,7 @@ export interface PoolResult {
   readonly problems: readonly Problem[];
 }
 
-export interface ConsistencyResult {
-  readonly ok: boolean;
-  /** Whether there are problems and all of them are recoverable. */
-  readonly isRecoverable: boolean;
-  readonly nodes: readonly NodeResult[];
-  readonly pools: readonly PoolResult[];
-  readonly problems: readonly Problem[];
-}
+export type ConsistencyResult = ReturnType<typeof checkConsistency>;
 
 const NODE_FIELDS = ['currentConfig', 'desiredConfig'];
 const POOL_FIELDS = ['spec', 'status'];
@@ -87,10 +78,7 @@ const NOT_REPORTED: Problem = {
  * Checks that each node has both annotations, each pool has a config in spec and status, and all these configs exist.
  * Nothing else counts: neither a node's state nor a paused pool nor a rollout.
  */
-export function checkConsistency(
-  { nodes, pools, configs }: ClusterSnapshot,
-  { isPartial, minNodes }: CheckScope,
-): ConsistencyResult {
+export function checkConsistency({ nodes, pools, configs }: ClusterSnapshot, { isPartial, minNodes }: CheckScope) {
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const describeMissing = createMissingDescriber(configs, livePools);
   const findProblems = (referrer: Referrer, fields: readonly string[], hasStuckNode = false): Problem[] => {
@@ -121,6 +109,7 @@ export function checkConsistency(
   if (nodes.length < minNodes) problems.unshift(describeTooFewNodes(nodes.length, minNodes, isPartial));
   return {
     ok: problems.length === 0,
+    /** Whether there are problems and all of them are recoverable. */
     isRecoverable: problems.length > 0 && areRecoverable(problems),
     nodes: nodeResults,
     pools: poolResults,

@@ -153,12 +153,7 @@ function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer:
   return unprotected(`it would be deleted: ${reasons}`, advice);
 }
 
-interface Gap {
-  readonly reason: string;
-  readonly advice: string;
-}
-
-function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undefined): Gap {
+function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undefined) {
   if (mode !== undefined && mode !== 'Enforce') {
     const advice = `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`;
     return { reason: `the mode is ${mode}`, advice };
@@ -181,7 +176,7 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
 }
 
 /** Each policy of the floor knows the references of one kind. None knows builds. */
-function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind): Gap {
+function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind) {
   const policy = ADMISSION_POLICIES[referrer];
   if (policy === undefined) return { reason: 'the policies know nothing of builds', advice: INSTALL_COMMAND };
   const actions = floor.find((binding) => binding.policy === policy)?.actions;

@@ -47,10 +47,7 @@ export async function readReferencesReport(api: KubeApi, names: readonly ConfigN
 }
 
 /** Lists the configs first, so every existing reference to a config of the list is seen. */
-export async function readUnusedReport(
-  api: KubeApi,
-  onSizeRead: (count: number, total: number) => void,
-): Promise<UnusedReport> {
+export async function readUnusedReport(api: KubeApi): Promise<UnusedReport> {
   const references = await readWithRetries(async (signal) => {
     const configs = await readConfigs(api, signal);
     const referrers = await readReferrers(api, signal);
@@ -63,7 +60,6 @@ export async function readUnusedReport(
     for (const { name } of queue) {
       const bytes = await readWithRetries((signal) => readConfigSize(api, name, signal));
       if (bytes !== undefined) sizes.set(name, bytes);
-      onSizeRead(sizes.size, unused.length);
     }
   };
   await Promise.all(Array.from({ length: MAX_CONCURRENT_SIZE_READS }, readSizes));

@@ -41,7 +41,6 @@ export const OWN_FILE_NAME = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
 const NAME = 'machineconfig-guard';
 /** `serve --tls-secret` of components/generated has the same name. */
 const AUTHORITY_SECRET = `${NAME}-ca`;
-const MAX_OBJECTS_PER_KIND = 5;
 /** Objects come after those that they need, because `oc apply -f` does not retry. */
 const FIRST_NUMBER: Readonly<Record<string, number>> = {
   Namespace: 0,
@@ -124,13 +123,9 @@ function toFiles(manifests: readonly Manifest[]): InstallationFile[] {
     const kind = String(manifest.get('kind'));
     const count = countByKind.get(kind) ?? 0;
     countByKind.set(kind, count + 1);
-    const firstNumber = FIRST_NUMBER[kind];
-    if (firstNumber === undefined || count >= MAX_OBJECTS_PER_KIND) {
-      throw new Error(`there is no file name for this ${kind}`);
-    }
-    const number = String(firstNumber + count).padStart(2, '0');
+    const number = (FIRST_NUMBER[kind] ?? Number.NaN) + count;
     return {
-      name: `99_${NAME}-${number}-${kind.toLowerCase()}.yaml`,
+      name: `99_${NAME}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
       content: manifest.toString({ lineWidth: 0, flowCollectionPadding: false }),
       secret: kind === 'Secret',
       kind,

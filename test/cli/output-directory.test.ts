@@ -27,7 +27,7 @@ async function write(directory = root, overwrite = false): Promise<void> {
 
 test('does not replace an existing file', async () => {
   writeFileSync(fileOf('ca.key'), 'mine');
-  const advice = 'use --force to replace all of ca.crt ca.key, or another --out.';
+  const advice = 'use --force to replace all 2 files of the set, or another --out.';
   const message = `${fileOf('ca.key')} is there already; ${advice}`;
   await expect(write()).rejects.toMatchObject({ exitCode: 2, message });
   expect(readdirSync(root)).toEqual(['ca.key']);

@@ -34,7 +34,6 @@ interface CertsFlags {
 type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 type CertificateSummary = ReturnType<typeof summarizeValidity>;
 
-/** `certs`: certificates for a guard that runs outside a cluster. */
 export function createCertsCommand(): Command {
   const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; made if it is not there`;
   const dnsDescription = `name the API server calls; repeat for more (default: ${DEFAULT_DNS_NAMES.join(', ')})`;

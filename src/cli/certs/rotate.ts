@@ -28,7 +28,6 @@ const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
 /** A new Secret takes effect after 2 s. */
 const WAIT_SECONDS = 30;
 
-/** `certs rotate`: replaces the authority. Changes nothing in the cluster. */
 export function createRotateCommand(): Command {
   const command = new Command('rotate')
     .description('Render the three steps that exchange the authority of an installation without a refused call.')

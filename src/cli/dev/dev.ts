@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { hostname, userInfo } from 'node:os';
-import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
-import type { Outcome } from '../../decision/verdict.ts';
 import type { Guard } from '../../guard/guard.ts';
 import { orUndefined } from '../../inspect/cluster-access.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
@@ -28,14 +26,6 @@ const CALL_TIMEOUT_MS = 5_000;
 /** Limits the harm of a session that nobody stops. */
 const CERTIFICATE_DAYS = 7;
 
-const OUTCOME_COLORS: Readonly<Record<Outcome, 'green' | 'red' | 'yellow'>> = {
-  allowed: 'green',
-  denied: 'red',
-  'would-deny': 'yellow',
-  overridden: 'yellow',
-};
-
-/** `dev`: the guard on this machine, called by a cluster. */
 export function createDevCommand(): Command {
   const command = new Command('dev')
     .description('Try the guard from this machine against the current cluster; nothing stays behind.')
@@ -170,9 +160,7 @@ function createRegistrationName(): string {
 }
 
 function formatDecision({ verdict, user, dryRun, ms }: Decision): string {
-  // Colors appear only on a terminal that has them.
-  const label = styleText(OUTCOME_COLORS[verdict.outcome], verdict.outcome.padEnd(10));
-  return `${label} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
+  return `${verdict.outcome.padEnd(10)} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
 }
 
 function printLine(text: string): void {

@@ -37,7 +37,6 @@ type RenderReport = Awaited<ReturnType<typeof render>>;
 const DIGEST_REASON = 'what it names may change, and mirrors for disconnected clusters go by digest';
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard';
 
-/** `render`: the manifests for an installer's directory. Uses no cluster. */
 export function createRenderCommand(): Command {
   const command = new Command('render')
     .description(

@@ -40,7 +40,6 @@ const parseSecretName = createParser(SECRET_NAME, `It must be NAMESPACE/NAME, su
   return { namespace, name };
 });
 
-/** `serve`: the guard as it runs in a cluster. */
 export function createServeCommand(): Command {
   const command = new Command('serve').description(
     'Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.',
