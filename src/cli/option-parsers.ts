@@ -3,7 +3,6 @@ import { MAX_DAYS } from '../certificates/validity.ts';
 import { parseDuration } from '../decision/duration.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-/** Creates a parser that rejects values that do not match the pattern. */
 export function createParser<T>(pattern: RegExp, problem: string, convert: (value: string) => T): (value: string) => T {
   return (value) => {
     if (!pattern.test(value)) throw new InvalidArgumentError(problem);

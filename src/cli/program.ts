@@ -13,7 +13,6 @@ import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
 const PROGRAM_NAME = 'machineconfig-guard';
-/** An indented command in a text. */
 const COMMAND_LINE = /^( +)machineconfig-guard(?= )/gm;
 /** kubectl and oc run a program with such a name on the PATH as their own command. */
 const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;

@@ -1,6 +1,5 @@
 import { styleText } from 'node:util';
 
-/** How a text is laid out for its reader. */
 export interface TextFormat {
   /** Characters per line. */
   readonly width: number;
@@ -14,9 +13,8 @@ export interface OutputStream {
   readonly columns?: number;
 }
 
-/** Narrower tables cut too much. */
+/** Shorter and longer lines of prose are hard to read. */
 const MIN_WIDTH = 80;
-/** Longer lines of prose are hard to read. */
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
 

@@ -17,7 +17,6 @@ export interface CheckOptions {
   /** Undefined does not wait. */
   readonly waitMs: number | undefined;
   readonly onReport: (report: CheckReport, elapsedMs: number) => void;
-  /** Called for an error that is retried. */
   readonly onFailure: (error: unknown, elapsedMs: number) => void;
 }
 
@@ -70,7 +69,6 @@ async function inspect(api: KubeApi, selector: string | undefined, scope: CheckS
   return { server: api.address, at: new Date(), consistency, requests, explanations, repairs };
 }
 
-/** Builds the report. Times are RFC 3339. */
 export function buildCheckReport(inspection: Inspection, waitedMs: number) {
   const { server, at, consistency, requests, explanations, repairs } = inspection;
   const { ok, isRecoverable, nodes, pools, problems } = consistency;

@@ -25,7 +25,6 @@ export interface InspectedPool {
 
 /** The configs were listed last, so a missing config did not exist. */
 export interface ClusterSnapshot {
-  /** The selected nodes. */
   readonly nodes: readonly InspectedNode[];
   readonly pools: readonly InspectedPool[];
   readonly configs: ReadonlySet<ConfigName>;

@@ -3,7 +3,6 @@ import type { ReferrerKind } from '../decision/references.ts';
 import type { Mode } from '../decision/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
 
-/** The API server's answer to the dry-run deletion of a config. */
 export interface TrialResponse {
   readonly status: number;
   /** Empty if it would have deleted the config. */
@@ -12,7 +11,6 @@ export interface TrialResponse {
 
 /** A registration of the guard's webhook. Part of the JSON of `verify`. */
 export interface RegisteredWebhook {
-  /** The name of the ValidatingWebhookConfiguration. */
   readonly configuration: string;
   readonly failurePolicy: string;
   readonly caBundle: boolean;
@@ -32,14 +30,12 @@ export interface PolicyBinding {
 export interface InstalledProtection {
   readonly webhooks: readonly RegisteredWebhook[];
   readonly floor: readonly PolicyBinding[];
-  /** Undefined if there is no MachineConfigGuard. */
   readonly mode: Mode | undefined;
 }
 
 /** Part of the JSON of `verify`. */
 export interface Protection {
   readonly protected: boolean;
-  /** The source of the denial. */
   readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
   /** Empty if there is nothing to do. */
@@ -80,7 +76,6 @@ const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string 
   { pattern: /^/, reason: 'the API server cannot reach the guard', advice: `${LIST_PODS_COMMAND},endpointslices` },
 ];
 
-/** Concludes from the answer whether a config in use is protected. */
 export function assessProtection(
   { status, message }: TrialResponse,
   installed: InstalledProtection,

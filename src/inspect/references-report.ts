@@ -11,14 +11,12 @@ import {
 } from '../decision/references.ts';
 
 export interface ClusterReferences {
-  /** The address of the API server. */
   readonly server: string;
   readonly at: Date;
   readonly configs: readonly ConfigMetadata[];
   readonly referrers: readonly Referrer[];
 }
 
-/** A rendered config without a strong reference. */
 export interface UnusedConfig extends ConfigMetadata {
   readonly weakReferences: readonly NamedReference[];
 }
@@ -90,7 +88,6 @@ function buildReferencesReport({ server, at, configs, referrers }: ClusterRefere
   };
 }
 
-/** Finds the unused rendered configs, the oldest first. */
 export function findUnusedConfigs({ configs, referrers }: ClusterReferences): UnusedConfig[] {
   const unused: UnusedConfig[] = [];
   for (const { name, createdAt } of configs) {

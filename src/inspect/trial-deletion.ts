@@ -21,7 +21,6 @@ export interface TrialCandidates {
   /** A config in use, preferably by a node. */
   readonly used: (Candidate & { readonly reference: NamedReference }) | undefined;
   readonly unused: Candidate | undefined;
-  /** The number of rendered configs. */
   readonly configs: number;
   readonly overridden: number;
 }

@@ -13,10 +13,10 @@ export interface InstallationOptions {
   /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority: Authority | undefined;
   /** If undefined, the guard creates an empty MachineConfigGuard. */
-  readonly mode: Mode | undefined;
-  readonly singleNode: boolean;
-  readonly hostNetwork: boolean;
-  readonly kubernetesVersion: KubernetesVersion | undefined;
+  readonly mode?: Mode | undefined;
+  readonly singleNode?: boolean;
+  readonly hostNetwork?: boolean;
+  readonly kubernetesVersion?: KubernetesVersion | undefined;
 }
 
 export interface InstallationFile extends OutputFile {
@@ -90,7 +90,12 @@ export function buildInstallation(options: InstallationOptions): Installation {
   return { files: toFiles(manifests), leftOut: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)] };
 }
 
-function chooseDirectories({ profile, authority, singleNode, hostNetwork }: InstallationOptions): string[] {
+function chooseDirectories({
+  profile,
+  authority,
+  singleNode = false,
+  hostNetwork = false,
+}: InstallationOptions): string[] {
   return [
     'base',
     authority === undefined ? 'components/service-ca' : 'components/generated',

@@ -123,7 +123,6 @@ function formatKeyPair(certificate: string, key: string, summary: CertificateSum
   ];
 }
 
-/** Creates the parser of an option that can be repeated. */
 function createCollector(findProblem: (value: string) => string | undefined) {
   return (value: string, previous: readonly string[] = []): string[] => {
     const problem = findProblem(value);

@@ -79,7 +79,6 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
   });
 }
 
-/** Undefined for all nodes. */
 function toLabelSelector({ role, selector }: CheckFlags): string | undefined {
   const roleTerm = role === undefined ? undefined : `node-role.kubernetes.io/${role}`;
   const terms = [roleTerm, selector].filter((term) => term !== undefined);

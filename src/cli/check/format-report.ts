@@ -22,7 +22,6 @@ const POOL_COLUMNS: readonly Column[] = [
   ...['SPEC', 'STATUS', 'CHECK'].map(toColumn),
 ];
 
-/** Formats a report. `hasWaited` is true after `--wait`. */
 export function formatCheckReport(
   format: TextFormat,
   report: CheckReport,
@@ -84,7 +83,6 @@ function formatTables(format: TextFormat, { nodes, pools, problems }: CheckRepor
   ];
 }
 
-/** `ok`, `current missing`, `status empty`. */
 function summarizeProblems(problems: readonly CheckReportProblem[]): string {
   const [first] = problems;
   if (first === undefined) return 'ok';

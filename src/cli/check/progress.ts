@@ -51,7 +51,6 @@ export class Progress {
   }
 }
 
-/** The problems of each object that is not fine, in the order of the report. */
 function findPending({ problems, pendingCertificateRequests: { requests } }: CheckReport): Map<string, string> {
   const pending = new Map<string, string>();
   for (const { kind, name, message } of problems) {
@@ -68,7 +67,6 @@ function findPending({ problems, pendingCertificateRequests: { requests } }: Che
   return pending;
 }
 
-/** `3 of 5 nodes and 1 of 2 pools fine`. */
 function formatCounts({ nodes, pools }: CheckReport): string {
   return `${formatCount(nodes, 'node')} and ${formatCount(pools, 'pool')} fine`;
 }

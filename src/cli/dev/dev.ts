@@ -167,7 +167,6 @@ function printLine(text: string): void {
   process.stdout.write(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
 }
 
-/** Prints only warnings. `onDecision` prints decisions. */
 function createWarningLog(): Logger {
   return pino(
     { level: 'warn', base: null },
@@ -181,15 +180,11 @@ function createWarningLog(): Logger {
 }
 
 function parseUrl(value: string): URL {
-  const text = value.includes('://') ? value : `https://${isIP(value) === 6 ? `[${value}]` : value}`;
-  if (!URL.canParse(text) || new URL(text).protocol !== 'https:') {
-    throw new InvalidArgumentError('It must be an https address such as https://192.168.1.20:9443.');
+  const { protocol, host, pathname } = URL.canParse(value) ? new URL(value) : {};
+  if (protocol !== 'https:' || !['/', '/validate'].includes(pathname ?? '')) {
+    throw new InvalidArgumentError('It must be an https address without a path, such as https://192.168.1.20:9443.');
   }
-  const url = new URL(text);
-  if (!['', '/', '/validate'].includes(url.pathname) || url.search !== '' || url.username !== '') {
-    throw new InvalidArgumentError('It takes a host and a port only; the path is always /validate.');
-  }
-  return url;
+  return new URL(`https://${host}`);
 }
 
 /** A URL has brackets around an IPv6 address. */

@@ -4,10 +4,10 @@ import { gzipSync } from 'node:zlib';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Authority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
-import { type Mode, MODES } from '../../decision/settings.ts';
+import { MODES } from '../../decision/settings.ts';
 import { toShellWord } from '../../inspect/shell-word.ts';
 import { checkImage } from '../../install/image.ts';
-import type { Installation, Profile } from '../../install/installation.ts';
+import type { Installation, InstallationOptions } from '../../install/installation.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -15,15 +15,9 @@ import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
 
-interface RenderFlags {
+interface RenderFlags extends Omit<InstallationOptions, 'authority'> {
   readonly out: string;
-  readonly image: string;
-  readonly profile: Profile;
   readonly tls: 'generated' | 'service-ca';
-  readonly mode?: Mode;
-  readonly singleNode?: boolean;
-  readonly hostNetwork?: boolean;
-  readonly kubernetesVersion?: KubernetesVersion;
   readonly days?: number;
   readonly caCertFile?: string;
   readonly caKeyFile?: string;
@@ -145,9 +139,8 @@ function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string
 async function build(flags: RenderFlags, authority: Authority | undefined): Promise<Installation> {
   // YAML is slow to load.
   const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
-  const { singleNode = false, hostNetwork = false, mode, kubernetesVersion } = flags;
   try {
-    return buildInstallation({ ...flags, authority, singleNode, hostNetwork, mode, kubernetesVersion });
+    return buildInstallation({ ...flags, authority });
   } catch (error) {
     if (!(error instanceof InvalidInstallation)) throw error;
     throw new CliError(error.message, EXIT_CODE.usage, { cause: error });

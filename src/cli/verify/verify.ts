@@ -45,7 +45,6 @@ Example:
   return addClusterFlags(command);
 }
 
-/** Formats the parts of the report that just became known. */
 function formatProgress({ webhooks, floor, mode, unused, tried, answer }: Partial<VerifyReport>): string {
   const lines: string[] = [];
   const addLine = (subject: string, text: string): void => {
