@@ -89,7 +89,10 @@ export function assessProtection(
     return assessPolicyDenial(policy, reason);
   }
   const failedWebhook = WEBHOOK_FAILED.exec(message)?.groups?.['webhook'];
-  if (failedWebhook === WEBHOOK_NAME) return assessFailedCall(message);
+  if (failedWebhook === WEBHOOK_NAME) {
+    const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
+    return unprotected(`deletions are refused, but not by the guard's decision: ${reason}`, advice);
+  }
   const otherWebhook = denyingWebhook ?? failedWebhook;
   const otherPolicy = policy === undefined ? 'somebody else' : `the policy ${policy}`;
   const denier = otherWebhook === undefined ? otherPolicy : `the webhook ${otherWebhook}`;
@@ -127,12 +130,6 @@ function assessPolicyDenial(policy: string, reason: string): Protection {
     ? 'see the answer; after a restart of the API server or a change of definitions it passes by itself within a minute'
     : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`;
   return unprotected(`deletions are refused, but not by a decision: the policy ${policy} cannot decide`, advice);
-}
-
-/** Nothing is deleted, but nothing is decided either. */
-function assessFailedCall(message: string): Protection {
-  const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
-  return unprotected(`deletions are refused, but not by the guard's decision: ${reason}`, advice);
 }
 
 /** Of all possible reasons, the first to solve comes first. */

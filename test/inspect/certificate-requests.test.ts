@@ -18,6 +18,7 @@ function pkcs10(...subject: forge.pki.CertificateField[]): string {
   return Buffer.from(forge.pki.certificationRequestToPem(request)).toString('base64');
 }
 
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string;
 let cluster: TestCluster;
 
 beforeEach(async () => {
@@ -38,9 +39,10 @@ test('takes the node from the request of a joining node, and else from its user'
   create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request: joining });
   expect(await read()).toEqual({
     readable: true,
+    reason: null,
     requests: [
-      { name: 'csr-a', node: 'control0.gw.lo', signer: CLIENT, createdAt: expect.any(Date) },
-      { name: 'csr-b', node: 'worker0', signer: SERVING, createdAt: expect.any(Date) },
+      { name: 'csr-a', node: 'control0.gw.lo', signer: CLIENT, createdAt: TIME },
+      { name: 'csr-b', node: 'worker0', signer: SERVING, createdAt: TIME },
     ],
   });
 });
@@ -51,14 +53,14 @@ test.each([
   ['is not of a node', 'jane', 'kubernetes.io/kube-apiserver-client', {}],
 ])('ignores a request that %s', async (_title, username, signerName, status) => {
   create('csr-a', { signerName, username }, status);
-  expect(await read()).toEqual({ readable: true, requests: [] });
+  expect(await read()).toEqual({ readable: true, reason: null, requests: [] });
 });
 
 test.each([['bm90aGluZw=='], [undefined], [7], [pkcs10({ shortName: 'CN', value: 'jane' })]])(
   'reads a request without the name of a node: %s',
   async (request) => {
     create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request });
-    expect(await read()).toMatchObject({ requests: [{ name: 'csr-a', node: undefined }] });
+    expect(await read()).toMatchObject({ requests: [{ name: 'csr-a', node: null }] });
   },
 );
 
@@ -69,5 +71,5 @@ test.each<[Fault, string]>([
 ])('gives the reason if the answer to the list is %j', async (fault, reason) => {
   cluster.faults.intercept(() => fault);
   const signal = AbortSignal.timeout(fault === 'hang' ? 50 : 20_000);
-  expect(await read(signal)).toEqual({ readable: false, reason });
+  expect(await read(signal)).toEqual({ readable: false, reason, requests: [] });
 });

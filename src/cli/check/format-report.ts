@@ -1,6 +1,7 @@
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
-import type { CheckReport, CheckReportProblem, CheckReportRequests } from '../../inspect/check-report.ts';
+import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
+import type { CheckReport, CheckReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
 import { type Cell, type Column, formatTable } from '../table.ts';
@@ -172,7 +173,11 @@ function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
   return `What the nodes say of their state:\n${items.join('\n')}`;
 }
 
-function formatRequests(format: TextFormat, { readable, reason, requests }: CheckReportRequests, now: Date): string {
+function formatRequests(
+  format: TextFormat,
+  { readable, reason, requests }: PendingCertificateRequests,
+  now: Date,
+): string {
   if (!readable) {
     const text = `Pending certificate requests of nodes are not shown: they could not be read (${reason}).`;
     return formatItem(format, text);

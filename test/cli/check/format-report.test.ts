@@ -83,7 +83,7 @@ test.each([
 
 test('shows that a pool is paused or being deleted, and why certificate requests are unreadable', () => {
   const terminating = inspectedPool('infra', { spec: MISSING, terminating: true });
-  const requests = { readable: false, reason: 'you may not list them' } as const;
+  const requests = { readable: false, reason: 'you may not list them', requests: [] };
   const text = format([healthyNode('n')], [{ ...POOL, paused: true }, terminating], { requests });
   expect(text).toMatch(/^worker .* ok, paused$/m);
   expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
