@@ -3,10 +3,10 @@ import { MAX_DAYS } from '../certificates/validity.ts';
 import { parseDuration } from '../decision/duration.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-export function createParser<T>(pattern: RegExp, problem: string, convert: (value: string) => T): (value: string) => T {
+export function createParser(pattern: RegExp, problem: string): (value: string) => string {
   return (value) => {
     if (!pattern.test(value)) throw new InvalidArgumentError(problem);
-    return convert(value);
+    return value;
   };
 }
 

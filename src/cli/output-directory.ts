@@ -4,9 +4,6 @@ import path from 'node:path';
 import type { OutputFile } from '../install/manifest.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-const PUBLIC_MODE = 0o644;
-const SECRET_MODE = 0o600;
-
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EROFS: 'the file system is read-only',
@@ -48,7 +45,7 @@ export async function writeOutputFiles(directory: string, files: readonly Output
     const staging = await mkdtemp(path.join(directory, '.new-'));
     try {
       for (const { name, content, secret } of files) {
-        await writeFile(path.join(staging, name), content, { mode: secret ? SECRET_MODE : PUBLIC_MODE, flag: 'wx' });
+        await writeFile(path.join(staging, name), content, { mode: secret ? 0o600 : 0o644, flag: 'wx' });
       }
       for (const { name } of files) await rename(path.join(staging, name), path.join(directory, name));
     } finally {

@@ -58,8 +58,8 @@ export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
 }
 
-export function isInvalidSelector(error: unknown): boolean {
-  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === 400;
+export function isInvalidSelector({ cause }: ClusterAccessError): boolean {
+  return cause instanceof ApiError && cause.status === 400;
 }
 
 export function isTimeout(error: unknown): boolean {

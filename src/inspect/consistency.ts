@@ -52,17 +52,6 @@ export interface Problem {
   readonly description: string;
 }
 
-export interface NodeResult {
-  readonly node: InspectedNode;
-  readonly pool: string | undefined;
-  readonly problems: readonly Problem[];
-}
-
-export interface PoolResult {
-  readonly pool: InspectedPool;
-  readonly problems: readonly Problem[];
-}
-
 export type ConsistencyResult = ReturnType<typeof checkConsistency>;
 
 const NODE_FIELDS = ['currentConfig', 'desiredConfig'];
@@ -90,14 +79,14 @@ export function checkConsistency({ nodes, pools, configs }: ClusterSnapshot, { i
       return configs.has(config) ? [] : [{ ...subject, ...describeMissing(config, field) }];
     });
   };
-  const nodeResults = nodes.map((node): NodeResult => {
+  const nodeResults = nodes.map((node) => {
     const pool = findPoolOfNode(node, livePools)?.referrer.name;
     return { node, pool, problems: findProblems(node.referrer, NODE_FIELDS) };
   });
   const selectedPools = isPartial
     ? pools.filter(({ nodeSelector }) => nodes.some(({ labels }) => matchesNodeSelector(nodeSelector, labels)))
     : pools;
-  const poolResults = selectedPools.map((pool): PoolResult => {
+  const poolResults = selectedPools.map((pool) => {
     const { name, isTerminating } = pool.referrer;
     // The references of a terminating pool do not count: see parsePoolReferrer.
     if (isTerminating === true) return { pool, problems: [] };

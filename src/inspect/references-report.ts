@@ -17,10 +17,6 @@ export interface ClusterReferences {
   readonly referrers: readonly Referrer[];
 }
 
-export interface UnusedConfig extends ConfigMetadata {
-  readonly weakReferences: readonly NamedReference[];
-}
-
 /** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract. */
 export type ReferencesReport = Readonly<ReturnType<typeof buildReferencesReport>>;
 export type ReferencesReportConfig = ReferencesReport['configs'][number];
@@ -88,20 +84,18 @@ function buildReferencesReport({ server, at, configs, referrers }: ClusterRefere
   };
 }
 
-export function findUnusedConfigs({ configs, referrers }: ClusterReferences): UnusedConfig[] {
-  const unused: UnusedConfig[] = [];
-  for (const { name, createdAt } of configs) {
-    if (!isRenderedConfig(name)) continue;
+export function findUnusedConfigs({ configs, referrers }: ClusterReferences) {
+  const unused = configs.flatMap(({ name, createdAt }) => {
     const { strong, weak } = summarizeReferences(name, referrers);
-    if (strong.total === 0) unused.push({ name, createdAt, weakReferences: weak.references });
-  }
+    return isRenderedConfig(name) && strong.total === 0 ? [{ name, createdAt, weakReferences: weak.references }] : [];
+  });
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }
 
 /** Leaves out configs without a size: they were deleted meanwhile. */
 export function buildUnusedReport(
   { server, at, referrers }: ClusterReferences,
-  unused: readonly UnusedConfig[],
+  unused: ReturnType<typeof findUnusedConfigs>,
   sizes: ReadonlyMap<ConfigName, number>,
 ) {
   const reported = unused.flatMap(({ name, createdAt, weakReferences }) => {

@@ -86,7 +86,11 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
-  if (mode !== undefined) manifests.push(createGuard(mode));
+  if (mode !== undefined) {
+    const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
+    const guard = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
+    manifests.push(createManifest(' Applying this again sets the mode again.', guard));
+  }
   return { files: toFiles(manifests), leftOut: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)] };
 }
 
@@ -114,12 +118,6 @@ function findByKind(manifests: readonly Manifest[], kind: string): Manifest {
   const manifest = manifests.find((candidate) => candidate.get('kind') === kind);
   if (manifest === undefined) throw new Error(`manifests/ has no ${kind}`);
   return manifest;
-}
-
-function createGuard(mode: Mode): Manifest {
-  const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
-  const object = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
-  return createManifest(' Applying this again sets the mode again.', object);
 }
 
 function toFiles(manifests: readonly Manifest[]): InstallationFile[] {

@@ -20,9 +20,9 @@ interface CheckFlags extends ClusterFlags {
 
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const parseRole = createParser(LABEL_NAME, 'A role is one word, such as master or worker.', String);
+const parseRole = createParser(LABEL_NAME, 'A role is one word, such as master or worker.');
 /** The API server parses the selector. An empty one would select all nodes. */
-const parseSelector = createParser(/\S/, 'It must not be empty; without it, all nodes are checked.', String);
+const parseSelector = createParser(/\S/, 'It must not be empty; without it, all nodes are checked.');
 const parseCount = createNumberParser(1, 999_999, 'It must be a whole number from 1 on.');
 
 export function createCheckCommand(): Command {
