@@ -2,6 +2,7 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
+import { toPrintableLine } from '../decision/printable-text.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { createDemoCommand } from './demo/demo.ts';
@@ -12,6 +13,8 @@ import { createServeCommand } from './serve/serve.ts';
 import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
+/** Of an error message, which can quote untrusted values. */
+const MAX_LENGTH = 2_000;
 const PROGRAM_NAME = 'machineconfig-guard';
 const COMMAND_LINE = /^( +)machineconfig-guard(?= )/gm;
 /** kubectl and oc run a program with such a name on the PATH as their own command. */
@@ -68,7 +71,7 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
   if (error instanceof CliError) {
     if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
   } else {
-    const message = toOneLine(error instanceof Error ? error.message || error.name : String(error));
+    const message = toPrintableLine(error instanceof Error ? error.message || error.name : String(error), MAX_LENGTH);
     const hint = ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
     terminal.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
   }
@@ -112,7 +115,7 @@ function configureOutput(root: Command, terminal: Terminal, name: string): void 
     },
     outputError: (message, write) => {
       // Commander's message is "error: unknown option '--forse'\n(Did you mean --force?)\n".
-      write(`${name}: ${toOneLine(message.replace(/^error: /, ''))}\n`);
+      write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_LENGTH)}\n`);
     },
   });
   for (const command of root.commands) inheritSettings(root, command);
@@ -122,12 +125,4 @@ function configureOutput(root: Command, terminal: Terminal, name: string): void 
 function inheritSettings(parent: Command, command: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(command, child);
-}
-
-/** Removes line ends and terminal escapes: error messages quote untrusted values. */
-function toOneLine(text: string): string {
-  return text
-    .trim()
-    .replace(/\s*\n\s*/g, ' ')
-    .replace(/\p{Cc}/gu, '\uFFFD');
 }
