@@ -18,13 +18,19 @@ const MIN_WIDTH = 80;
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
 
-/** 80 to `maxWidth` characters, with colors if the stream or the environment asks for them. */
-export function createTextFormat(stream: OutputStream, env: NodeJS.ProcessEnv, maxWidth = MAX_PROSE_WIDTH): TextFormat {
-  const width = Math.min(maxWidth, Math.max(MIN_WIDTH, stream.columns ?? MIN_WIDTH));
-  return { width, hasColors: wantsColors(stream.isTTY, env) };
+/** 80 to `maxWidth` characters, with colors if the stream or the environment asks for them (https://no-color.org). */
+export function createTextFormat(
+  { isTTY = false, columns = MIN_WIDTH }: OutputStream,
+  { FORCE_COLOR: forceColor, NO_COLOR: noColor = '', TERM: term }: NodeJS.ProcessEnv,
+  maxWidth = MAX_PROSE_WIDTH,
+): TextFormat {
+  // FORCE_COLOR overrides NO_COLOR, which overrides the stream.
+  const isForced = forceColor !== '0' && forceColor !== 'false';
+  const hasColors = forceColor === undefined ? isTTY && noColor === '' && term !== 'dumb' : isForced;
+  return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };
 }
 
-/** The format of a table on this stream. A pipe has no width. */
+/** A pipe has no width. */
 export function createTableFormat({ isTTY = false, columns = MAX_TABLE_WIDTH }: OutputStream): TextFormat {
   return createTextFormat({ isTTY, columns }, process.env, MAX_TABLE_WIDTH);
 }
@@ -44,11 +50,4 @@ export function applyStyle({ hasColors }: TextFormat, style: Style | undefined, 
   if (!hasColors || style === undefined || text === '') return text;
   // Without this option styleText decides by stdout, whatever the stream of this text is.
   return styleText(style, text, { validateStream: false });
-}
-
-/** See https://no-color.org. FORCE_COLOR overrides NO_COLOR, which overrides the stream. */
-function wantsColors(isTerminal: boolean | undefined, env: NodeJS.ProcessEnv): boolean {
-  const { FORCE_COLOR: forceColor, NO_COLOR: noColor = '', TERM: term } = env;
-  if (forceColor !== undefined) return forceColor !== '0' && forceColor !== 'false';
-  return isTerminal === true && noColor === '' && term !== 'dumb';
 }

@@ -60,11 +60,10 @@ function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean
 async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCertificateRequest> {
   const { signerName, username, request } = spec as Fields;
   const createdAt = new Date(String(metadata?.creationTimestamp));
-  const isNodeUser = typeof username === 'string' && username.startsWith(NODE_USER_PREFIX);
-  const nodeUser = isNodeUser ? username : await readSubject(request);
+  const user = String(username).startsWith(NODE_USER_PREFIX) ? String(username) : await readSubject(request);
   return {
     name: String(metadata?.name),
-    node: nodeUser?.startsWith(NODE_USER_PREFIX) === true ? nodeUser.slice(NODE_USER_PREFIX.length) : null,
+    node: user?.startsWith(NODE_USER_PREFIX) === true ? user.slice(NODE_USER_PREFIX.length) : null,
     signer: String(signerName),
     createdAt: Number.isNaN(createdAt.getTime()) ? null : createdAt.toISOString(),
   };

@@ -51,7 +51,7 @@ export function createCertsCommand(): Command {
       'after',
       `
 Private keys get mode 0600. Every run makes a new authority, with --force too, so the webhook's caBundle
-has to be replaced along with the files. Existing files are never replaced without --force.
+has to be replaced along with the files.
 
 Examples:
   machineconfig-guard certs --out certs/

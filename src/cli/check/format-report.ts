@@ -130,10 +130,8 @@ function explainProblems(group: readonly CheckReportProblem[]): string {
         `The operator sets it once all machines of the pool run its config${exception}.`
       );
     }
-    case 'ConfigMissing':
-      return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
     default:
-      return first.code satisfies never;
+      return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
   }
 }
 

@@ -104,9 +104,20 @@ async function render(flags: RenderFlags, now: Date) {
   const conflict = findConflict(flags);
   if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
   const authority = tls === 'generated' ? await provideAuthority(flags, now) : undefined;
-  const { files, leftOut } = await build(flags, authority);
+  // YAML is slow to load.
+  const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } = await import('../../install/installation.ts');
+  const build = (): Installation => {
+    try {
+      return buildInstallation({ ...flags, authority });
+    } catch (error) {
+      if (!(error instanceof InvalidInstallation)) throw error;
+      throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
+    }
+  };
+  const { files, leftOut } = build();
   const names = files.map(({ name }) => name);
-  const earlierNames = await findOwnFiles(out);
+  // prepareOutputDirectory reports a directory that cannot be read.
+  const earlierNames = (await readdir(out).catch(() => [])).filter((name) => OWN_FILE_NAME.test(name)).sort();
   await prepareOutputDirectory(out, [...new Set([...earlierNames, ...names])], flags.force === true);
   await writeOutputFiles(out, files);
   const removed = earlierNames.filter((name) => !names.includes(name));
@@ -136,17 +147,6 @@ function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string
   return days === undefined ? undefined : '--days is for a new authority; the one in --ca-cert-file has its own.';
 }
 
-async function build(flags: RenderFlags, authority: Authority | undefined): Promise<Installation> {
-  // YAML is slow to load.
-  const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
-  try {
-    return buildInstallation({ ...flags, authority });
-  } catch (error) {
-    if (!(error instanceof InvalidInstallation)) throw error;
-    throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-  }
-}
-
 async function provideAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
   const { days = MAX_DAYS, caCertFile, caKeyFile } = flags;
   const { checkAuthority, createAuthority } = await import('../../certificates/authority.ts');
@@ -164,13 +164,6 @@ async function readPem(file: string): Promise<string> {
     const { code } = error as NodeJS.ErrnoException;
     throw new CliError(`${file} cannot be read: ${code ?? String(error)}.`, EXIT_CODE.usage, { cause: error });
   }
-}
-
-/** prepareOutputDirectory reports a directory that cannot be read. */
-async function findOwnFiles(directory: string): Promise<string[]> {
-  const { OWN_FILE_NAME } = await import('../../install/installation.ts');
-  const names = await readdir(directory).catch(() => []);
-  return names.filter((name) => OWN_FILE_NAME.test(name)).sort();
 }
 
 function formatReport({ directory, files, removed, bytes, gzipBytes, authority, leftOut }: RenderReport): string {
