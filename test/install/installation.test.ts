@@ -85,6 +85,10 @@ test('the set contains a MachineConfigGuard only with a mode, because a re-apply
   expect(build({ mode: 'Disabled' })('MachineConfigGuard')).toMatchObject({ spec: { mode: 'Disabled' } });
 });
 
+test('with singleNode, the Deployment has no anti-affinity', () => {
+  expect(build({ singleNode: true })('Deployment')).not.toHaveProperty('spec.template.spec.affinity');
+});
+
 test.each([
   [undefined, /--kubernetes-version/],
   [{ major: 1, minor: 29 }, /use fail-closed/],

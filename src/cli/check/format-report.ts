@@ -8,7 +8,6 @@ import { type Cell, type Column, formatTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
 import { createConfigLabels } from './config-labels.ts';
 
-/** kubectl prints this for an absent value. */
 const NONE = '<none>';
 const MAX_NAMES_PER_KIND = 3;
 const MAX_REASONS = 10;
@@ -97,7 +96,6 @@ function summarizeProblems(problems: readonly CheckReportProblem[]): string {
   return summaries.length === 2 && isAllMissing ? 'both missing' : summaries.join(', ');
 }
 
-/** Formats one item for all objects with the same problem. */
 function formatProblems(format: TextFormat, problems: readonly CheckReportProblem[]): string {
   // The conclusion contains this problem if it is the only one.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
@@ -130,8 +128,10 @@ function explainProblems(group: readonly CheckReportProblem[]): string {
         `The operator sets it once all machines of the pool run its config${exception}.`
       );
     }
-    default:
+    case 'ConfigMissing':
       return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
+    default:
+      return first.code satisfies never;
   }
 }
 
