@@ -109,7 +109,6 @@ test.each([
   ['--tls', 'service-ca', '--days', '10'],
   ['--tls', 'service-ca', '--ca-cert-file', 'x', '--ca-key-file', 'y'],
   ['--ca-cert-file', 'x'],
-  ['--ca-key-file', 'x'],
   ['--ca-cert-file', '/nowhere/ca.crt', '--ca-key-file', '/nowhere/ca.key'],
   ['--ca-cert-file', 'package.json', '--ca-key-file', 'package.json'],
   ['--ca-cert-file', 'x', '--ca-key-file', 'y', '--days', '3'],

@@ -64,7 +64,7 @@ describe('as a process', () => {
 
   test('logs its ports when it is ready, logs no secrets, and exits with 0 on SIGTERM', async () => {
     const serve = startServe({ '--log-level': 'debug' });
-    await expect.poll(() => findLine(serve, 'msg', 'ready'), { timeout: 15_000 }).toBeDefined();
+    await expect.poll(() => findLine(serve, 'msg', 'ready'), { timeout: 40_000 }).toBeDefined();
     const ports = { securePort: expect.any(Number), healthPort: expect.any(Number), metricsPort: expect.any(Number) };
     const ready = findLine(serve, 'msg', 'ready');
     expect(ready).toMatchObject({ level: 'info', ...ports });
