@@ -4,25 +4,21 @@ import { DryRunError } from '../inspect/trial-deletion.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
-import { CliError, EXIT_CODE } from './exit.ts';
+import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
 
 /** Explains an error of src/inspect. Other errors are bugs and stay as they are. */
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
-  const options = { cause: error };
-  if (isInvalidSelector(error)) {
-    const reason = toPrintableLine(((error as ClusterAccessError).cause as ApiError).message, MAX_QUOTE_LENGTH);
-    const message = `--role and --selector do not make a label selector: ${reason}.`;
-    return new CliError(message, EXIT_CODE.usage, options);
-  }
-  if (isTimeout(error)) {
-    return new CliError(`the API server at ${address} did not answer in time.`, EXIT_CODE.cluster, options);
-  }
-  if (error instanceof DryRunError) return new CliError(error.message, EXIT_CODE.cluster, options);
-  return error instanceof ClusterAccessError
-    ? new CliError(formatAccessError(error, address), EXIT_CODE.cluster, options)
-    : error;
+  const explain = (message: string, exitCode: ExitCode = EXIT_CODE.cluster): CliError => {
+    return new CliError(message, exitCode, { cause: error });
+  };
+  if (isTimeout(error)) return explain(`the API server at ${address} did not answer in time.`);
+  if (error instanceof DryRunError) return explain(error.message);
+  if (!(error instanceof ClusterAccessError)) return error;
+  if (!isInvalidSelector(error)) return explain(formatAccessError(error, address));
+  const reason = toPrintableLine((error.cause as ApiError).message, MAX_QUOTE_LENGTH);
+  return explain(`--role and --selector do not make a label selector: ${reason}.`, EXIT_CODE.usage);
 }
 
 function formatAccessError({ access, cause }: ClusterAccessError, address: string): string {

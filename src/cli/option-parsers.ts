@@ -3,20 +3,24 @@ import { MAX_DAYS } from '../certificates/validity.ts';
 import { parseDuration } from '../decision/duration.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-/** Creates a parser that rejects values that do not match the pattern. */
-export function createParser<T>(pattern: RegExp, problem: string, convert: (value: string) => T): (value: string) => T {
+export function createParser(pattern: RegExp, problem: string): (value: string) => string {
   return (value) => {
     if (!pattern.test(value)) throw new InvalidArgumentError(problem);
-    return convert(value);
+    return value;
   };
 }
 
-/** Parses a TCP port; 0 lets the system choose a free one. */
-export function parsePort(value: string): number {
-  const port = Number(value);
-  if (!/^\d{1,5}$/.test(value) || port > 65_535) throw new InvalidArgumentError('A port is a number from 0 to 65535.');
-  return port;
+export function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
+  return (value) => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < min || number > max) throw new InvalidArgumentError(problem);
+    return number;
+  };
 }
+
+/** 0 lets the system choose a free port. */
+export const parsePort = createNumberParser(0, 65_535, 'A port is a number from 0 to 65535.');
+export const parseDays = createNumberParser(1, MAX_DAYS, `A whole number from 1 to ${MAX_DAYS} is needed.`);
 
 /** The value is a duration such as `1m30s`. Commands get milliseconds. */
 export function toDurationOption(option: Option, defaultValue: string): Option {
@@ -25,14 +29,6 @@ export function toDurationOption(option: Option, defaultValue: string): Option {
     if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
     return ms;
   });
-}
-
-export function parseDays(value: string): number {
-  const days = Number(value);
-  if (!/^\d+$/.test(value) || days < 1 || days > MAX_DAYS) {
-    throw new InvalidArgumentError(`A whole number from 1 to ${MAX_DAYS} is needed.`);
-  }
-  return days;
 }
 
 /** Rejects an empty `--out`, which would mean the current directory. */

@@ -4,21 +4,13 @@ import path from 'node:path';
 import type { OutputFile } from '../install/manifest.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-const PUBLIC_MODE = 0o644;
-const SECRET_MODE = 0o600;
-const MAX_LISTED_FILES = 4;
-
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
-  EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
   EEXIST: 'it is a file, not a directory',
   ENOTDIR: 'a part of the path is a file, not a directory',
   ENOENT: 'a part of the path does not exist and cannot be made',
-  ENAMETOOLONG: 'the path is too long',
-  ELOOP: 'the path is a loop of symbolic links',
 };
 
 /** Throws a CliError if the directory cannot take these files, or if one exists and `overwrite` is false. */
@@ -36,7 +28,11 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
       if (stats !== undefined) existing.push(file);
     }
   });
-  if (existing.length > 0 && !overwrite) throw new CliError(explainExisting(existing, names), EXIT_CODE.usage);
+  const [first] = existing;
+  if (first === undefined || overwrite) return;
+  const subject = existing.length === 1 ? `${first} is` : `${first} and ${existing.length - 1} more are`;
+  const advice = `use --force to replace all ${names.length} files of the set, or another --out.`;
+  throw new CliError(`${subject} there already; ${advice}`, EXIT_CODE.usage);
 }
 
 /**
@@ -49,21 +45,13 @@ export async function writeOutputFiles(directory: string, files: readonly Output
     const staging = await mkdtemp(path.join(directory, '.new-'));
     try {
       for (const { name, content, secret } of files) {
-        await writeFile(path.join(staging, name), content, { mode: secret ? SECRET_MODE : PUBLIC_MODE, flag: 'wx' });
+        await writeFile(path.join(staging, name), content, { mode: secret ? 0o600 : 0o644, flag: 'wx' });
       }
       for (const { name } of files) await rename(path.join(staging, name), path.join(directory, name));
     } finally {
       await rm(staging, { recursive: true, force: true });
     }
   });
-}
-
-function explainExisting(existing: readonly string[], names: readonly string[]): string {
-  const isLong = existing.length > MAX_LISTED_FILES;
-  const listed = isLong ? `${existing.slice(0, 3).join(', ')} and ${existing.length - 3} more` : existing.join(', ');
-  const all = names.length > MAX_LISTED_FILES ? `all ${names.length} files of the set` : `all of ${names.join(' ')}`;
-  const verb = existing.length === 1 ? 'is' : 'are';
-  return `${listed} ${verb} there already; use --force to replace ${all}, or another --out.`;
 }
 
 async function explainErrors(directory: string, work: () => Promise<void>): Promise<void> {

@@ -1,6 +1,8 @@
 import path from 'node:path';
+import { inspect } from 'node:util';
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
+import { toPrintableLine } from '../decision/printable-text.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { createDemoCommand } from './demo/demo.ts';
@@ -11,8 +13,9 @@ import { createServeCommand } from './serve/serve.ts';
 import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
+/** Of an error message, which can quote untrusted values. */
+const MAX_LENGTH = 2_000;
 const PROGRAM_NAME = 'machineconfig-guard';
-/** An indented command in a text. */
 const COMMAND_LINE = /^( +)machineconfig-guard(?= )/gm;
 /** kubectl and oc run a program with such a name on the PATH as their own command. */
 const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;
@@ -44,12 +47,11 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs a command line and returns its exit code. Never rejects. */
 export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
   return await runCommand(createProgram(name), args, terminal);
 }
 
-/** Runs a command line of any root command. Like {@link runProgram}. */
+/** Runs a command line and returns its exit code. Never rejects. */
 export async function runCommand(root: Command, args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const name = root.name();
   try {
@@ -69,11 +71,11 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
   if (error instanceof CliError) {
     if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
   } else {
-    const message = toOneLine(error instanceof Error ? error.message || error.name : String(error));
+    const message = toPrintableLine(error instanceof Error ? error.message || error.name : String(error), MAX_LENGTH);
     const hint = ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
     terminal.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
   }
-  if (isDebug) terminal.stderr(`${formatStack(error)}\n`);
+  if (isDebug) terminal.stderr(`${inspect(error)}\n`);
   return error instanceof CliError ? error.exitCode : EXIT_CODE.no;
 }
 
@@ -113,7 +115,7 @@ function configureOutput(root: Command, terminal: Terminal, name: string): void 
     },
     outputError: (message, write) => {
       // Commander's message is "error: unknown option '--forse'\n(Did you mean --force?)\n".
-      write(`${name}: ${toOneLine(message.replace(/^error: /, ''))}\n`);
+      write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_LENGTH)}\n`);
     },
   });
   for (const command of root.commands) inheritSettings(root, command);
@@ -123,18 +125,4 @@ function configureOutput(root: Command, terminal: Terminal, name: string): void 
 function inheritSettings(parent: Command, command: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(command, child);
-}
-
-/** Removes line ends and terminal escapes: error messages quote untrusted values. */
-function toOneLine(text: string): string {
-  return text
-    .trim()
-    .replace(/\s*\n\s*/g, ' ')
-    .replace(/\p{Cc}/gu, '\uFFFD');
-}
-
-function formatStack(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const stack = error.stack ?? error.message;
-  return error.cause === undefined ? stack : `${stack}\ncaused by: ${formatStack(error.cause)}`;
 }

@@ -1,6 +1,5 @@
 import { styleText } from 'node:util';
 
-/** How a text is laid out for its reader. */
 export interface TextFormat {
   /** Characters per line. */
   readonly width: number;
@@ -14,19 +13,24 @@ export interface OutputStream {
   readonly columns?: number;
 }
 
-/** Narrower tables cut too much. */
+/** Shorter and longer lines of prose are hard to read. */
 const MIN_WIDTH = 80;
-/** Longer lines of prose are hard to read. */
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
 
-/** 80 to `maxWidth` characters, with colors if the stream or the environment asks for them. */
-export function createTextFormat(stream: OutputStream, env: NodeJS.ProcessEnv, maxWidth = MAX_PROSE_WIDTH): TextFormat {
-  const width = Math.min(maxWidth, Math.max(MIN_WIDTH, stream.columns ?? MIN_WIDTH));
-  return { width, hasColors: wantsColors(stream.isTTY, env) };
+/** 80 to `maxWidth` characters, with colors if the stream or the environment asks for them (https://no-color.org). */
+export function createTextFormat(
+  { isTTY = false, columns = MIN_WIDTH }: OutputStream,
+  { FORCE_COLOR: forceColor, NO_COLOR: noColor = '', TERM: term }: NodeJS.ProcessEnv,
+  maxWidth = MAX_PROSE_WIDTH,
+): TextFormat {
+  // FORCE_COLOR overrides NO_COLOR, which overrides the stream.
+  const isForced = forceColor !== '0' && forceColor !== 'false';
+  const hasColors = forceColor === undefined ? isTTY && noColor === '' && term !== 'dumb' : isForced;
+  return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };
 }
 
-/** The format of a table on this stream. A pipe has no width. */
+/** A pipe has no width. */
 export function createTableFormat({ isTTY = false, columns = MAX_TABLE_WIDTH }: OutputStream): TextFormat {
   return createTextFormat({ isTTY, columns }, process.env, MAX_TABLE_WIDTH);
 }
@@ -46,11 +50,4 @@ export function applyStyle({ hasColors }: TextFormat, style: Style | undefined, 
   if (!hasColors || style === undefined || text === '') return text;
   // Without this option styleText decides by stdout, whatever the stream of this text is.
   return styleText(style, text, { validateStream: false });
-}
-
-/** See https://no-color.org. FORCE_COLOR overrides NO_COLOR, which overrides the stream. */
-function wantsColors(isTerminal: boolean | undefined, env: NodeJS.ProcessEnv): boolean {
-  const { FORCE_COLOR: forceColor, NO_COLOR: noColor = '', TERM: term } = env;
-  if (forceColor !== undefined) return forceColor !== '0' && forceColor !== 'false';
-  return isTerminal === true && noColor === '' && term !== 'dumb';
 }

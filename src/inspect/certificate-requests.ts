@@ -7,16 +7,18 @@ import { withTimeout } from '../kube/wait.ts';
 /** A kubelet's request that is neither approved, denied, failed nor issued. */
 export interface PendingCertificateRequest {
   readonly name: string;
-  /** Undefined if neither the user nor the request names a node. */
-  readonly node: string | undefined;
+  /** Null if neither the user nor the request names a node. */
+  readonly node: string | null;
   readonly signer: string;
-  readonly createdAt: Date | undefined;
+  readonly createdAt: string | null;
 }
 
-/** Unreadable requests are no error, because they decide nothing. */
-export type PendingCertificateRequests =
-  | { readonly readable: true; readonly requests: readonly PendingCertificateRequest[] }
-  | { readonly readable: false; readonly reason: string };
+/** Part of the JSON of `check`. Unreadable requests are no error, because they decide nothing. */
+export interface PendingCertificateRequests {
+  readonly readable: boolean;
+  readonly reason: string | null;
+  readonly requests: readonly PendingCertificateRequest[];
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -42,10 +44,10 @@ export async function readPendingCertificateRequests(
   } catch (error) {
     const isForbidden = error instanceof ApiError && error.status === 403;
     const permission = 'you may not list certificatesigningrequests.certificates.k8s.io';
-    return { readable: false, reason: isForbidden ? permission : describeError(error) };
+    return { readable: false, reason: isForbidden ? permission : describeError(error), requests: [] };
   }
   const requests = await Promise.all(pending.map(parseRequest));
-  return { readable: true, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
+  return { readable: true, reason: null, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
 function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean {
@@ -58,13 +60,12 @@ function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean
 async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCertificateRequest> {
   const { signerName, username, request } = spec as Fields;
   const createdAt = new Date(String(metadata?.creationTimestamp));
-  const isNodeUser = typeof username === 'string' && username.startsWith(NODE_USER_PREFIX);
-  const nodeUser = isNodeUser ? username : await readSubject(request);
+  const user = String(username).startsWith(NODE_USER_PREFIX) ? String(username) : await readSubject(request);
   return {
     name: String(metadata?.name),
-    node: nodeUser?.startsWith(NODE_USER_PREFIX) === true ? nodeUser.slice(NODE_USER_PREFIX.length) : undefined,
+    node: user?.startsWith(NODE_USER_PREFIX) === true ? user.slice(NODE_USER_PREFIX.length) : null,
     signer: String(signerName),
-    createdAt: Number.isNaN(createdAt.getTime()) ? undefined : createdAt,
+    createdAt: Number.isNaN(createdAt.getTime()) ? null : createdAt.toISOString(),
   };
 }
 

@@ -1,6 +1,7 @@
+import { REFERRER_NOUNS } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../kube/wait.ts';
-import { type PendingCertificateRequests, readPendingCertificateRequests } from './certificate-requests.ts';
+import { readPendingCertificateRequests } from './certificate-requests.ts';
 import { isNotServed, isRetryableRead } from './cluster-access.ts';
 import { readClusterSnapshot } from './cluster-reader.ts';
 import { checkConsistency, type CheckScope, findReferencedConfig, type Problem } from './consistency.ts';
@@ -16,7 +17,6 @@ export interface CheckOptions {
   /** Undefined does not wait. */
   readonly waitMs: number | undefined;
   readonly onReport: (report: CheckReport, elapsedMs: number) => void;
-  /** Called for an error that is retried. */
   readonly onFailure: (error: unknown, elapsedMs: number) => void;
 }
 
@@ -25,7 +25,6 @@ export type Inspection = Awaited<ReturnType<typeof inspect>>;
 /** The JSON of `check --output json`. Its keys are a contract. */
 export type CheckReport = Readonly<ReturnType<typeof buildCheckReport>>;
 export type CheckReportProblem = CheckReport['problems'][number];
-export type CheckReportRequests = CheckReport['pendingCertificateRequests'];
 
 /** A wrong address shows within this time. An API server that restarts answers earlier. */
 const FIRST_CONTACT_MS = 30_000;
@@ -64,12 +63,11 @@ async function inspect(api: KubeApi, selector: string | undefined, scope: CheckS
   // Between two lists a node can move to another config, and its old config can be deleted.
   if (!consistency.ok && !consistency.isRecoverable) ({ snapshot, consistency } = await readAndCheck());
   const [requests, explanations] = await additional;
-  const pendingNames = requests.readable ? requests.requests.map(({ name }) => name) : [];
+  const pendingNames = requests.requests.map(({ name }) => name);
   const repairs = planRepairs(consistency, snapshot.configs, pendingNames);
   return { server: api.address, at: new Date(), consistency, requests, explanations, repairs };
 }
 
-/** Builds the report. Times are RFC 3339. */
 export function buildCheckReport(inspection: Inspection, waitedMs: number) {
   const { server, at, consistency, requests, explanations, repairs } = inspection;
   const { ok, isRecoverable, nodes, pools, problems } = consistency;
@@ -99,7 +97,7 @@ export function buildCheckReport(inspection: Inspection, waitedMs: number) {
       updatedMachineCount,
     })),
     problems: problems.map((problem) => toReportProblem(problem, explanations)),
-    pendingCertificateRequests: toReportRequests(requests),
+    pendingCertificateRequests: requests,
     repairs: repairs.map(({ description, command }) => ({ what: description, command: command.flat().join(' ') })),
   };
 }
@@ -115,14 +113,6 @@ function toReportProblem(problem: Problem, explanations: ReadonlyMap<string, str
     canHeal: isRecoverable,
     suggestion: suggestion ?? null,
     explanation: explanations.get(config ?? '') ?? null,
-    message: kind === undefined ? description : `${kind === 'Node' ? 'node' : 'pool'} ${name}: ${description}`,
+    message: kind === undefined ? description : `${REFERRER_NOUNS[kind]} ${name}: ${description}`,
   };
-}
-
-function toReportRequests(pending: PendingCertificateRequests) {
-  if (!pending.readable) return { readable: false, reason: pending.reason, requests: [] };
-  const requests = pending.requests.map(({ name, node, signer, createdAt }) => {
-    return { name, node: node ?? null, signer, createdAt: createdAt?.toISOString() ?? null };
-  });
-  return { readable: true, reason: null, requests };
 }

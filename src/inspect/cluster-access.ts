@@ -3,7 +3,6 @@ import { ApiError, isNotFound, isRetryable } from '../kube/errors.ts';
 
 type Verb = 'get' | 'list' | 'delete';
 
-/** The path of a collection, or of an object in it. */
 const PATH =
   /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/]+)(?:\/|$)/;
 const READ_TIMEOUT_MS = 10_000;
@@ -41,7 +40,6 @@ export async function readObject(api: KubeApi, path: string, verb: Verb = 'get')
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
 }
 
-/** The result of a request, or undefined after a 404. */
 export async function orUndefined<T>(response: Promise<T>): Promise<T | undefined> {
   try {
     return await response;
@@ -51,7 +49,6 @@ export async function orUndefined<T>(response: Promise<T>): Promise<T | undefine
   }
 }
 
-/** Whether the same read can succeed a moment later. */
 export function isRetryableRead(error: unknown): boolean {
   return isTimeout(error) || (error instanceof ClusterAccessError && isRetryable(error.cause));
 }
@@ -61,8 +58,8 @@ export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
 }
 
-export function isInvalidSelector(error: unknown): boolean {
-  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === 400;
+export function isInvalidSelector({ cause }: ClusterAccessError): boolean {
+  return cause instanceof ApiError && cause.status === 400;
 }
 
 export function isTimeout(error: unknown): boolean {

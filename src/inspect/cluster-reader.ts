@@ -28,7 +28,6 @@ export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<Co
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
 }
 
-/** Lists nodes, pools, and builds if the cluster serves them. */
 export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {
   const referrers = await listAll(api, NODES, NODES.parse, signal);
   referrers.push(...(await listAll(api, POOLS, POOLS.parse, signal)));

@@ -25,7 +25,6 @@ export interface InspectedPool {
 
 /** The configs were listed last, so a missing config did not exist. */
 export interface ClusterSnapshot {
-  /** The selected nodes. */
   readonly nodes: readonly InspectedNode[];
   readonly pools: readonly InspectedPool[];
   readonly configs: ReadonlySet<ConfigName>;
@@ -38,10 +37,8 @@ export interface CheckScope {
   readonly minNodes: number;
 }
 
-export type ProblemCode = 'ConfigMissing' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
-
 export interface Problem {
-  readonly code: ProblemCode;
+  readonly code: 'ConfigMissing' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
   /** Absent for `TooFewNodes`. */
   readonly kind?: 'Node' | 'MachineConfigPool';
   readonly name?: string;
@@ -55,25 +52,7 @@ export interface Problem {
   readonly description: string;
 }
 
-export interface NodeResult {
-  readonly node: InspectedNode;
-  readonly pool: string | undefined;
-  readonly problems: readonly Problem[];
-}
-
-export interface PoolResult {
-  readonly pool: InspectedPool;
-  readonly problems: readonly Problem[];
-}
-
-export interface ConsistencyResult {
-  readonly ok: boolean;
-  /** Whether there are problems and all of them are recoverable. */
-  readonly isRecoverable: boolean;
-  readonly nodes: readonly NodeResult[];
-  readonly pools: readonly PoolResult[];
-  readonly problems: readonly Problem[];
-}
+export type ConsistencyResult = ReturnType<typeof checkConsistency>;
 
 const NODE_FIELDS = ['currentConfig', 'desiredConfig'];
 const POOL_FIELDS = ['spec', 'status'];
@@ -87,10 +66,7 @@ const NOT_REPORTED: Problem = {
  * Checks that each node has both annotations, each pool has a config in spec and status, and all these configs exist.
  * Nothing else counts: neither a node's state nor a paused pool nor a rollout.
  */
-export function checkConsistency(
-  { nodes, pools, configs }: ClusterSnapshot,
-  { isPartial, minNodes }: CheckScope,
-): ConsistencyResult {
+export function checkConsistency({ nodes, pools, configs }: ClusterSnapshot, { isPartial, minNodes }: CheckScope) {
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const describeMissing = createMissingDescriber(configs, livePools);
   const findProblems = (referrer: Referrer, fields: readonly string[], hasStuckNode = false): Problem[] => {
@@ -103,14 +79,14 @@ export function checkConsistency(
       return configs.has(config) ? [] : [{ ...subject, ...describeMissing(config, field) }];
     });
   };
-  const nodeResults = nodes.map((node): NodeResult => {
+  const nodeResults = nodes.map((node) => {
     const pool = findPoolOfNode(node, livePools)?.referrer.name;
     return { node, pool, problems: findProblems(node.referrer, NODE_FIELDS) };
   });
   const selectedPools = isPartial
     ? pools.filter(({ nodeSelector }) => nodes.some(({ labels }) => matchesNodeSelector(nodeSelector, labels)))
     : pools;
-  const poolResults = selectedPools.map((pool): PoolResult => {
+  const poolResults = selectedPools.map((pool) => {
     const { name, isTerminating } = pool.referrer;
     // The references of a terminating pool do not count: see parsePoolReferrer.
     if (isTerminating === true) return { pool, problems: [] };
@@ -121,6 +97,7 @@ export function checkConsistency(
   if (nodes.length < minNodes) problems.unshift(describeTooFewNodes(nodes.length, minNodes, isPartial));
   return {
     ok: problems.length === 0,
+    /** Whether there are problems and all of them are recoverable. */
     isRecoverable: problems.length > 0 && areRecoverable(problems),
     nodes: nodeResults,
     pools: poolResults,

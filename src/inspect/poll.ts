@@ -6,7 +6,6 @@ import { isRetryableRead } from './cluster-access.ts';
 export interface PollOptions<Answer> {
   /** Reads the cluster once within this time. */
   readonly read: (timeoutMs: number) => Promise<Answer>;
-  /** Whether polling ends with this answer. */
   readonly isSettled: (answer: Answer) => boolean;
   readonly timeoutMs: number;
   /** Until when this error is retried; 0 if a retry cannot help. */

@@ -3,7 +3,6 @@ import type { ReferrerKind } from '../decision/references.ts';
 import type { Mode } from '../decision/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
 
-/** The API server's answer to the dry-run deletion of a config. */
 export interface TrialResponse {
   readonly status: number;
   /** Empty if it would have deleted the config. */
@@ -12,7 +11,6 @@ export interface TrialResponse {
 
 /** A registration of the guard's webhook. Part of the JSON of `verify`. */
 export interface RegisteredWebhook {
-  /** The name of the ValidatingWebhookConfiguration. */
   readonly configuration: string;
   readonly failurePolicy: string;
   readonly caBundle: boolean;
@@ -32,14 +30,12 @@ export interface PolicyBinding {
 export interface InstalledProtection {
   readonly webhooks: readonly RegisteredWebhook[];
   readonly floor: readonly PolicyBinding[];
-  /** Undefined if there is no MachineConfigGuard. */
   readonly mode: Mode | undefined;
 }
 
 /** Part of the JSON of `verify`. */
 export interface Protection {
   readonly protected: boolean;
-  /** The source of the denial. */
   readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
   /** Empty if there is nothing to do. */
@@ -80,7 +76,6 @@ const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string 
   { pattern: /^/, reason: 'the API server cannot reach the guard', advice: `${LIST_PODS_COMMAND},endpointslices` },
 ];
 
-/** Concludes from the answer whether a config in use is protected. */
 export function assessProtection(
   { status, message }: TrialResponse,
   installed: InstalledProtection,
@@ -94,7 +89,10 @@ export function assessProtection(
     return assessPolicyDenial(policy, reason);
   }
   const failedWebhook = WEBHOOK_FAILED.exec(message)?.groups?.['webhook'];
-  if (failedWebhook === WEBHOOK_NAME) return assessFailedCall(message);
+  if (failedWebhook === WEBHOOK_NAME) {
+    const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
+    return unprotected(`deletions are refused, but not by the guard's decision: ${reason}`, advice);
+  }
   const otherWebhook = denyingWebhook ?? failedWebhook;
   const otherPolicy = policy === undefined ? 'somebody else' : `the policy ${policy}`;
   const denier = otherWebhook === undefined ? otherPolicy : `the webhook ${otherWebhook}`;
@@ -134,12 +132,6 @@ function assessPolicyDenial(policy: string, reason: string): Protection {
   return unprotected(`deletions are refused, but not by a decision: the policy ${policy} cannot decide`, advice);
 }
 
-/** Nothing is deleted, but nothing is decided either. */
-function assessFailedCall(message: string): Protection {
-  const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
-  return unprotected(`deletions are refused, but not by the guard's decision: ${reason}`, advice);
-}
-
 /** Of all possible reasons, the first to solve comes first. */
 function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer: ReferrerKind): Protection {
   const floorGap = floor.length === 0 ? undefined : findFloorGap(floor, referrer);
@@ -153,12 +145,7 @@ function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer:
   return unprotected(`it would be deleted: ${reasons}`, advice);
 }
 
-interface Gap {
-  readonly reason: string;
-  readonly advice: string;
-}
-
-function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undefined): Gap {
+function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undefined) {
   if (mode !== undefined && mode !== 'Enforce') {
     const advice = `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`;
     return { reason: `the mode is ${mode}`, advice };
@@ -181,7 +168,7 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
 }
 
 /** Each policy of the floor knows the references of one kind. None knows builds. */
-function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind): Gap {
+function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind) {
   const policy = ADMISSION_POLICIES[referrer];
   if (policy === undefined) return { reason: 'the policies know nothing of builds', advice: INSTALL_COMMAND };
   const actions = floor.find((binding) => binding.policy === policy)?.actions;

@@ -11,16 +11,10 @@ import {
 } from '../decision/references.ts';
 
 export interface ClusterReferences {
-  /** The address of the API server. */
   readonly server: string;
   readonly at: Date;
   readonly configs: readonly ConfigMetadata[];
   readonly referrers: readonly Referrer[];
-}
-
-/** A rendered config without a strong reference. */
-export interface UnusedConfig extends ConfigMetadata {
-  readonly weakReferences: readonly NamedReference[];
 }
 
 /** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract. */
@@ -47,10 +41,7 @@ export async function readReferencesReport(api: KubeApi, names: readonly ConfigN
 }
 
 /** Lists the configs first, so every existing reference to a config of the list is seen. */
-export async function readUnusedReport(
-  api: KubeApi,
-  onSizeRead: (count: number, total: number) => void,
-): Promise<UnusedReport> {
+export async function readUnusedReport(api: KubeApi): Promise<UnusedReport> {
   const references = await readWithRetries(async (signal) => {
     const configs = await readConfigs(api, signal);
     const referrers = await readReferrers(api, signal);
@@ -63,7 +54,6 @@ export async function readUnusedReport(
     for (const { name } of queue) {
       const bytes = await readWithRetries((signal) => readConfigSize(api, name, signal));
       if (bytes !== undefined) sizes.set(name, bytes);
-      onSizeRead(sizes.size, unused.length);
     }
   };
   await Promise.all(Array.from({ length: MAX_CONCURRENT_SIZE_READS }, readSizes));
@@ -94,21 +84,18 @@ function buildReferencesReport({ server, at, configs, referrers }: ClusterRefere
   };
 }
 
-/** Finds the unused rendered configs, the oldest first. */
-export function findUnusedConfigs({ configs, referrers }: ClusterReferences): UnusedConfig[] {
-  const unused: UnusedConfig[] = [];
-  for (const { name, createdAt } of configs) {
-    if (!isRenderedConfig(name)) continue;
+export function findUnusedConfigs({ configs, referrers }: ClusterReferences) {
+  const unused = configs.flatMap(({ name, createdAt }) => {
     const { strong, weak } = summarizeReferences(name, referrers);
-    if (strong.total === 0) unused.push({ name, createdAt, weakReferences: weak.references });
-  }
+    return isRenderedConfig(name) && strong.total === 0 ? [{ name, createdAt, weakReferences: weak.references }] : [];
+  });
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }
 
 /** Leaves out configs without a size: they were deleted meanwhile. */
 export function buildUnusedReport(
   { server, at, referrers }: ClusterReferences,
-  unused: readonly UnusedConfig[],
+  unused: ReturnType<typeof findUnusedConfigs>,
   sizes: ReadonlyMap<ConfigName, number>,
 ) {
   const reported = unused.flatMap(({ name, createdAt, weakReferences }) => {

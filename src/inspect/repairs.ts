@@ -1,12 +1,6 @@
 import type { ConfigName } from '../decision/config-name.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
-import {
-  type ConsistencyResult,
-  findReferencedConfig,
-  type NodeResult,
-  type PoolResult,
-  type Problem,
-} from './consistency.ts';
+import { type ConsistencyResult, findReferencedConfig, type Problem } from './consistency.ts';
 import { toShellWord } from './shell-word.ts';
 
 export interface Repair {
@@ -46,7 +40,7 @@ export function planRepairs(
   return repairs;
 }
 
-function planPoolRepair({ pool, problems }: PoolResult, config: ConfigName | undefined): Repair[] {
+function planPoolRepair({ pool, problems }: ConsistencyResult['pools'][number], config?: ConfigName): Repair[] {
   const isStuck = problems.some(({ field, isRecoverable }) => field === 'status' && !isRecoverable);
   if (config === undefined || !isStuck) return [];
   const { name } = pool.referrer;
@@ -57,7 +51,7 @@ function planPoolRepair({ pool, problems }: PoolResult, config: ConfigName | und
 }
 
 /** The names of the nodes, keyed by the annotations that they need. */
-function groupNodesByRepair(nodes: readonly NodeResult[], configByPool: ReadonlyMap<string, ConfigName>) {
+function groupNodesByRepair(nodes: ConsistencyResult['nodes'], configByPool: ReadonlyMap<string, ConfigName>) {
   const namesByRepair = new Map<string, string[]>();
   for (const { node, pool, problems } of nodes) {
     const missing = problems.filter(({ code, isRecoverable }) => code === 'ConfigMissing' && !isRecoverable);
@@ -71,7 +65,7 @@ function groupNodesByRepair(nodes: readonly NodeResult[], configByPool: Readonly
   return namesByRepair;
 }
 
-function formatAnnotation({ field, suggestion }: Problem, poolConfig: ConfigName | undefined): string[] {
+function formatAnnotation({ field, suggestion }: Problem, poolConfig?: ConfigName): string[] {
   const config = suggestion ?? poolConfig;
   return config === undefined || field === undefined ? [] : [`${MCO_GROUP}/${field}=${config}`];
 }

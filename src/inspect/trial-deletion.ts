@@ -1,6 +1,6 @@
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
-import { type NamedReference, type ReferrerKind, summarizeReferences } from '../decision/references.ts';
+import { type NamedReference, REFERRER_KINDS, summarizeReferences } from '../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
@@ -21,7 +21,6 @@ export interface TrialCandidates {
   /** A config in use, preferably by a node. */
   readonly used: (Candidate & { readonly reference: NamedReference }) | undefined;
   readonly unused: Candidate | undefined;
-  /** The number of rendered configs. */
   readonly configs: number;
   readonly overridden: number;
 }
@@ -34,8 +33,6 @@ export class DryRunError extends Error {
 /** The API server limits a deletion to 34 s. A shorter timeout could cut off a slow webhook. */
 const DELETE_TIMEOUT_MS = 35_000;
 const LIST_TIMEOUT_MS = 30_000;
-/** Only the guard protects the configs of builds. */
-const PREFERRED_REFERRERS: readonly ReferrerKind[] = ['Node', 'MachineConfigPool', 'MachineOSBuild'];
 /** The operator never gives a config this name. */
 const NONEXISTENT_CONFIG = 'machineconfig-guard-verify';
 
@@ -99,7 +96,6 @@ async function stillExists(api: KubeApi, { config, uid }: Candidate): Promise<bo
   return currentUid === uid && deletionTimestamp === undefined;
 }
 
-/** Throws ClusterAccessError or a TimeoutError. */
 export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates> {
   const signal = AbortSignal.timeout(LIST_TIMEOUT_MS);
   const referrers = await readReferrers(api, signal);
@@ -110,7 +106,8 @@ export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates
     const { strong } = summarizeReferences(candidate.config, referrers, 1);
     return strong.references.map((reference) => ({ config: candidate.config, uid: candidate.uid, reference }));
   });
-  const [used] = PREFERRED_REFERRERS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
+  // Builds come last, because only the guard protects their configs.
+  const [used] = REFERRER_KINDS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
   const unused = candidates.find(({ config }) => !references.some((candidate) => candidate.config === config));
   return { used, unused, configs: rendered.length, overridden: rendered.length - candidates.length };
 }

@@ -10,14 +10,11 @@ import {
 
 /** The JSON of `verify --output json`. Its keys are a contract. */
 export interface VerifyReport extends Protection, Pick<InstalledProtection, 'webhooks' | 'floor'> {
-  /** The address of the API server. */
   readonly server: string;
-  /** Null if there is no MachineConfigGuard. */
   readonly mode: string | null;
   /** A config in use and one of its references; null if there is none to try. */
   readonly tried: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
   readonly answer: TrialResponse | null;
-  /** The trial of an unused config; null if there is none. */
   readonly unused: { readonly config: string; readonly wouldBeDeleted: boolean; readonly message: string } | null;
 }
 

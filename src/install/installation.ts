@@ -13,10 +13,10 @@ export interface InstallationOptions {
   /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority: Authority | undefined;
   /** If undefined, the guard creates an empty MachineConfigGuard. */
-  readonly mode: Mode | undefined;
-  readonly singleNode: boolean;
-  readonly hostNetwork: boolean;
-  readonly kubernetesVersion: KubernetesVersion | undefined;
+  readonly mode?: Mode | undefined;
+  readonly singleNode?: boolean;
+  readonly hostNetwork?: boolean;
+  readonly kubernetesVersion?: KubernetesVersion | undefined;
 }
 
 export interface InstallationFile extends OutputFile {
@@ -41,7 +41,6 @@ export const OWN_FILE_NAME = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
 const NAME = 'machineconfig-guard';
 /** `serve --tls-secret` of components/generated has the same name. */
 const AUTHORITY_SECRET = `${NAME}-ca`;
-const MAX_OBJECTS_PER_KIND = 5;
 /** Objects come after those that they need, because `oc apply -f` does not retry. */
 const FIRST_NUMBER: Readonly<Record<string, number>> = {
   Namespace: 0,
@@ -87,11 +86,20 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
-  if (mode !== undefined) manifests.push(createGuard(mode));
+  if (mode !== undefined) {
+    const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
+    const guard = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
+    manifests.push(createManifest(' Applying this again sets the mode again.', guard));
+  }
   return { files: toFiles(manifests), leftOut: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)] };
 }
 
-function chooseDirectories({ profile, authority, singleNode, hostNetwork }: InstallationOptions): string[] {
+function chooseDirectories({
+  profile,
+  authority,
+  singleNode = false,
+  hostNetwork = false,
+}: InstallationOptions): string[] {
   return [
     'base',
     authority === undefined ? 'components/service-ca' : 'components/generated',
@@ -112,25 +120,15 @@ function findByKind(manifests: readonly Manifest[], kind: string): Manifest {
   return manifest;
 }
 
-function createGuard(mode: Mode): Manifest {
-  const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
-  const object = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
-  return createManifest(' Applying this again sets the mode again.', object);
-}
-
 function toFiles(manifests: readonly Manifest[]): InstallationFile[] {
   const countByKind = new Map<string, number>();
   const files = manifests.map((manifest) => {
     const kind = String(manifest.get('kind'));
     const count = countByKind.get(kind) ?? 0;
     countByKind.set(kind, count + 1);
-    const firstNumber = FIRST_NUMBER[kind];
-    if (firstNumber === undefined || count >= MAX_OBJECTS_PER_KIND) {
-      throw new Error(`there is no file name for this ${kind}`);
-    }
-    const number = String(firstNumber + count).padStart(2, '0');
+    const number = (FIRST_NUMBER[kind] ?? Number.NaN) + count;
     return {
-      name: `99_${NAME}-${number}-${kind.toLowerCase()}.yaml`,
+      name: `99_${NAME}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
       content: manifest.toString({ lineWidth: 0, flowCollectionPadding: false }),
       secret: kind === 'Secret',
       kind,

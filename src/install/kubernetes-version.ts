@@ -1,4 +1,3 @@
-/** A minor version of Kubernetes. */
 export interface KubernetesVersion {
   readonly major: number;
   readonly minor: number;

@@ -3,14 +3,10 @@ import { type Authority, checkAuthority } from '../certificates/authority.ts';
 import { createAuthoritySecret, createManifest, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 import { type StoredMetadata, type StoredWebhookConfiguration, WEBHOOK_NAME } from './webhook-configuration.ts';
 
-/** The installed objects, from the API server or from a rendered set. */
 export interface RotationInput {
   readonly webhookConfiguration: unknown;
   readonly secret: unknown;
 }
-
-/** The three steps in order. Scripts rely on the names. */
-const ROTATION_FILES = ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'] as const;
 
 /** The authority cannot be rotated. The message says what to do instead. */
 export class RotationError extends Error {
@@ -55,27 +51,23 @@ export function planRotation({ webhookConfiguration, secret }: RotationInput, no
     const check = checkAuthority(newAuthority, now);
     if (!check.usable) throw new Error(`the new authority cannot be used: ${check.reason}`);
     const newPem = newAuthority.certificatePem;
-    const trustBoth = createConfiguration(
-      ' 1 of 3. The API servers trust the old authority and the new one.',
-      configuration,
-      [oldCertificatePem, newPem],
-    );
-    const issueFromNew = createAuthoritySecret(
-      ' 2 of 3. Each replica issues itself a certificate from the new authority, within two seconds. Keep it secret.',
-      stripServerFields(metadata),
-      newAuthority,
-    );
-    const trustNew = createConfiguration(' 3 of 3. The API servers trust the new authority alone.', configuration, [
-      newPem,
-    ]);
-    return [trustBoth, issueFromNew, trustNew].map((manifest, index) => ({
-      name: ROTATION_FILES[index] ?? '',
-      content: manifest.toString({ lineWidth: 0 }),
-      secret: manifest === issueFromNew,
-    }));
+    const trustBoth = ' 1 of 3. The API servers trust the old authority and the new one.';
+    const issueFromNew =
+      ' 2 of 3. Each replica issues itself a certificate from the new authority, within two seconds. Keep it secret.';
+    const trustNew = ' 3 of 3. The API servers trust the new authority alone.';
+    // Scripts rely on the names.
+    return [
+      toFile('1-trust-both.yaml', createConfiguration(trustBoth, configuration, [oldCertificatePem, newPem])),
+      toFile('2-issue-from-new.yaml', createAuthoritySecret(issueFromNew, stripServerFields(metadata), newAuthority)),
+      toFile('3-trust-new.yaml', createConfiguration(trustNew, configuration, [newPem])),
+    ];
   };
   // Other authorities in the caBundle are from an unfinished rotation.
   return { oldCertificatePem, leftOver: trusted.length - 1, renderFiles };
+}
+
+function toFile(name: string, manifest: Manifest): OutputFile {
+  return { name, content: manifest.toString({ lineWidth: 0 }), secret: manifest.get('kind') === 'Secret' };
 }
 
 function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {

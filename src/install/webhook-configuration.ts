@@ -1,19 +1,16 @@
 import type { ReferrerKind } from '../decision/references.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 
-/** How the API server reaches the webhook: by a URL (`dev` and tests) or by a Service. */
-export type ClientConfig =
-  | { readonly url: string; readonly caBundle: string }
-  | {
-      readonly service: Readonly<{ name: string; namespace: string; path: string; port: number }>;
-      readonly caBundle?: string;
-    };
-
-export interface WebhookConfigurationOptions {
+interface WebhookConfigurationOptions {
   /** The default is the name in manifests/base. */
   readonly name?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly clientConfig: ClientConfig;
+  /** How the API server reaches the webhook: by a URL (`dev` and tests) or by a Service. */
+  readonly clientConfig:
+    | { readonly url: string; readonly caBundle: string }
+    | {
+        readonly service: Readonly<{ name: string; namespace: string; path: string; port: number }>;
+        readonly caBundle?: string;
+      };
   /** If the guard does not answer, `Fail` denies the deletion, and `Ignore` allows it. */
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
@@ -50,12 +47,15 @@ export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>>
   MachineConfigPool: 'pools.machineconfig-guard.io',
 };
 
-export function buildWebhookConfiguration(options: WebhookConfigurationOptions) {
-  const { name = 'machineconfig-guard', labels, clientConfig, failurePolicy } = options;
+export function buildWebhookConfiguration({
+  name = 'machineconfig-guard',
+  clientConfig,
+  failurePolicy,
+}: WebhookConfigurationOptions) {
   return {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingWebhookConfiguration',
-    metadata: { name, ...(labels === undefined ? {} : { labels }) },
+    metadata: { name },
     webhooks: [
       {
         name: WEBHOOK_NAME,

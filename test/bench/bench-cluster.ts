@@ -67,7 +67,7 @@ export class BenchCluster {
     expectStatus(response, [200], `PATCH ${path}`);
   }
 
-  /** Registers a webhook for the configs of a candidate, as the guard is registered. Returns when the API server calls it. */
+  /** Registers a webhook like that of the guard. Returns when the API server calls it. */
   async registerWebhook(candidate: string, { url, ca }: WebhookAddress): Promise<void> {
     const id = toObjectName(candidate);
     const name = `${id}.bench.machineconfig-guard.io`;

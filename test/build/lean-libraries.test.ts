@@ -52,8 +52,6 @@ const GCP = { 'cmd-path': './plugin', 'token-key': '{.status.token}', 'expiry-ke
 test.each([
   ['a token', TOKEN, {}],
   ['a client certificate', { 'client-certificate-data': 'Y2VydA==', 'client-key-data': 'a2V5' }, {}],
-  ['a user name and a password', { username: 'admin', password: 'secret' }, {}],
-  ['a token file', { tokenFile: 'token' }, {}],
   ['an exec plugin', { exec: EXEC }, {}],
   ['an auth provider with paths into the output of its command', { 'auth-provider': { name: 'gcp', config: GCP } }, {}],
   ['an authority', TOKEN, { 'certificate-authority-data': 'Y2E=' }],
@@ -62,13 +60,11 @@ test.each([
 ])('returns the same credentials as the full library for %s', async (_name, user, cluster) => {
   const plugin = path.join(directory, 'plugin');
   writeFileSync(plugin, `#!/bin/sh\necho '${JSON.stringify(EXEC_CREDENTIAL)}'\n`, { mode: 0o755 });
-  writeFileSync(path.join(directory, 'token'), 'from-a-file\n');
   const kubeconfig = path.join(directory, 'kubeconfig');
   writeFileSync(kubeconfig, JSON.stringify(createKubeconfig(user, cluster)).replaceAll('./plugin', plugin));
   const expected = await fullConnection.loadConnection({ kubeconfig }).credentials();
   const actual = await leanConnection.loadConnection({ kubeconfig }).credentials();
   expect(toComparable(actual)).toEqual(toComparable(expected));
-  expect(Object.keys(expected).length).toBeGreaterThan(1);
 });
 
 const EXEC_CREDENTIAL = {

@@ -46,8 +46,3 @@ test.each([
 ])('explains %s', (_name, error, exitCode, message) => {
   expect(toCliError(error, API)).toMatchObject({ exitCode, message });
 });
-
-test('returns any other error unchanged', () => {
-  const error = new TypeError('a bug');
-  expect(toCliError(error, API)).toBe(error);
-});

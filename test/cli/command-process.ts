@@ -1,19 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Outcome } from './run-program.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
-/** A command in its own process. The end of the test kills it. */
-export interface CommandProcess {
-  readonly child: ChildProcess;
-  stdout: () => string;
-  stderr: () => string;
-  readonly outcome: Promise<Outcome>;
-}
+export type CommandProcess = ReturnType<typeof startCommand>;
 
-export function startCommand(args: readonly string[]): CommandProcess {
+/** Starts a command in its own process. The end of the test kills it. */
+export function startCommand(args: readonly string[]) {
   const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -29,7 +24,7 @@ export function startCommand(args: readonly string[]): CommandProcess {
     child,
     stdout: () => output.stdout,
     stderr: () => output.stderr,
-    outcome: new Promise((resolve) => {
+    outcome: new Promise<Outcome>((resolve) => {
       child.once('close', (code) => {
         resolve({ exitCode: code ?? -1, ...output });
       });

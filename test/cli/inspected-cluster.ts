@@ -4,27 +4,18 @@ import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
-import { type CommandProcess, startCommand } from './command-process.ts';
-import { type Outcome, runProgram } from './run-program.ts';
+import { startCommand } from './command-process.ts';
+import { runProgram } from './run-program.ts';
 
 export const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 export const NEW = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
 export const GONE = 'rendered-worker-c4983d88dabdc54ecf977ee120fd3796';
 
 /** A cluster in memory and commands that use it. */
-export interface InspectedCluster {
-  readonly cluster: TestCluster;
-  /** The address of the API server in messages. */
-  readonly address: string;
-  readonly kubeconfig: string;
-  /** Runs a command in this process. */
-  run: (...args: string[]) => Promise<Outcome>;
-  /** Starts a command in its own process. */
-  start: (...args: string[]) => CommandProcess;
-}
+export type InspectedCluster = Awaited<ReturnType<typeof startEmptyCluster>>;
 
 /** Starts an empty cluster that ends with the test. */
-export async function startEmptyCluster(): Promise<InspectedCluster> {
+export async function startEmptyCluster() {
   const cluster = await startTestCluster();
   const directory = await mkdtemp(path.join(tmpdir(), 'mcg-inspect-'));
   onTestFinished(async () => {
@@ -34,10 +25,13 @@ export async function startEmptyCluster(): Promise<InspectedCluster> {
   await writeFile(kubeconfig, cluster.kubeconfig, { mode: 0o600 });
   return {
     cluster,
+    /** The address of the API server in messages. */
     address: new URL(cluster.url).host,
     kubeconfig,
-    run: (...args) => runProgram([...args, '--kubeconfig', kubeconfig]),
-    start: (...args) => startCommand([...args, '--kubeconfig', kubeconfig]),
+    /** Runs a command in this process. */
+    run: (...args: string[]) => runProgram([...args, '--kubeconfig', kubeconfig]),
+    /** Starts a command in its own process. */
+    start: (...args: string[]) => startCommand([...args, '--kubeconfig', kubeconfig]),
   };
 }
 

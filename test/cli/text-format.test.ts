@@ -16,11 +16,9 @@ test('a table has up to 120 columns, also in a pipe', () => {
 test.each([
   [{ isTTY: true }, {}, true],
   [{ isTTY: true }, { NO_COLOR: '1' }, false],
-  [{ isTTY: true }, { NO_COLOR: '' }, true],
   [{ isTTY: true }, { TERM: 'dumb' }, false],
   [{ isTTY: true }, { FORCE_COLOR: '0' }, false],
   [{}, {}, false],
-  [{}, { FORCE_COLOR: '1' }, true],
   [{}, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
 ])('with the stream %j and the environment %j, hasColors is %s', (stream, env, hasColors) => {
   const format = createTextFormat(stream, env);

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { ClusterAccessError } from '../../src/inspect/cluster-access.ts';
-import { readClusterSnapshot, readConfigs, readConfigSize, readReferrers } from '../../src/inspect/cluster-reader.ts';
+import { readClusterSnapshot, readConfigSize, readReferrers } from '../../src/inspect/cluster-reader.ts';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
@@ -65,51 +65,33 @@ test.each([
   expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(kinds);
 });
 
-test.each(['machineconfigpools', 'machineconfigs'])('fails if the cluster does not serve %s', async (resource) => {
-  cluster.serve(resource, []);
-  await expect(readClusterSnapshot(api, undefined, deadline())).rejects.toMatchObject({
-    name: 'ClusterAccessError',
-    access: { verb: 'list', resource, group: MCO },
-    cause: { status: 404 },
-  });
-});
-
 const LIST = '{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"metadata":{}}]}';
 
 test.each<[string, Fault, new (...args: never[]) => Error]>([
   ['is refused', { status: 403, body: { kind: 'Status' } }, ApiError],
+  ['is not served', { status: 404, body: { kind: 'Status' } }, ApiError],
   ['is cut off', { status: 200, body: LIST.slice(0, -2) }, MalformedList],
   ['is reset', 'reset', ApiUnreachable],
   ['has an object without a name', { status: 200, body: LIST }, MalformedObject],
 ])('names the resource whose list %s', async (_title, fault, cause) => {
-  for (const [path, resource, group] of [
-    [NODES, 'nodes', ''],
-    [CONFIGS, 'machineconfigs', MCO],
-  ] as const) {
+  for (const resource of ['machineconfigpools', 'machineconfigs']) {
     cluster.faults.clear();
-    cluster.faults.intercept((request) => (request.path === path ? fault : 'pass'));
+    cluster.faults.intercept(({ path }) => (path.endsWith(resource) ? fault : 'pass'));
     const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ClusterAccessError);
-    expect(failure).toMatchObject({ access: { verb: 'list', resource, group }, cause: expect.any(cause) });
+    expect(failure).toMatchObject({ access: { verb: 'list', resource, group: MCO }, cause: expect.any(cause) });
   }
 });
 
-test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
-  ['readClusterSnapshot', async (signal) => await readClusterSnapshot(api, undefined, signal)],
-  ['readConfigs', async (signal) => await readConfigs(api, signal)],
-  ['readConfigSize', async (signal) => await readConfigSize(api, CONFIG, signal)],
-])('%s rejects with a TimeoutError, not with an error of the cluster, after the deadline', async (_title, read) => {
+test('rejects with a TimeoutError, not with an error of the cluster, after the deadline', async () => {
   cluster.faults.intercept(() => 'hang');
-  await expect(read(AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' });
+  const snapshot = readClusterSnapshot(api, undefined, AbortSignal.timeout(50));
+  await expect(snapshot).rejects.toMatchObject({ name: 'TimeoutError' });
 });
 
-test('the size of a config is the length of its JSON in bytes', async () => {
+test('the size of a config is the length of its JSON in bytes, and a deleted config has none', async () => {
   const { body } = await cluster.request('GET', `${CONFIGS}/${CONFIG}`);
   expect(await readConfigSize(api, CONFIG, deadline())).toBe(Buffer.byteLength(JSON.stringify(body)));
-  expect(cluster.faults.requests.map(({ path }) => path)).toEqual([`${CONFIGS}/${CONFIG}`]);
-});
-
-test('a deleted config has no size, and a config that may not be read is an error', async () => {
   cluster.erase('machineconfigs', CONFIG);
   expect(await readConfigSize(api, CONFIG, deadline())).toBeUndefined();
   cluster.faults.intercept(() => ({ status: 403, body: { kind: 'Status' } }));

@@ -30,13 +30,6 @@ async function poll(
   return { ...result, timeouts, reported };
 }
 
-test('polls until the answer is settled', async () => {
-  const { answer, reported, elapsedMs } = await poll(['waiting', UNREACHABLE, UNREACHABLE, 'settled'], 60_000);
-  expect(answer).toBe('settled');
-  expect(reported).toEqual(['waiting', 'unreachable', 'unreachable', 'settled']);
-  expect(elapsedMs).toBeLessThan(60_000);
-});
-
 test('returns the last answer after the timeout', async () => {
   const { answer, elapsedMs } = await poll(['waiting'], 30);
   expect(answer).toBe('waiting');
@@ -60,17 +53,15 @@ test.each([
   expect(readTimeoutMs).toBeLessThanOrEqual(max);
 });
 
-test.each<[string, Step[], number, boolean, object]>([
-  ['persists until the timeout', ['waiting', UNREACHABLE], 30, true, { answer: 'unreachable' }],
-  ['is not retried', [UNREACHABLE, 'settled'], 60_000, false, { answer: 'unreachable', reported: [] }],
-])('throws an error that %s', async (_condition, steps, timeoutMs, isRetried, result) => {
-  expect(await poll(steps, timeoutMs, () => (isRetried ? timeoutMs : 0))).toMatchObject(result);
+test('throws an error that persists until the timeout', async () => {
+  expect(await poll(['waiting', UNREACHABLE], 30)).toMatchObject({ answer: 'unreachable' });
 });
 
 const retryAfterAnswer = (_error: unknown, hasAnswered: boolean): number => (hasAnswered ? 60_000 : 0);
 
-test('decides on a retry by whether the cluster has answered', async () => {
-  expect(await poll([UNREACHABLE, 'settled'], 60_000, retryAfterAnswer)).toMatchObject({ answer: 'unreachable' });
-  const recovered = await poll(['waiting', UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);
-  expect(recovered).toMatchObject({ answer: 'settled' });
+test('polls until the answer is settled, and decides on a retry by whether the cluster has answered', async () => {
+  const failed = await poll([UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);
+  expect(failed).toMatchObject({ answer: 'unreachable', reported: [] });
+  const recovered = await poll(['waiting', UNREACHABLE, UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);
+  expect(recovered.reported).toEqual(['waiting', 'unreachable', 'unreachable', 'settled']);
 });

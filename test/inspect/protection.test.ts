@@ -55,7 +55,6 @@ test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]
   ['the guard beside dev', `${DENIED}MCG_IN_USE: x`, { webhooks: [DEV, REGISTERED] }, 'guard', /in use$/, /^$/],
   ['dev', `${DENIED}MCG_IN_USE: x`, { webhooks: [DEV] }, 'guard', /only until a session/, /apply -k/],
   ['the policy of nodes', deniedBy(NODES, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy nodes\./, /^$/],
-  ['the policy of pools', deniedBy(POOLS, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy pools\./, /^$/],
 ])('is protected if %s denies', (_name, message, installed, by, explanation, advice) => {
   expect(assess(403, message, installed)).toEqual(matching(true, by, explanation, advice));
 });
@@ -64,7 +63,6 @@ describe('is not protected if the deletion is allowed', () => {
   test.each<[string, Partial<InstalledProtection>, RegExp, RegExp]>([
     ['nothing is installed', { webhooks: [] }, /neither the webhook nor the policies/, /^oc apply -k/],
     ['the mode is Warn', { mode: 'Warn' }, /^it would be deleted: the mode is Warn$/, /"Enforce"/],
-    ['the mode is Warn above a floor', { mode: 'Warn', floor: FLOOR }, /is Warn; the policy nodes\S+ did/, /"Enfor/],
     ['the guard fails open', OPEN, /could not ask the guard, and its failurePolicy is Ignore$/, /get pods/],
     [
       'the guard fails open above a floor that warns',
@@ -74,16 +72,14 @@ describe('is not protected if the deletion is allowed', () => {
     ],
     ['the caBundle is not injected', { webhooks: [{ ...UNTRUSTED, injected: true }] }, /no caBundle/, /wait for the/],
     ['the caBundle is missing', { webhooks: [UNTRUSTED] }, /no caBundle/, /manifests/],
-    ['the registration is new', {}, /did not ask the guard, although/, /try again/],
-    ['there is no MachineConfigGuard', { mode: undefined }, /did not ask the guard, although/, /try again/],
+    ['the registration is new', { mode: undefined }, /did not ask the guard, although/, /try again/],
   ])('because %s', (_name, installed, explanation, advice) => {
     expect(assess(200, '', installed)).toEqual(matching(false, undefined, explanation, advice));
   });
 
   test.each<[string, Parameters<typeof assessProtection>[2], readonly PolicyBinding[], RegExp, RegExp]>([
     ['does not work', 'Node', FLOOR, /policy nodes\S+ did not refuse/, /get validatingadmissionpolicy nodes\./],
-    ['only warns', 'Node', WARNING_FLOOR, /nodes\S+ says Warn and Audit instead of Deny$/, /patch \S+ nodes\..*"Deny"/],
-    ['only warns', 'MachineConfigPool', WARNING_FLOOR, /policy pools\S+ says Warn and Audit/, /patch \S+ pools\./],
+    ['only warns', 'MachineConfigPool', WARNING_FLOOR, /pools\S+ says Warn and Audit/, /patch \S+ pools\..*"Deny"/],
     ['is not bound', 'MachineConfigPool', FLOOR.slice(0, 1), /policy pools\S+ has no binding$/, /policy-floor/],
     ['does not exist', 'MachineOSBuild', FLOOR, /the policies know nothing of builds$/, /overlays\/service-ca/],
   ])('because there is no webhook and the policy %s (%s)', (_name, referrer, floor, explanation, advice) => {
@@ -114,10 +110,8 @@ test.each<[string, number, string, RegExp, RegExp]>([
 });
 
 test.each([
-  [`${DENIED}MCG_IN_USE: x is in use`, true],
   [`${FAILED}EOF`, true],
   [deniedBy(NODES, 'MCG_IN_USE: x'), true],
-  ['machineconfigs.machineconfiguration.openshift.io "x" not found', false],
   ['etcdserver: request timed out', false],
 ])('isAdmissionError of %j is %s', (message, expected) => {
   expect(isAdmissionError({ status: 500, message })).toBe(expected);

@@ -4,23 +4,28 @@ import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse
 
 const MCO = 'machineconfiguration.openshift.io';
 
+interface NodeOptions {
+  readonly current?: string | undefined;
+  readonly desired?: string | undefined;
+  readonly role?: string;
+  readonly state?: string;
+}
+
+interface PoolOptions {
+  readonly spec?: string | undefined;
+  readonly status?: string | undefined;
+  readonly terminating?: boolean;
+}
+
 /** All nodes, at least one. */
 export const EVERYTHING: CheckScope = { isPartial: false, minNodes: 1 };
 
 /** A node of a role, with the annotations that it has reported. */
 export function inspectedNode(
   name: string,
-  {
-    current,
-    desired,
-    role = 'worker',
-    state = 'Done',
-  }: { current?: string; desired?: string; role?: string; state?: string },
+  { current, desired, role = 'worker', state = 'Done' }: NodeOptions,
 ): InspectedNode {
-  const annotations = {
-    ...(current === undefined ? {} : { [`${MCO}/currentConfig`]: current }),
-    ...(desired === undefined ? {} : { [`${MCO}/desiredConfig`]: desired }),
-  };
+  const annotations = { [`${MCO}/currentConfig`]: current, [`${MCO}/desiredConfig`]: desired };
   return {
     referrer: parseNodeReferrer({ metadata: { name, annotations } }),
     labels: { [`node-role.kubernetes.io/${role}`]: '' },
@@ -30,10 +35,7 @@ export function inspectedNode(
 }
 
 /** A pool of the nodes that have its name as their role. */
-export function inspectedPool(
-  name: string,
-  { spec, status, terminating = false }: { spec?: string; status?: string; terminating?: boolean },
-): InspectedPool {
+export function inspectedPool(name: string, { spec, status, terminating = false }: PoolOptions): InspectedPool {
   const metadata = { name, ...(terminating ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {}) };
   return {
     referrer: parsePoolReferrer({

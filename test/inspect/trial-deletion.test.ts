@@ -30,9 +30,9 @@ describe('assertDryRunIsHonored', () => {
   });
 
   test.each([apiError(404), apiError(422)])('throws a DryRunError after the answer %j', async (error) => {
-    const message = `does not honour dry runs, so nothing was tried: it answered ${error.status} the reason where 422`;
-    await expect(assertDryRunIsHonored(createApi(error, undefined).api)).rejects.toThrow(DryRunError);
-    await expect(assertDryRunIsHonored(createApi(error, undefined).api)).rejects.toThrow(message);
+    const message = expect.stringContaining(`it answered ${error.status} the reason where 422 was due`) as string;
+    const assertion = assertDryRunIsHonored(createApi(error, undefined).api);
+    await expect(assertion).rejects.toMatchObject({ name: 'DryRunError', message });
   });
 });
 
@@ -56,7 +56,7 @@ describe('tryDryRunDeletion', () => {
     await expect(trial).rejects.toThrow(/^rendered-worker-\w+ is gone after a dry run: .* audit log/);
   });
 
-  test.each([403, 404, 500])('returns the denial of a webhook with status %i', async (status) => {
+  test.each([403, 404])('returns the denial of a webhook with status %i', async (status) => {
     const { api } = createApi(apiError(status, DENIAL), undefined);
     expect(await tryDryRunDeletion(api, CANDIDATE)).toEqual({ status, message: DENIAL });
   });

@@ -9,9 +9,6 @@ export const DEFAULT_OPTIONS = {
   image: `registry.example.com/ops/machineconfig-guard@${DIGEST}`,
   profile: 'fail-closed',
   authority: AUTHORITY,
-  mode: undefined,
-  singleNode: false,
-  hostNetwork: false,
   kubernetesVersion: { major: 1, minor: 33 },
 } satisfies InstallationOptions;
 

@@ -35,16 +35,3 @@ test.each(['nodes', 'pools'])(
     expect(policy.spec.matchConstraints.resourceRules).toEqual(webhooks[0]?.rules);
   },
 );
-
-test('each binding has the name of its policy, denies, and selects all params', () => {
-  for (const name of ['nodes', 'pools']) {
-    expect(read(`overlays/policy-floor/${name}-binding.yaml`)).toMatchObject({
-      metadata: { name: `${name}.machineconfig-guard.io` },
-      spec: {
-        policyName: `${name}.machineconfig-guard.io`,
-        validationActions: ['Deny'],
-        paramRef: { selector: {}, parameterNotFoundAction: 'Allow' },
-      },
-    });
-  }
-});

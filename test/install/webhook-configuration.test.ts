@@ -7,9 +7,11 @@ test('builds the configuration in manifests/base', () => {
   const file = new URL('../../manifests/base/webhook.yaml', import.meta.url);
   const name = 'machineconfig-guard';
   const configuration = buildWebhookConfiguration({
-    labels: { 'app.kubernetes.io/name': name },
     clientConfig: { service: { name, namespace: name, path: '/validate', port: 443 } },
     failurePolicy: 'Fail',
   });
-  expect(parse(readFileSync(file, 'utf8'))).toEqual(configuration);
+  expect(parse(readFileSync(file, 'utf8'))).toEqual({
+    ...configuration,
+    metadata: { name, labels: { 'app.kubernetes.io/name': name } },
+  });
 });

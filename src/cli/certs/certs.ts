@@ -34,7 +34,6 @@ interface CertsFlags {
 type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 type CertificateSummary = ReturnType<typeof summarizeValidity>;
 
-/** `certs`: certificates for a guard that runs outside a cluster. */
 export function createCertsCommand(): Command {
   const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; made if it is not there`;
   const dnsDescription = `name the API server calls; repeat for more (default: ${DEFAULT_DNS_NAMES.join(', ')})`;
@@ -52,7 +51,7 @@ export function createCertsCommand(): Command {
       'after',
       `
 Private keys get mode 0600. Every run makes a new authority, with --force too, so the webhook's caBundle
-has to be replaced along with the files. Existing files are never replaced without --force.
+has to be replaced along with the files.
 
 Examples:
   machineconfig-guard certs --out certs/
@@ -124,7 +123,6 @@ function formatKeyPair(certificate: string, key: string, summary: CertificateSum
   ];
 }
 
-/** Creates the parser of an option that can be repeated. */
 function createCollector(findProblem: (value: string) => string | undefined) {
   return (value: string, previous: readonly string[] = []): string[] => {
     const problem = findProblem(value);

@@ -28,7 +28,6 @@ const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
 /** A new Secret takes effect after 2 s. */
 const WAIT_SECONDS = 30;
 
-/** `certs rotate`: replaces the authority. Changes nothing in the cluster. */
 export function createRotateCommand(): Command {
   const command = new Command('rotate')
     .description('Render the three steps that exchange the authority of an installation without a refused call.')
@@ -104,7 +103,7 @@ async function readRenderedSet(directory: string): Promise<RotationInput> {
 
 function formatReport({ files, old, new: newAuthority, leftOver }: RotateReport): string {
   const [first = '', second = '', third = ''] = files;
-  const leftOverNote = `  An earlier rotation was not finished: ${leftOver} more in the bundle, dropped by the first step.`;
+  const leftOverNote = `  An earlier rotation is unfinished: the first step drops ${leftOver} more from the bundle.`;
   return [
     `Wrote ${first}, ${second} (private key, mode 0600) and ${third}`,
     `  old authority  expires at ${old.notAfter}, SHA-256 ${old.fingerprint256}`,

@@ -3,7 +3,7 @@ import { checkCluster } from '../../inspect/check-report.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createParser, toDurationOption } from '../option-parsers.ts';
+import { createNumberParser, createParser, toDurationOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
 import { createTableFormat } from '../text-format.ts';
 import { formatCheckReport } from './format-report.ts';
@@ -20,12 +20,11 @@ interface CheckFlags extends ClusterFlags {
 
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const parseRole = createParser(LABEL_NAME, 'A role is one word, such as master or worker.', String);
+const parseRole = createParser(LABEL_NAME, 'A role is one word, such as master or worker.');
 /** The API server parses the selector. An empty one would select all nodes. */
-const parseSelector = createParser(/\S/, 'It must not be empty; without it, all nodes are checked.', String);
-const parseCount = createParser(/^[1-9]\d{0,5}$/, 'It must be a whole number from 1 on.', Number);
+const parseSelector = createParser(/\S/, 'It must not be empty; without it, all nodes are checked.');
+const parseCount = createNumberParser(1, 999_999, 'It must be a whole number from 1 on.');
 
-/** `check`: whether all referenced configs exist. */
 export function createCheckCommand(): Command {
   const command = new Command('check')
     .description('Check that every config named by nodes and pools exists; with --wait, until it does.')
@@ -46,13 +45,10 @@ certificate requests are shown and decide nothing.
 Exit codes:
   0  fine
   1  not fine: now, or still when the timeout has passed, or in a way that waiting does not heal (said at once)
-  2  wrong usage
   3  the API server cannot be reached or does not permit it. With --wait, one that has never answered is tried for 30 s;
-     one that goes away in the middle until the timeout, and then the exit code is 3 if it is still away, 1 if it is
-     back and not all is fine
+     one that goes away in the middle until the timeout
 
-Needs the rights to list nodes, machineconfigs and machineconfigpools; shows pending certificate requests where it may
-list certificatesigningrequests. Changes nothing: commands that repair are printed and never run.
+Changes nothing: commands that repair are printed and never run.
 
 Examples:
   machineconfig-guard check
@@ -83,7 +79,6 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
   });
 }
 
-/** Undefined for all nodes. */
 function toLabelSelector({ role, selector }: CheckFlags): string | undefined {
   const roleTerm = role === undefined ? undefined : `node-role.kubernetes.io/${role}`;
   const terms = [roleTerm, selector].filter((term) => term !== undefined);

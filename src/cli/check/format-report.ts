@@ -1,37 +1,27 @@
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
-import type { CheckReport, CheckReportProblem, CheckReportRequests } from '../../inspect/check-report.ts';
+import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
+import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
+import type { CheckReport, CheckReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
-import { type Cell, type Column, formatTable, measureTable } from '../table.ts';
+import { type Cell, type Column, formatTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
 import { createConfigLabels } from './config-labels.ts';
 
-/** kubectl prints this for an absent value. */
 const NONE = '<none>';
 const MAX_NAMES_PER_KIND = 3;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_NAME_LENGTH = 253;
 
-const NODE_COLUMNS: readonly Column[] = [
-  { head: 'NODE', minWidth: 16 },
-  { head: 'POOL', minWidth: 6 },
-  { head: 'STATE' },
-  { head: 'CURRENT', minWidth: 15 },
-  { head: 'DESIRED', minWidth: 15 },
-  { head: 'CHECK' },
-];
-
+const NODE_COLUMNS: readonly Column[] = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map(toColumn);
 const POOL_COLUMNS: readonly Column[] = [
-  { head: 'POOL', minWidth: 6 },
+  { head: 'POOL' },
   { head: 'MACHINES', isRightAligned: true },
   { head: 'UPDATED', isRightAligned: true },
-  { head: 'SPEC', minWidth: 15 },
-  { head: 'STATUS', minWidth: 15 },
-  { head: 'CHECK' },
+  ...['SPEC', 'STATUS', 'CHECK'].map(toColumn),
 ];
 
-/** Formats a report. `hasWaited` is true after `--wait`. */
 export function formatCheckReport(
   format: TextFormat,
   report: CheckReport,
@@ -52,20 +42,12 @@ export function formatCheckReport(
   return `${visibleParts.join('\n\n')}\n`;
 }
 
-function formatTables(format: TextFormat, report: CheckReport): string[] {
-  const longTables = buildTables(report, false);
-  const isTooWide = longTables.some(({ columns, rows }) => measureTable(columns, rows) > format.width);
-  const tables = isTooWide ? buildTables(report, true) : longTables;
-  return tables.map(({ columns, rows }) => (rows.length === 0 ? '' : formatTable(format, columns, rows)));
-}
-
-/** Both tables use the same form of label for a config. */
-function buildTables({ nodes, pools, problems }: CheckReport, hasShortLabels: boolean) {
+function formatTables(format: TextFormat, { nodes, pools, problems }: CheckReport): string[] {
   const configs = [
     ...nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
     ...pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
   ].filter((config) => config !== null);
-  const formatLabel = createConfigLabels(configs, hasShortLabels);
+  const formatLabel = createConfigLabels(configs);
   const toConfigCell = (config: string | null, own: readonly CheckReportProblem[]): Cell => {
     if (config === null) return { text: NONE };
     return { text: formatLabel(config), style: styleOf(own.filter((problem) => problem.config === config)) };
@@ -96,12 +78,11 @@ function buildTables({ nodes, pools, problems }: CheckReport, hasShortLabels: bo
     ];
   });
   return [
-    { columns: NODE_COLUMNS, rows: nodeRows },
-    { columns: POOL_COLUMNS, rows: poolRows },
+    nodeRows.length === 0 ? '' : formatTable(format, NODE_COLUMNS, nodeRows),
+    poolRows.length === 0 ? '' : formatTable(format, POOL_COLUMNS, poolRows),
   ];
 }
 
-/** `ok`, `current missing`, `status empty`. */
 function summarizeProblems(problems: readonly CheckReportProblem[]): string {
   const [first] = problems;
   if (first === undefined) return 'ok';
@@ -115,7 +96,6 @@ function summarizeProblems(problems: readonly CheckReportProblem[]): string {
   return summaries.length === 2 && isAllMissing ? 'both missing' : summaries.join(', ');
 }
 
-/** Formats one item for all objects with the same problem. */
 function formatProblems(format: TextFormat, problems: readonly CheckReportProblem[]): string {
   // The conclusion contains this problem if it is the only one.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
@@ -169,13 +149,12 @@ function explainMissingConfig({ config, canHeal, suggestion, explanation }: Chec
 
 /** `nodes a, b and c`, with at most three names of each kind. */
 function formatSubjects(group: readonly CheckReportProblem[]): string {
-  const nouns = { Node: 'node', MachineConfigPool: 'pool' } as const;
-  const texts = Object.entries(nouns).flatMap(([kind, noun]) => {
+  const texts = REFERRER_KINDS.flatMap((kind) => {
     const names = [...new Set(group.filter((problem) => problem.kind === kind).map(({ name }) => name ?? ''))];
     if (names.length === 0) return [];
     const more = names.length - MAX_NAMES_PER_KIND;
     const listed = more > 0 ? [...names.slice(0, MAX_NAMES_PER_KIND), `${more} more`] : names;
-    return [`${noun}${names.length === 1 ? '' : 's'} ${joinWithAnd(listed)}`];
+    return [`${REFERRER_NOUNS[kind]}${names.length === 1 ? '' : 's'} ${joinWithAnd(listed)}`];
   });
   return joinWithAnd(texts);
 }
@@ -192,7 +171,11 @@ function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
   return `What the nodes say of their state:\n${items.join('\n')}`;
 }
 
-function formatRequests(format: TextFormat, { readable, reason, requests }: CheckReportRequests, now: Date): string {
+function formatRequests(
+  format: TextFormat,
+  { readable, reason, requests }: PendingCertificateRequests,
+  now: Date,
+): string {
   if (!readable) {
     const text = `Pending certificate requests of nodes are not shown: they could not be read (${reason}).`;
     return formatItem(format, text);
@@ -204,12 +187,7 @@ function formatRequests(format: TextFormat, { readable, reason, requests }: Chec
     { text: signer.replace('kubernetes.io/', '') },
     { text: node === null ? NONE : toPrintableLine(node, MAX_NAME_LENGTH) },
   ]);
-  const columns = [
-    { head: 'REQUEST', minWidth: 12 },
-    { head: 'AGE' },
-    { head: 'SIGNER' },
-    { head: 'NODE', minWidth: 16 },
-  ];
+  const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map(toColumn);
   return `Certificate requests of nodes that nobody has approved yet:\n${formatTable(format, columns, rows)}`;
 }
 
@@ -252,6 +230,10 @@ function formatItem(format: TextFormat, text: string, style?: Style): string {
 
 function problematicFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {
   return [...objects.filter(({ ok }) => !ok), ...objects.filter(({ ok }) => ok)];
+}
+
+function toColumn(head: string): Column {
+  return { head };
 }
 
 function capitalize(text: string): string {

@@ -1,4 +1,5 @@
 import { countNoun, toPrintableLine } from '../../decision/printable-text.ts';
+import { REFERRER_NOUNS } from '../../decision/references.ts';
 import type { CheckReport } from '../../inspect/check-report.ts';
 import { formatDuration } from '../format-duration.ts';
 
@@ -50,11 +51,10 @@ export class Progress {
   }
 }
 
-/** The problems of each object that is not fine, in the order of the report. */
 function findPending({ problems, pendingCertificateRequests: { requests } }: CheckReport): Map<string, string> {
   const pending = new Map<string, string>();
   for (const { kind, name, message } of problems) {
-    const subject = kind === null ? 'selection' : `${kind === 'Node' ? 'node' : 'pool'} ${name}`;
+    const subject = kind === null ? 'selection' : `${REFERRER_NOUNS[kind]} ${name}`;
     const problem = kind === null ? message : message.slice(subject.length + ': '.length);
     const earlier = pending.get(subject);
     pending.set(subject, toPrintableLine(earlier === undefined ? problem : `${earlier}, ${problem}`, MAX_LINE_LENGTH));
@@ -67,7 +67,6 @@ function findPending({ problems, pendingCertificateRequests: { requests } }: Che
   return pending;
 }
 
-/** `3 of 5 nodes and 1 of 2 pools fine`. */
 function formatCounts({ nodes, pools }: CheckReport): string {
   return `${formatCount(nodes, 'node')} and ${formatCount(pools, 'pool')} fine`;
 }

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { CliError, EXIT_CODE } from '../exit.ts';
 
-/** `demo`: says how to run the demo, which is not part of the released program. */
 export function createDemoCommand(): Command {
   return (
     new Command('demo')

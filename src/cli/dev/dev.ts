@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { hostname, userInfo } from 'node:os';
-import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
-import type { Outcome } from '../../decision/verdict.ts';
 import type { Guard } from '../../guard/guard.ts';
 import { orUndefined } from '../../inspect/cluster-access.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
@@ -28,14 +26,6 @@ const CALL_TIMEOUT_MS = 5_000;
 /** Limits the harm of a session that nobody stops. */
 const CERTIFICATE_DAYS = 7;
 
-const OUTCOME_COLORS: Readonly<Record<Outcome, 'green' | 'red' | 'yellow'>> = {
-  allowed: 'green',
-  denied: 'red',
-  'would-deny': 'yellow',
-  overridden: 'yellow',
-};
-
-/** `dev`: the guard on this machine, called by a cluster. */
 export function createDevCommand(): Command {
   const command = new Command('dev')
     .description('Try the guard from this machine against the current cluster; nothing stays behind.')
@@ -170,16 +160,13 @@ function createRegistrationName(): string {
 }
 
 function formatDecision({ verdict, user, dryRun, ms }: Decision): string {
-  // Colors appear only on a terminal that has them.
-  const label = styleText(OUTCOME_COLORS[verdict.outcome], verdict.outcome.padEnd(10));
-  return `${label} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
+  return `${verdict.outcome.padEnd(10)} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
 }
 
 function printLine(text: string): void {
   process.stdout.write(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
 }
 
-/** Prints only warnings. `onDecision` prints decisions. */
 function createWarningLog(): Logger {
   return pino(
     { level: 'warn', base: null },
@@ -193,15 +180,11 @@ function createWarningLog(): Logger {
 }
 
 function parseUrl(value: string): URL {
-  const text = value.includes('://') ? value : `https://${isIP(value) === 6 ? `[${value}]` : value}`;
-  if (!URL.canParse(text) || new URL(text).protocol !== 'https:') {
-    throw new InvalidArgumentError('It must be an https address such as https://192.168.1.20:9443.');
+  const { protocol, host, pathname } = URL.canParse(value) ? new URL(value) : {};
+  if (protocol !== 'https:' || !['/', '/validate'].includes(pathname ?? '')) {
+    throw new InvalidArgumentError('It must be an https address without a path, such as https://192.168.1.20:9443.');
   }
-  const url = new URL(text);
-  if (!['', '/', '/validate'].includes(url.pathname) || url.search !== '' || url.username !== '') {
-    throw new InvalidArgumentError('It takes a host and a port only; the path is always /validate.');
-  }
-  return url;
+  return new URL(`https://${host}`);
 }
 
 /** A URL has brackets around an IPv6 address. */

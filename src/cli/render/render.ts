@@ -4,10 +4,10 @@ import { gzipSync } from 'node:zlib';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Authority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
-import { type Mode, MODES } from '../../decision/settings.ts';
+import { MODES } from '../../decision/settings.ts';
 import { toShellWord } from '../../inspect/shell-word.ts';
 import { checkImage } from '../../install/image.ts';
-import type { Installation, Profile } from '../../install/installation.ts';
+import type { Installation, InstallationOptions } from '../../install/installation.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -15,15 +15,9 @@ import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
 
-interface RenderFlags {
+interface RenderFlags extends Omit<InstallationOptions, 'authority'> {
   readonly out: string;
-  readonly image: string;
-  readonly profile: Profile;
   readonly tls: 'generated' | 'service-ca';
-  readonly mode?: Mode;
-  readonly singleNode?: boolean;
-  readonly hostNetwork?: boolean;
-  readonly kubernetesVersion?: KubernetesVersion;
   readonly days?: number;
   readonly caCertFile?: string;
   readonly caKeyFile?: string;
@@ -37,7 +31,6 @@ type RenderReport = Awaited<ReturnType<typeof render>>;
 const DIGEST_REASON = 'what it names may change, and mirrors for disconnected clusters go by digest';
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard';
 
-/** `render`: the manifests for an installer's directory. Uses no cluster. */
 export function createRenderCommand(): Command {
   const command = new Command('render')
     .description(
@@ -111,9 +104,20 @@ async function render(flags: RenderFlags, now: Date) {
   const conflict = findConflict(flags);
   if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
   const authority = tls === 'generated' ? await provideAuthority(flags, now) : undefined;
-  const { files, leftOut } = await build(flags, authority);
+  // YAML is slow to load.
+  const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } = await import('../../install/installation.ts');
+  const build = (): Installation => {
+    try {
+      return buildInstallation({ ...flags, authority });
+    } catch (error) {
+      if (!(error instanceof InvalidInstallation)) throw error;
+      throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
+    }
+  };
+  const { files, leftOut } = build();
   const names = files.map(({ name }) => name);
-  const earlierNames = await findOwnFiles(out);
+  // prepareOutputDirectory reports a directory that cannot be read.
+  const earlierNames = (await readdir(out).catch(() => [])).filter((name) => OWN_FILE_NAME.test(name)).sort();
   await prepareOutputDirectory(out, [...new Set([...earlierNames, ...names])], flags.force === true);
   await writeOutputFiles(out, files);
   const removed = earlierNames.filter((name) => !names.includes(name));
@@ -143,18 +147,6 @@ function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string
   return days === undefined ? undefined : '--days is for a new authority; the one in --ca-cert-file has its own.';
 }
 
-async function build(flags: RenderFlags, authority: Authority | undefined): Promise<Installation> {
-  // YAML is slow to load.
-  const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
-  const { singleNode = false, hostNetwork = false, mode, kubernetesVersion } = flags;
-  try {
-    return buildInstallation({ ...flags, authority, singleNode, hostNetwork, mode, kubernetesVersion });
-  } catch (error) {
-    if (!(error instanceof InvalidInstallation)) throw error;
-    throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-  }
-}
-
 async function provideAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
   const { days = MAX_DAYS, caCertFile, caKeyFile } = flags;
   const { checkAuthority, createAuthority } = await import('../../certificates/authority.ts');
@@ -172,13 +164,6 @@ async function readPem(file: string): Promise<string> {
     const { code } = error as NodeJS.ErrnoException;
     throw new CliError(`${file} cannot be read: ${code ?? String(error)}.`, EXIT_CODE.usage, { cause: error });
   }
-}
-
-/** prepareOutputDirectory reports a directory that cannot be read. */
-async function findOwnFiles(directory: string): Promise<string[]> {
-  const { OWN_FILE_NAME } = await import('../../install/installation.ts');
-  const names = await readdir(directory).catch(() => []);
-  return names.filter((name) => OWN_FILE_NAME.test(name)).sort();
 }
 
 function formatReport({ directory, files, removed, bytes, gzipBytes, authority, leftOut }: RenderReport): string {

@@ -14,7 +14,7 @@ import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
-  readonly tlsSecret?: ReturnType<typeof parseSecretName>;
+  readonly tlsSecret?: string;
   readonly tlsMinVersion: keyof typeof TLS_VERSIONS;
   readonly bindAddress?: string;
   readonly securePort: number;
@@ -31,16 +31,12 @@ const EXAMPLE_FILES = '--tls-cert-file certs/tls.crt --tls-private-key-file cert
 
 /** RFC 1123 label. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-const parseNamespace = createParser(NAMESPACE, 'It must be a namespace, such as machineconfig-guard.', String);
+const parseNamespace = createParser(NAMESPACE, 'It must be a namespace, such as machineconfig-guard.');
 /** RFC 1123 label and subdomain. */
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 const EXAMPLE_SECRET = 'machineconfig-guard/machineconfig-guard-ca';
-const parseSecretName = createParser(SECRET_NAME, `It must be NAMESPACE/NAME, such as ${EXAMPLE_SECRET}.`, (value) => {
-  const [namespace = '', name = ''] = value.split('/');
-  return { namespace, name };
-});
+const parseSecretName = createParser(SECRET_NAME, `It must be NAMESPACE/NAME, such as ${EXAMPLE_SECRET}.`);
 
-/** `serve`: the guard as it runs in a cluster. */
 export function createServeCommand(): Command {
   const command = new Command('serve').description(
     'Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.',
@@ -168,7 +164,8 @@ async function loadCertificate(
 ): Promise<ServingCertificate> {
   if (tlsSecret !== undefined) {
     const { followAuthoritySecret } = await import('../../certificates/authority-secret.ts');
-    return await followAuthoritySecret({ ...options, ...tlsSecret, ...(newKeys === undefined ? {} : { newKeys }) });
+    const [namespace = '', name = ''] = tlsSecret.split('/');
+    return await followAuthoritySecret({ ...options, namespace, name, ...(newKeys === undefined ? {} : { newKeys }) });
   }
   const { watchCertificateFiles, CertificateFilesError } = await import('../../certificates/certificate-files.ts');
   try {

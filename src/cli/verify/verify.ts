@@ -13,7 +13,6 @@ interface VerifyFlags extends ClusterFlags {
 /** The message of a denial can be longer. The JSON contains all of it. */
 const MAX_LINE_LENGTH = 1_000;
 
-/** `verify`: whether a config in use is protected. Sends dry runs only. */
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
     .description(
@@ -25,12 +24,10 @@ export function createVerifyCommand(): Command {
       `
 Chooses a rendered MachineConfig that a node (else a pool, else a build) uses and asks the API server to delete it with
 dryRun=All. Before that it makes sure that dry runs are honoured, and afterwards that the config is still there.
-Needs the rights to read what is installed, to list nodes, pools, builds and configs, and to delete machineconfigs.
 
 Exit codes:
   0  protected: the guard or the policies refuse
   1  not protected, and what to do about it; also where nothing is in use that it could be tried with
-  2  wrong usage
   3  the API server cannot be reached, does not permit it, or does not honour dry runs
 
 Example:
@@ -48,7 +45,6 @@ Example:
   return addClusterFlags(command);
 }
 
-/** Formats the parts of the report that just became known. */
 function formatProgress({ webhooks, floor, mode, unused, tried, answer }: Partial<VerifyReport>): string {
   const lines: string[] = [];
   const addLine = (subject: string, text: string): void => {

@@ -1,4 +1,5 @@
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type {
   ReferencesReport,
   ReferencesReportConfig,
@@ -35,7 +36,7 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport): st
   const hasNotes = unused.some(({ mentionedBy }) => mentionedBy.length > 0);
   const columns = [
     { head: 'NAME' },
-    { head: 'POOL', minWidth: 6 },
+    { head: 'POOL' },
     { head: 'AGE', isRightAligned: true },
     { head: 'SIZE', isRightAligned: true },
     ...(hasNotes ? [{ head: 'NOTES', isRightAligned: true }] : []),
@@ -97,7 +98,7 @@ function formatReferences(format: TextFormat, entries: readonly ReferencesReport
     row.fields.push(entry.field);
     rows.set(key, row);
   }
-  const columns = [{ head: 'KIND' }, { head: 'NAME', minWidth: 16 }, { head: 'FIELD' }, { head: 'STRENGTH' }];
+  const columns = ['KIND', 'NAME', 'FIELD', 'STRENGTH'].map((head) => ({ head }));
   const cells = [...rows.values()].map(({ entry: { kind, name, strength }, fields }) =>
     [kind, name, fields.join(', '), strength].map((text) => ({ text })),
   );
@@ -105,10 +106,9 @@ function formatReferences(format: TextFormat, entries: readonly ReferencesReport
 }
 
 function countReferrers(entries: readonly ReferencesReportEntry[]): string[] {
-  const nouns = { Node: 'node', MachineConfigPool: 'pool', MachineOSBuild: 'build' } as const;
-  return Object.entries(nouns).flatMap(([kind, noun]) => {
-    const count = new Set(entries.filter((entry) => entry.kind === kind).map(({ name }) => name)).size;
-    return count === 0 ? [] : [countNoun(count, noun)];
+  return REFERRER_KINDS.flatMap((kind) => {
+    const { size } = new Set(entries.filter((entry) => entry.kind === kind).map(({ name }) => name));
+    return size === 0 ? [] : [countNoun(size, REFERRER_NOUNS[kind])];
   });
 }
 

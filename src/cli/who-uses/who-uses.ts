@@ -19,9 +19,8 @@ interface WhoUsesFlags extends ClusterFlags {
 }
 
 /** The prefix in the output of `oc get machineconfig -o name`. */
-const KIND_PREFIX = /^(?:machineconfigs?|mc)(?:\.machineconfiguration\.openshift\.io)?\//;
+const KIND_PREFIX = /^.*\//;
 
-/** `who-uses`: the references to these configs, or the unused configs. */
 export function createWhoUsesCommand(): Command {
   const command = new Command('who-uses')
     .description('Show what uses a rendered config, or which rendered configs nothing uses.')
@@ -42,11 +41,6 @@ mentions it. A name that is not in the API is said to be so, with the nearest th
 Exit codes:
   0  in use (of several: all of them); always with --unused
   1  not in use (of several: at least one of them)
-  2  wrong usage
-  3  the API server cannot be reached or does not permit it
-
-Needs the rights to list nodes, machineconfigs, machineconfigpools and machineosbuilds, with --unused also to get
-machineconfigs. Changes nothing.
 
 Examples:
   machineconfig-guard who-uses rendered-worker-25a1be6c1264c64551ae911d23717173
@@ -59,9 +53,7 @@ Examples:
       const hasNames = flags.output === 'name';
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
         if (configs.length === 0) {
-          const report = await readUnusedReport(api, showSizeProgress).finally(() => {
-            showSizeProgress();
-          });
+          const report = await readUnusedReport(api);
           const text = hasNames ? formatUnusedNames(report) : formatUnusedReport(format, report);
           printReport(command, flags.output, report, text);
           if (hasNames) command.configureOutput().writeErr?.(`${POINT_IN_TIME_NOTICE}\n`);
@@ -87,10 +79,4 @@ function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): C
     throw new CliError('name a config, or use --unused to list those that nothing uses.', EXIT_CODE.usage);
   }
   return configs;
-}
-
-/** Shows the progress on a terminal, or removes it. */
-function showSizeProgress(count?: number, total?: number): void {
-  if (!process.stderr.isTTY) return;
-  process.stderr.write(count === undefined ? '\r\u001B[K' : `\rreading sizes: ${count} of ${total}`);
 }

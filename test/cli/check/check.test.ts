@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../../../src/kube/api-paths.ts';
+import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
 import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster } from '../inspected-cluster.ts';
-import { usageError, runProgram } from '../run-program.ts';
+import { usageError } from '../run-program.ts';
 
 const TEXT = expect.any(String) as string;
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/) as string;
@@ -11,7 +11,6 @@ test.each([
   ['every config exists', NEW, [], 0, 'Fine: every config that 1 node and 1 pool name exists.\n'],
   ['a node names a missing config', GONE, [], 1, 'Not fine: 1 of 1 node. Waiting does not heal this.\n'],
   ['no node has the role', NEW, ['--role', 'mister'], 1, 'Not fine: no node matches the selection.'],
-  ['there are too few nodes', NEW, ['--min-nodes', '2'], 1, 'only 1 node is in the cluster, 2 are needed'],
 ])('if %s, reports it and sets the exit code', async (_condition, currentConfig, args, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig });
@@ -24,12 +23,11 @@ test('checks only the selected nodes and the pools that select them', async () =
   createNode(cluster, 'master-0', { currentConfig: GONE, desiredConfig: GONE }, 'master');
   createPool(cluster, 'master', {});
   const exitCodes: number[] = [];
-  const role = 'node-role.kubernetes.io';
-  for (const args of [[], ['--role', 'worker'], ['--role', 'master'], ['-l', `${role}/worker`]]) {
+  const selector = ['-l', 'node-role.kubernetes.io/worker'];
+  for (const args of [[], ['--role', 'worker'], selector, [...selector, '--role', 'master']]) {
     exitCodes.push((await run('check', ...args)).exitCode);
   }
-  exitCodes.push((await run('check', '--role', 'worker', '--selector', `${role}/master`)).exitCode);
-  expect(exitCodes).toEqual([1, 0, 1, 0, 1]);
+  expect(exitCodes).toEqual([1, 0, 0, 1]);
 });
 
 test.each([
@@ -38,26 +36,15 @@ test.each([
   [['--selector', 'a=b=c'], /: --role and --selector do not make a label selector: unable to parse .* "a=b=c"\.\n$/],
   [['--min-nodes', '0'], 'a whole number from 1 on'],
   [['--timeout', '5m'], '--timeout says how long --wait waits: add --wait.'],
-  [['--wait', '--timeout', 'soon'], 'A duration looks like 5s'],
-  [['--output', 'yaml'], 'Allowed choices are table, json'],
-  [['control0'], 'too many arguments'],
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
   expect(await run('check', ...args)).toEqual(usageError(sentence));
 });
 
-test('with a kubeconfig that does not exist, exits with 2', async () => {
-  const sentence = 'the kubeconfig /nowhere (from --kubeconfig) does not exist\n';
-  expect(await runProgram(['check', '--kubeconfig', '/nowhere'])).toEqual(usageError(sentence));
-});
-
-test.each([
-  [POOLS_PATH, 403, 'does not permit you to list machineconfigpools'],
-  [MACHINE_CONFIGS_PATH, 404, 'does not serve machineconfigs'],
-])('if the list of %s returns %i, exits with 3', async (path, status, sentence) => {
+test('if a list returns an error, exits with 3', async () => {
   const { run, cluster } = await startHealthyCluster();
-  cluster.faults.intercept((request) => (request.path === path ? { status } : 'pass'));
-  const stderr = expect.stringContaining(sentence) as string;
+  cluster.faults.intercept(({ path }) => (path === MACHINE_CONFIGS_PATH ? { status: 404 } : 'pass'));
+  const stderr = expect.stringContaining('does not serve machineconfigs') as string;
   expect(await run('check')).toEqual({ exitCode: 3, stdout: '', stderr });
 });
 
@@ -93,16 +80,8 @@ test('reads a second time before it reports an unrecoverable problem', async () 
 test('prints exactly the documented JSON keys', async () => {
   const { run, cluster, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
-  cluster.create('machineconfigguards', {
-    metadata: { name: 'cluster' },
-    status: {
-      danglingReferences: [
-        { kind: 'Node', name: 'worker-0', config: TYPO, explanation: 'never seen in this cluster' },
-        { kind: 'Node', name: 'worker-0', config: NEW },
-        null,
-      ],
-    },
-  });
+  const danglingReferences = [{ config: TYPO, explanation: 'never seen in this cluster' }, { config: NEW }, null];
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences } });
   cluster.create('certificatesigningrequests', {
     metadata: { name: 'csr-a' },
     spec: { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' },
@@ -149,14 +128,13 @@ test('prints null for unknown JSON values', async () => {
   cluster.create('nodes', { metadata: { name: 'new' } });
   cluster.create('machineconfigpools', { metadata: { name: 'empty' } });
   const { stdout } = await run('check', '--output', 'json', '--min-nodes', '3');
-  const nulls = { config: null, suggestion: null, explanation: null };
   expect(JSON.parse(stdout)).toMatchObject({
     nodes: [{ pool: null, currentConfig: null, desiredConfig: null, state: '', reason: '' }, {}],
     pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
     problems: [
-      { code: 'TooFewNodes', kind: null, name: null, field: null, ...nulls },
-      { code: 'NotReported', kind: 'Node', name: 'new', field: null, ...nulls },
-      { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec', ...nulls },
+      { code: 'TooFewNodes', kind: null, name: null, field: null, config: null, suggestion: null, explanation: null },
+      { code: 'NotReported', kind: 'Node', name: 'new', field: null },
+      { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },
       { code: 'StatusEmpty', field: 'status' },
     ],
   });

@@ -17,11 +17,15 @@ interface Extras {
 export function checkNodesAndPools(
   nodes: InspectedNode[],
   pools: InspectedPool[],
-  { requests = { readable: true, requests: [] }, explanations = {} }: Extras = {},
+  { requests = { readable: true, reason: null, requests: [] }, explanations = {} }: Extras = {},
 ): { readonly report: CheckReport; readonly repairs: readonly Repair[] } {
   const { configs, ...rest } = snapshot(nodes, pools, [MASTER, WORKER]);
   const consistency = checkConsistency({ configs, ...rest }, EVERYTHING);
-  const repairs = planRepairs(consistency, configs, requests.readable ? requests.requests.map(({ name }) => name) : []);
+  const repairs = planRepairs(
+    consistency,
+    configs,
+    requests.requests.map(({ name }) => name),
+  );
   const report = buildCheckReport(
     {
       server: '127.0.0.1:6443',
@@ -49,7 +53,7 @@ export function checkIncidentB(): ReturnType<typeof checkNodesAndPools> {
     name: 'csr-8vnps',
     node: 'control0.gw.lo',
     signer: 'kubernetes.io/kube-apiserver-client-kubelet',
-    createdAt: new Date('2026-11-20T11:48:00Z'),
+    createdAt: '2026-11-20T11:48:00Z',
   };
-  return checkNodesAndPools(nodes, pools, { requests: { readable: true, requests: [request] } });
+  return checkNodesAndPools(nodes, pools, { requests: { readable: true, reason: null, requests: [request] } });
 }

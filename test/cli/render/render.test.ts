@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,32 +31,14 @@ async function readSet(): Promise<Record<string, string>> {
   return Object.fromEntries((await readdir(out)).map((name) => [name, read(name)]));
 }
 
-test('prints the files and the next steps', async () => {
+test('prints the files and the next steps, with the directory quoted for the shell', async () => {
+  const parent = path.dirname(out);
+  out = path.join(parent, "it's");
   const { exitCode, stdout, stderr } = await render('--kubernetes-version', '1.31');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   for (const file of await readdir(out)) expect(stdout).toContain(`  ${file} `);
-  expect(stdout).toContain('openshift-install agent create image');
-  expect(stdout).toContain(`oc apply -f ${out}`);
-  expect(stdout).toContain('machineconfig-guard verify');
-});
-
-test('quotes a directory for the shell', async () => {
-  out = path.join(path.dirname(out), "it's");
-  expect((await render()).stdout).toContain(`oc apply -f '${path.dirname(out)}/it'\\''s'`);
-});
-
-test('writes an authority that is valid for --days, with mode 0600 under any umask', async () => {
-  const umask = process.umask(0);
-  try {
-    await render('--days', '30');
-  } finally {
-    process.umask(umask);
-  }
-  const { data } = parse(read(SECRET)) as { data: Record<string, string> };
-  const { validTo } = new X509Certificate(Buffer.from(data['ca.crt'] ?? '', 'base64'));
-  expect(Math.round((new Date(validTo).getTime() - Date.now()) / 86_400_000)).toBe(30);
+  expect(stdout).toContain(`oc apply -f '${parent}/it'\\''s'`);
   expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
-  for (const file of await readdir(out)) if (file !== SECRET) expect(read(file)).not.toContain('PRIVATE');
 });
 
 test('warns on stderr about an image without a digest', async () => {
@@ -100,8 +81,13 @@ test('renders the same set again with the same authority, and otherwise changes 
   expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([SECRET, WEBHOOK]);
 });
 
+/** Whether this is the end of the lifetime of `--days 30`. */
+function isIn30Days(time: string): boolean {
+  return Math.round((Date.parse(time) - Date.now()) / 86_400_000) === 30;
+}
+
 test('prints exactly the documented JSON keys', async () => {
-  expect(JSON.parse((await render('--output', 'json')).stdout)).toEqual({
+  expect(JSON.parse((await render('--output', 'json', '--days', '30')).stdout)).toEqual({
     directory: out,
     files: expect.arrayContaining([{ file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true }]),
     removed: [],
@@ -110,10 +96,7 @@ test('prints exactly the documented JSON keys', async () => {
     image: IMAGE,
     profile: 'fail-closed',
     tls: 'generated',
-    authority: {
-      fingerprint256: expect.stringMatching(/^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/),
-      notAfter: expect.any(String),
-    },
+    authority: { fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/), notAfter: expect.toSatisfy(isIn30Days) },
     leftOut: [expect.stringContaining('FlowSchema')],
     warnings: [],
   });
@@ -121,26 +104,15 @@ test('prints exactly the documented JSON keys', async () => {
 
 test.each([
   ['--image', 'a\u001B[31mb\nc'],
-  ['--profile', 'fail-open'],
   ['--profile', 'fail-open-with-floor'],
   ['--kubernetes-version', '4.18'],
-  ['--tls', 'cert-manager'],
   ['--tls', 'service-ca', '--days', '10'],
   ['--tls', 'service-ca', '--ca-cert-file', 'x', '--ca-key-file', 'y'],
   ['--ca-cert-file', 'x'],
-  ['--ca-key-file', 'x'],
   ['--ca-cert-file', '/nowhere/ca.crt', '--ca-key-file', '/nowhere/ca.key'],
   ['--ca-cert-file', 'package.json', '--ca-key-file', 'package.json'],
   ['--ca-cert-file', 'x', '--ca-key-file', 'y', '--days', '3'],
-  ['--mode', 'enforce'],
-  ['--days', '0'],
-  ['--out', ''],
 ])('with %j %j, exits with 2 and writes nothing', async (...args) => {
   expect(await render(...args)).toEqual(usageError());
   expect(existsSync(out)).toBe(false);
-});
-
-test.each([[['--out', 'x']], [['--image', IMAGE]]])('with only %j, exits with 2', async (args) => {
-  const sentence = /required option '--(?:out|image) <\w+>' not specified\n$/;
-  expect(await runProgram(['render', ...args])).toEqual(usageError(sentence));
 });

@@ -31,8 +31,7 @@ export function auditedByPolicy(policy: Policy, event: AuditEvent): ReturnType<t
 }
 
 /**
- * Waits until these policies see the references to a config. They see a write a moment after its acknowledgement (see
- * test/bench/benches/race.ts).
+ * Waits until these policies see the references to a config. They see a write a moment after its acknowledgement.
  */
 export async function awaitReferences(cluster: Cluster, config: string, policies: readonly Policy[]): Promise<void> {
   const isSeen = async () => {
