@@ -60,7 +60,6 @@ class IssuedCertificate implements ServingCertificate {
   readonly #listeners: (() => void)[] = [];
   readonly firstLeafIssued: Promise<void>;
   #resolveFirstLeafIssued: () => void = () => {};
-  /** The authority of the current leaf. */
   #authority: Authority | undefined;
   #leaf: KeyPair | undefined;
   #wake: () => void = () => {};

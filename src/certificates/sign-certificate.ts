@@ -2,7 +2,6 @@ import { createSign, randomBytes } from 'node:crypto';
 import forge from 'node-forge';
 import type { Validity } from './validity.ts';
 
-/** The content of a certificate, and the key that signs it. */
 export interface CertificateContent {
   readonly subject: forge.pki.CertificateField[];
   readonly issuer: forge.pki.CertificateField[];

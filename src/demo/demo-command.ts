@@ -41,16 +41,11 @@ Examples:
       const printText = (text: string): void => {
         if (isText) print(command, text);
       };
-      if (!isText && process.stderr.isTTY) process.stderr.write(`replaying the install twice, about ${seconds} s\n`);
       printText(formatIntro(format, seconds));
       const report = await runDemo({
         speed,
-        onRun: (isGuarded) => {
-          printText(formatRunTitle(format, isGuarded));
-        },
-        onEvent: (event) => {
-          printText(formatEvent(format, event));
-        },
+        onRun: (isGuarded) => printText(formatRunTitle(format, isGuarded)),
+        onEvent: (event) => printText(formatEvent(format, event)),
       });
       print(command, isText ? formatConclusion(format, report) : `${JSON.stringify(report, null, 2)}\n`);
       if (!report.asExpected) throw new CliError('', EXIT_CODE.no);

@@ -6,7 +6,6 @@ import type { StoryEvent } from './story/story.ts';
 const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
 
-/** Explains the incident to a person who has never heard of it. */
 export function formatIntro(format: TextFormat, seconds: number): string {
   const paragraphs = [
     'An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. ' +
@@ -23,7 +22,6 @@ export function formatIntro(format: TextFormat, seconds: number): string {
   return `${[applyStyle(format, 'bold', title), ...rest].join('\n\n')}\n`;
 }
 
-/** Precedes the events of a run. */
 export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
   const title = isGuarded ? '2  With the guard' : '1  Without the guard';
   const explanation = isGuarded
@@ -49,7 +47,6 @@ export function formatEvent(format: TextFormat, { t, actor, message, refusal }: 
   return `${lines.join('\n')}\n`;
 }
 
-/** Compares the ends of both runs. */
 export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<DemoReport, 'speed'>): string {
   const tables = runs.map((run) => formatEnd(format, run)).join('\n');
   const verdict = asExpected
@@ -57,12 +54,7 @@ export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<
     : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please ' +
       'report it with the output of --output json.';
   const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
-  const next = [
-    'Next, in README.md:',
-    '  "Try it"   machineconfig-guard dev     in front of a cluster of your own',
-    '  "Run it"   machineconfig-guard serve   as it runs in a cluster',
-  ];
-  return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
+  return `\n${tables}\n${lines.join('\n')}\n`;
 }
 
 function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoRun): string {
@@ -71,12 +63,7 @@ function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoR
   const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
   const formatConfig = (config: string): string => (configs.includes(config) ? config : `${config}*`);
   const head = ['NODE', 'CURRENT', 'DESIRED', 'STATE'];
-  const rows = nodes.map(({ name, current, desired, state }) => [
-    name,
-    formatConfig(current),
-    formatConfig(desired),
-    state,
-  ]);
+  const rows = nodes.map((node) => [node.name, formatConfig(node.current), formatConfig(node.desired), node.state]);
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
   const lines = [head, ...rows].map((row, index) => {
     const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');

@@ -15,14 +15,11 @@ import { type Replay, replayIncidentA } from './story/replay.ts';
 import type { StoryOptions } from './story/story.ts';
 
 export interface DemoOptions extends Pick<StoryOptions, 'speed' | 'onEvent'> {
-  /** Called before each run. */
   readonly onRun?: (isGuarded: boolean) => void;
 }
 
-/** An answer of the guard. */
 export interface DemoDecision extends Pick<Decision, 'name' | 'user'>, Pick<Verdict, 'outcome' | 'code'> {
   readonly referrers: readonly Pick<NamedReference, 'kind' | 'name' | 'field'>[];
-  /** How long the answer took, in milliseconds. */
   readonly ms: number;
 }
 
@@ -62,7 +59,8 @@ async function replay(isGuarded: boolean, authority: Authority, options: DemoOpt
   try {
     if (isGuarded) {
       guard = await startRealGuard(server, authority, (decision) => decisions.push(toDemoDecision(decision)));
-      await registerGuard(cluster, guard, authority);
+      await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
+      registerGuard(cluster, guard, authority);
     }
     onRun?.(isGuarded);
     return { guard: isGuarded, ...(await replayIncidentA({ cluster, server, ...storyOptions })), decisions };
@@ -92,15 +90,11 @@ async function startRealGuard(
   });
 }
 
-/** Registers the webhook as in a real cluster, when the guard has read the cluster. */
-async function registerGuard(cluster: InMemoryCluster, guard: Guard, authority: Authority): Promise<void> {
-  await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
+function registerGuard(cluster: InMemoryCluster, guard: Guard, authority: Authority): void {
   const url = `https://${HOST}:${guard.ports.securePort}/validate`;
   const caBundle = Buffer.from(authority.certificatePem).toString('base64');
-  cluster.create(
-    'validatingwebhookconfigurations',
-    buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' }),
-  );
+  const configuration = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
+  cluster.create('validatingwebhookconfigurations', configuration);
 }
 
 function toDemoDecision({ name, user, verdict, ms }: Decision): DemoDecision {

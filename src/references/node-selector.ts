@@ -1,4 +1,3 @@
-/** The labels of an object, as they come from the API. */
 export type Labels = Readonly<Record<string, unknown>>;
 
 /**

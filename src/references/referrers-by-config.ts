@@ -25,9 +25,8 @@ export class ReferrersByConfig {
     if (after === undefined) return;
     if (after.isTerminating === true) this.#terminating.set(after.name, after);
     for (const { config } of after.references) {
-      const referrers = this.#byConfig.get(config);
-      if (referrers === undefined) this.#byConfig.set(config, new Map([[after.name, after]]));
-      else referrers.set(after.name, after);
+      const referrers = this.#byConfig.get(config) ?? new Map<string, Referrer>();
+      this.#byConfig.set(config, referrers.set(after.name, after));
     }
   }
 

@@ -31,9 +31,7 @@ export interface AdmissionLimits {
   readonly bodyTimeoutMs: number;
   /** A body of at most this size never waits for the memory budget. */
   readonly smallBodyBytes: number;
-  /** Memory budget of all bodies that are arriving. */
   readonly maxBufferedBytes: number;
-  /** Reviews that are judged at the same time. */
   readonly maxReviews: number;
 }
 

@@ -23,7 +23,6 @@ export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
   };
 }
 
-/** An AdmissionReview of `admission.k8s.io/v1` with a response. */
 export interface AdmissionReviewResponse {
   readonly apiVersion: 'admission.k8s.io/v1';
   readonly kind: 'AdmissionReview';

@@ -1,6 +1,5 @@
 import { waitOrAbort } from '../kube/wait.ts';
 
-/** The memory of one body that is arriving. */
 export interface BodyBuffer {
   /**
    * Grows the buffer to at least this many bytes and returns it. The bytes that were reserved before stay. Waits until
@@ -9,7 +8,6 @@ export interface BodyBuffer {
   readonly reserve: (bytes: number, signal: AbortSignal) => Promise<Buffer>;
   /** Returns the memory to the budget. May be called more than once. */
   readonly release: () => void;
-  /** Whether the body waits for the budget. */
   readonly isWaiting: () => boolean;
 }
 
@@ -39,7 +37,6 @@ const POOL_TTL_MS = 5_000;
 export class BodyBudget {
   readonly #maxBytes: number;
   readonly #smallBytes: number;
-  /** In the order in which they began. */
   readonly #bodies = new Set<OpenBody>();
   readonly #pool = new BufferPool();
   #bufferedBytes = 0;
@@ -134,9 +131,9 @@ class BufferPool {
   give(buffer: Buffer): void {
     if (buffer.length === 0 || this.#bytes + buffer.length > MAX_POOL_BYTES) return;
     this.#bytes += buffer.length;
-    const sameSize = this.#buffers.get(buffer.length);
-    if (sameSize === undefined) this.#buffers.set(buffer.length, [buffer]);
-    else sameSize.push(buffer);
+    const sameSize = this.#buffers.get(buffer.length) ?? [];
+    sameSize.push(buffer);
+    this.#buffers.set(buffer.length, sameSize);
     this.#expiry ??= setTimeout(() => this.#clear(), POOL_TTL_MS).unref();
     this.#expiry.refresh();
   }

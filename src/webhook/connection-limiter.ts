@@ -18,7 +18,6 @@ export class ConnectionLimiter {
     this.#max = max;
   }
 
-  /** Adds a new connection, and closes another one if there are too many. */
   add(socket: Socket): void {
     const key = keyOf(socket);
     this.#newcomers.set(key, socket);
@@ -34,7 +33,6 @@ export class ConnectionLimiter {
     }
   }
 
-  /** Records that a whole request has arrived on the connection. */
   markUseful(socket: Socket): void {
     const key = keyOf(socket);
     const open = this.#newcomers.get(key) ?? this.#useful.get(key);

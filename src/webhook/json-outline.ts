@@ -37,7 +37,6 @@ const PLUS = 0x2b;
 const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** The bit that turns an ASCII letter into lower case. */
 const LOWER_CASE = 0x20;
 
 const KEYWORDS = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]));
@@ -215,7 +214,6 @@ class OutlineReader {
     this.#position = at;
   }
 
-  /** Returns the position after one or more digits. */
   #endOfDigits(start: number): number {
     let at = start;
     while (isDigit(this.#bytes[at])) at += 1;

@@ -31,7 +31,6 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 2_000;
 /** The API server sends half a dozen. Node ignores the headers beyond the limit. */
 const MAX_HEADERS = 100;
-/** How long a shutdown waits for open calls. */
 const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
@@ -82,7 +81,7 @@ export class TlsServer {
     });
   }
 
-  /** Listens, and returns the port. Port 0 picks a free one. Rejects with the system's error. */
+  /** As {@link listen}. */
   async listen(port: number, bindAddress: string | undefined): Promise<number> {
     return await listen(this.#server, port, bindAddress);
   }

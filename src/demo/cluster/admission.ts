@@ -5,7 +5,6 @@ import { isRecord, type KubeObject } from './kube-object.ts';
 import { matchesWebhook, type RegisteredWebhook } from './registered-webhook.ts';
 import { internalError, StatusError } from './status-error.ts';
 
-/** A deletion that waits for admission. */
 export interface Deletion {
   readonly kind: Kind;
   readonly object: KubeObject;

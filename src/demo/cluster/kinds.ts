@@ -1,12 +1,9 @@
 import { MCO_GROUP } from '../../kube/api-paths.ts';
 
-/** A kind of object that the in-memory cluster can serve. */
 export interface Kind {
-  /** Empty for the core group. */
   readonly group: string;
   /** Every version that it can be served at, the preferred one first. */
   readonly versions: readonly [string, ...string[]];
-  /** The plural name, as in paths. */
   readonly resource: string;
   readonly kind: string;
 }
@@ -45,13 +42,11 @@ export function toApiVersion(kind: Kind, version: string = kind.versions[0]): st
   return kind.group === '' ? version : `${kind.group}/${version}`;
 }
 
-/** The object or collection that a path names. */
 export interface ResourcePath {
   readonly kind: Kind;
   readonly version: string;
   /** Empty for cluster-scoped objects, and for the objects of all namespaces. */
   readonly namespace: string;
-  /** Undefined for a collection. */
   readonly name: string | undefined;
   readonly isStatus: boolean;
 }
@@ -67,11 +62,6 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   const { group = '', version = '', namespace = '', resource, name, status } = PATH.exec(path)?.groups ?? {};
   const kind = KINDS.find((candidate) => candidate.group === group && candidate.resource === resource);
   if (kind?.versions.includes(version) !== true) return undefined;
-  return {
-    kind,
-    version,
-    namespace,
-    name: name === undefined ? undefined : decodeURIComponent(name),
-    isStatus: status !== undefined,
-  };
+  const decodedName = name === undefined ? undefined : decodeURIComponent(name);
+  return { kind, version, namespace, name: decodedName, isStatus: status !== undefined };
 }

@@ -1,13 +1,9 @@
-/**
- * The metadata of a stored object: the fields that the in-memory cluster uses, and all others as the client sent them.
- */
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
   readonly uid: string;
   /** The version of the store at the last change of this object: a decimal number, as that of etcd. */
   readonly resourceVersion: string;
-  /** RFC 3339, whole seconds. */
   readonly creationTimestamp: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -28,7 +24,6 @@ export interface NewObject {
   readonly [field: string]: unknown;
 }
 
-/** Whether a JSON value is an object, neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -32,7 +32,6 @@ export function parseWebhooks(configuration: KubeObject): readonly RegisteredWeb
   return webhooks;
 }
 
-/** Whether a webhook reviews the deletion of this object. */
 export function matchesWebhook({ rules, matchConditions = [] }: RegisteredWebhook, kind: Kind, name: string): boolean {
   return (
     rules.some(({ resources }) => resources.includes(kind.resource)) &&

@@ -1,7 +1,6 @@
 import type { KubeObject } from './kube-object.ts';
 import { badRequest } from './status-error.ts';
 
-/** Whether a list or a watch contains an object. */
 export type Selector = (object: KubeObject) => boolean;
 
 const LABEL_TERM = /^\s*(?<not>!)?(?<key>[\w./-]+)\s*(?:(?<operator>!=|==?)\s*(?<value>[\w.-]*))?\s*$/;

@@ -1,7 +1,6 @@
 import type { KubeObject } from './kube-object.ts';
 import { StatusError } from './status-error.ts';
 
-/** One change of an object. */
 export interface Change {
   readonly version: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -15,9 +14,7 @@ const FIRST_VERSION = 1_000;
 /** Then the store forgets its history, as etcd does every five minutes. */
 const MAX_CHANGES = 20_000;
 
-/**
- * All objects and their history. One version counts the changes of all kinds together, as the revision of etcd does.
- */
+/** All objects and their history. One version counts the changes of all kinds, as the revision of etcd does. */
 export class Store {
   readonly #objects = new Map<string, KubeObject>();
   readonly #listeners = new Set<(change: Change) => void>();
@@ -26,7 +23,6 @@ export class Store {
   #compactedVersion = FIRST_VERSION;
   #changes: Change[] = [];
 
-  /** The version of the last change. */
   get version(): number {
     return this.#version;
   }
@@ -44,7 +40,6 @@ export class Store {
       .map(([, object]) => object);
   }
 
-  /** Writes an object with the next version. */
   put(resource: string, object: KubeObject): KubeObject {
     const { name, namespace = '' } = object.metadata;
     const key = keyOf(resource, namespace, name);
@@ -55,7 +50,6 @@ export class Store {
     return stored;
   }
 
-  /** Removes an object, if it exists. */
   remove(resource: string, namespace: string, name: string): void {
     const object = this.get(resource, namespace, name);
     if (object === undefined) return;

@@ -22,7 +22,6 @@ export async function runCleanUp(story: Story): Promise<void> {
   }
 }
 
-/** Returns whether every deletion was allowed. */
 async function deleteUnnamedConfigs(story: Story): Promise<boolean> {
   const { cluster, clock } = story;
   const poolConfigs = new Set([getPoolConfig(cluster), getPoolStatus(cluster).configuration]);

@@ -34,7 +34,6 @@ export async function runNodeController(story: Story): Promise<void> {
   }
 }
 
-/** Keeps the status of the pool up to date. */
 export async function runPoolStatusController(story: Story): Promise<void> {
   const { cluster, clock } = story;
   await clock.sleepUntil(TIMING.newMachineConfigAt);

@@ -7,7 +7,6 @@ import { TIMING } from './timing.ts';
 export const FIRST_CONFIG = 'rendered-master-aaa111';
 const SECOND_CONFIG = 'rendered-master-bbb222';
 
-/** The bootstrap creates the pool and renders the first config. */
 export async function renderAtBootstrap(story: Story): Promise<void> {
   const { cluster, clock } = story;
   await clock.sleepUntil(TIMING.bootstrapRendersAt);

@@ -14,7 +14,6 @@ export interface Replay {
   readonly events: readonly StoryEvent[];
   readonly nodes: readonly NodeView[];
   readonly pool: PoolStatus;
-  /** The rendered configs that exist at the end. */
   readonly configs: readonly string[];
 }
 

@@ -17,7 +17,6 @@ export class StoryClock {
     this.#speed = speed;
   }
 
-  /** Simulated seconds since the start. */
   get now(): number {
     return this.#now;
   }
@@ -29,7 +28,6 @@ export class StoryClock {
     });
   }
 
-  /** Waits for some simulated seconds. */
   async sleep(seconds: number): Promise<void> {
     await this.sleepUntil(this.#now + seconds);
   }

@@ -9,9 +9,7 @@ export const TIMING = {
   mastersJoinAt: 180,
   /** Another MachineConfig arrives and causes a second rendered config. */
   newMachineConfigAt: 300,
-  /** The first run of the clean-up job. */
   cleanUpAt: 366,
-  /** The schedule of the clean-up job. */
   cleanUpEvery: 240,
   /** bootkube and the etcd bootstrap have finished. The installer waits only for Ready masters. */
   bootstrapCompleteAt: 390,
@@ -19,11 +17,9 @@ export const TIMING = {
   operatorReacts: 1,
   /** From a new desired config until the machine-config-daemon starts. */
   daemonReacts: 1,
-  /** Drain and writing of files until the reboot. */
   nodeUpdates: 28,
   /** From the reboot until the machine-config-daemon reports. */
   nodeReboots: 30,
-  /** From then until the kubelet is Ready. */
   nodeBecomesReady: 60,
   /** While control0 reboots, the other two etcd members have no quorum and the API is down. */
   apiAway: 60,
