@@ -1,3 +1,4 @@
+import { formatTable } from '../cli/table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../cli/text-format.ts';
 import type { DemoReport, DemoRun } from './run-demo.ts';
 import type { StoryEvent } from './story/story.ts';
@@ -62,17 +63,15 @@ function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoR
   const end = isComplete ? 'the install completes' : 'dead-lock, the install never ends';
   const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
   const formatConfig = (config: string): string => (configs.includes(config) ? config : `${config}*`);
-  const head = ['NODE', 'CURRENT', 'DESIRED', 'STATE'];
-  const rows = nodes.map((node) => [node.name, formatConfig(node.current), formatConfig(node.desired), node.state]);
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
-  const lines = [head, ...rows].map((row, index) => {
-    const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-    const style = index === 0 ? 'dim' : row[3] === 'Degraded' ? 'red' : undefined;
-    return `  ${applyStyle(format, style, line.trimEnd())}`;
+  const columns = ['NODE', 'CURRENT', 'DESIRED', 'STATE'].map((head) => ({ head }));
+  const rows = nodes.map(({ name, current, desired, state }) => {
+    const style = state === 'Degraded' ? ('red' as const) : undefined;
+    return [name, formatConfig(current), formatConfig(desired), state].map((text) => ({ text, style }));
   });
-  const isMissing = rows.flat().some((cell) => cell.endsWith('*'));
-  if (isMissing) lines.push(applyStyle(format, 'dim', '  * no longer exists'));
-  return `${applyStyle(format, isComplete ? ['green', 'bold'] : ['red', 'bold'], title)}\n${lines.join('\n')}\n`;
+  const table = formatTable(format, columns, rows).replaceAll(/^(?=.)/gm, '  ');
+  const isMissing = rows.flat().some(({ text }) => text.endsWith('*'));
+  const note = isMissing ? `${applyStyle(format, 'dim', '  * no longer exists')}\n` : '';
+  return `${applyStyle(format, isComplete ? ['green', 'bold'] : ['red', 'bold'], title)}\n${table}${note}`;
 }
 
 function chooseStyle(message: string, actor: string): Style | undefined {

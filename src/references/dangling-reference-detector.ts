@@ -39,11 +39,7 @@ export interface DanglingReferenceDetectorOptions {
 const INTERVAL_MS = 1_000;
 const GET_TIMEOUT_MS = 5_000;
 
-/**
- * Finds dangling references: names that never existed in this cluster, typing errors, configs that were deleted while
- * the guard was off. The two indexes can each be late, so a GET confirms that a config is missing before it is
- * reported.
- */
+/** Finds dangling references. The indexes can be late, so a GET confirms that a config is missing. */
 export class DanglingReferenceDetector {
   readonly #options: DanglingReferenceDetectorOptions;
   #findings = new Map<string, DanglingFinding>();
@@ -148,8 +144,8 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
 type Suggestions = Map<ConfigName | undefined, ConfigName | undefined>;
 
 /**
- * A comparison with hundreds of names takes a millisecond or two, and after an etcd restore thousands of references can
- * dangle. So each name is compared once as long as the configs stay the same, and waiting reviews go first.
+ * A comparison with hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle. So
+ * each name is compared once while the configs stay the same, and waiting reviews go first.
  */
 async function suggestName(
   config: ConfigName,

@@ -1,10 +1,7 @@
 import { waitOrAbort } from '../kube/wait.ts';
 
 export interface BodyBuffer {
-  /**
-   * Grows the buffer to at least this many bytes and returns it. The bytes that were reserved before stay. Waits until
-   * the budget allows it. Rejects with the signal's reason.
-   */
+  /** Grows the buffer to this many bytes when the budget allows it. Rejects with the signal's reason. */
   readonly reserve: (bytes: number, signal: AbortSignal) => Promise<Buffer>;
   /** Returns the memory to the budget. May be called more than once. */
   readonly release: () => void;
@@ -111,8 +108,8 @@ export class BodyBudget {
 }
 
 /**
- * Keeps unused buffers by size. Without it, the megabyte of each review would make the garbage collector go through the
- * whole heap every few reviews, which takes longer than the answers (npm run bench -- --only webhook).
+ * Keeps unused buffers by size. Otherwise the megabyte of each review causes a full garbage collection every few
+ * reviews, which takes longer than the answers (npm run bench -- --only webhook).
  */
 class BufferPool {
   readonly #buffers = new Map<number, Buffer[]>();

@@ -138,7 +138,6 @@ class OutlineReader {
     } while (brackets.length > 0);
   }
 
-  /** Skips a value that is not nested, or the opening bracket of one that is. */
   #skipScalarOrOpen(): Expected {
     const byte = this.#bytes[this.#position];
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
@@ -174,7 +173,7 @@ class OutlineReader {
     this.#position = at + 1;
   }
 
-  /** Returns the position after an escape sequence. `at` is the position after its backslash. */
+  /** `at` is the position after the backslash. */
   #endOfEscape(at: number): number {
     const escape = this.#bytes[at];
     if (escape === undefined || !ESCAPES.has(escape)) throw notJson();

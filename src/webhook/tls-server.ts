@@ -86,7 +86,7 @@ export class TlsServer {
     return await listen(this.#server, port, bindAddress);
   }
 
-  /** Accepts no new connection, waits for the open calls, and resolves when all connections are closed. */
+  /** Accepts no new connection, and resolves when the open calls are answered and all connections closed. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       // server.close() never closes a connection that was busy when it was called.

@@ -13,8 +13,7 @@ export interface Deletion {
 }
 
 /**
- * Calls the validating webhooks before a deletion, as kube-apiserver does (k8s.io/apiserver,
- * admission/plugin/webhook/validating/dispatcher.go, release 1.33).
+ * Calls the webhooks as kube-apiserver does (k8s.io/apiserver, admission/plugin/webhook/validating/dispatcher.go, 1.33).
  *
  * @returns the warnings for the client
  * @throws StatusError if a webhook denies the deletion or must not be skipped

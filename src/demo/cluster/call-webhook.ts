@@ -8,11 +8,7 @@ export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError';
 }
 
-/**
- * Sends an AdmissionReview to a webhook and returns the parsed body of the answer.
- *
- * @throws WebhookCallError
- */
+/** @throws WebhookCallError */
 export async function callWebhook(
   { clientConfig, timeoutSeconds }: RegisteredWebhook,
   review: unknown,

@@ -26,11 +26,6 @@ function defineKind(group: string, resource: string, kind: string, versions: Kin
   return { group, versions, resource, kind };
 }
 
-/**
- * Finds a kind by its plural name.
- *
- * @throws Error if the in-memory cluster does not know it
- */
 export function findKind(resource: string): Kind {
   const kind = KINDS.find((candidate) => candidate.resource === resource);
   if (kind === undefined) throw new Error(`the in-memory cluster has no resource "${resource}"`);

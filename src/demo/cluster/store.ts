@@ -70,12 +70,10 @@ export class Store {
     return this.#changes.slice(this.#changes.findLastIndex((change) => change.version <= version) + 1);
   }
 
-  /** Calls the listener with each change. Returns the function that ends this. */
+  /** Returns the function that removes the listener. */
   onChange(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => void this.#listeners.delete(listener);
   }
 
   #withNextVersion(object: KubeObject): KubeObject {

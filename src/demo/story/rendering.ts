@@ -15,7 +15,6 @@ export async function renderAtBootstrap(story: Story): Promise<void> {
   story.record('bootstrap', `renders ${FIRST_CONFIG} for pool ${MASTER_POOL}`);
 }
 
-/** Another MachineConfig arrives: the operator renders again and points the pool to the result. */
 export async function renderAgain(story: Story): Promise<void> {
   const { cluster, clock } = story;
   await clock.sleepUntil(TIMING.newMachineConfigAt);

@@ -40,7 +40,7 @@ export class StoryClock {
     });
   }
 
-  /** Waits until a condition is true. Actors that wait for conditions resume one at a time, the first in line first. */
+  /** Waits until a condition is true. Waiting actors resume one at a time, the first in line first. */
   async waitFor(condition: () => boolean): Promise<void> {
     await new Promise<void>((resume) => {
       this.#waiters.push({ condition, resume });

@@ -1,13 +1,9 @@
-/**
- * When things happen in incident A and how long they take, in seconds since the hosts were switched on. The incident
- * was an agent-based install of OpenShift 4.18.30 with three control-plane nodes.
- */
+/** In seconds since the hosts were switched on, as in an agent-based install of OpenShift 4.18.30 with three masters. */
 export const TIMING = {
   /** bootkube runs on control0, and the bootstrap renders the first config. */
   bootstrapRendersAt: 120,
   /** control1 and control2 have booted from disk and join. */
   mastersJoinAt: 180,
-  /** Another MachineConfig arrives and causes a second rendered config. */
   newMachineConfigAt: 300,
   cleanUpAt: 366,
   cleanUpEvery: 240,
@@ -15,7 +11,6 @@ export const TIMING = {
   bootstrapCompleteAt: 390,
   /** From a change until the node controller chooses a node. */
   operatorReacts: 1,
-  /** From a new desired config until the machine-config-daemon starts. */
   daemonReacts: 1,
   nodeUpdates: 28,
   /** From the reboot until the machine-config-daemon reports. */
