@@ -9,7 +9,7 @@ interface DemoFlags {
   readonly speed: number;
 }
 
-/** Two minutes of the story in a second: the demo takes ten seconds, and every line can be read as it appears. */
+/** The demo takes ten seconds, and every line can be read as it appears. */
 const DEFAULT_SPEED = 120;
 const MAX_SPEED = 10_000;
 /** The simulated duration of both runs. */
@@ -17,7 +17,6 @@ const STORY_SECONDS = 1_180;
 /** Keys, two API servers and the guard take this long to start. */
 const START_SECONDS = 2;
 
-/** `demo`: the incident behind the guard, replayed on a cluster in memory without and with the real guard. */
 export function createDemoCommand(): Command {
   const command = new Command('demo')
     .description('Watch the guard save an install that dead-locks without it, on a cluster in memory.')

@@ -3,7 +3,6 @@ import { applyStyle, type Style, type TextFormat, wrapText } from '../cli/text-f
 import type { DemoReport, DemoRun } from './run-demo.ts';
 import type { StoryEvent } from './story/story.ts';
 
-/** The widths of the columns in `T+10m06s installer `. */
 const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
 

@@ -31,7 +31,7 @@ export interface DemoRun extends Replay {
 /** The output of `demo --output json`. */
 export interface DemoReport {
   readonly speed: number;
-  /** Whether the run without the guard ended in a deadlock and the one with it in a complete install. */
+  /** Whether only the run without the guard ended in a deadlock. */
   readonly asExpected: boolean;
   readonly runs: readonly DemoRun[];
 }
@@ -41,7 +41,6 @@ const HOST = '127.0.0.1';
 const CERTIFICATE_DAYS = 1;
 const READY_TIMEOUT_MS = 10_000;
 
-/** Replays the incident without and with the guard, each on a cluster of its own. */
 export async function runDemo(options: DemoOptions): Promise<DemoReport> {
   const authority = await createAuthority({ days: CERTIFICATE_DAYS, now: new Date() });
   const unguarded = await replay(false, authority, options);
@@ -80,7 +79,7 @@ async function startRealGuard(
   return await startGuard({
     api: new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(SERVICE_ACCOUNT))),
     certificate: createFixedCertificate(leaf),
-    // The report contains the decisions, and the outage that the guard would warn of is part of the story.
+    // The outage that the guard would warn of is part of the story.
     log: pino({ level: 'silent' }),
     bindAddress: HOST,
     securePort: 0,

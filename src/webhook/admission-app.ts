@@ -47,7 +47,7 @@ const LIMITS: AdmissionLimits = {
   maxReviews: 1_024,
 };
 
-/** Shared, because a new error for each closed connection would collect a stack that nothing reads. */
+/** Shared: a new error for each closed connection would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
 
 const BODY_TIMED_OUT = denyBadReview('the request body did not arrive in time');

@@ -16,20 +16,20 @@ interface OpenBody {
   readonly evict: () => void;
 }
 
-/** While others wait, a body without new bytes for this long is evicted. The API server sends a body immediately. */
+/** The API server sends a body immediately. */
 const STALLED_MS = 1_000;
 const EMPTY = Buffer.alloc(0);
 /** Sizes are this or a larger power of two, so that a buffer fits other bodies as well. */
 const MIN_BUFFER_BYTES = 1_024;
-/** Limit of the memory that is kept for later bodies, and for how long after the last one. */
+/** Memory that is kept for later bodies, and for how long. */
 const MAX_POOL_BYTES = 32 * 1024 * 1024;
 const POOL_TTL_MS = 5_000;
 
 /**
  * Limits the memory of all arriving bodies. Beyond the limit they wait, and stalled bodies are evicted.
  *
- * Only arrived bytes count, so a client that announces megabytes and sends a byte a second takes almost nothing. The
- * body that began first never waits, so bodies with a part each cannot wait for each other.
+ * Only arrived bytes count, so a client that announces megabytes takes almost nothing. The body that began first never
+ * waits, so bodies with a part each cannot wait for each other.
  */
 export class BodyBudget {
   readonly #maxBytes: number;

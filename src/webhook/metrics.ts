@@ -24,7 +24,7 @@ export interface MetricsSources {
 /** These series start with 0, because `increase()` misses the first increment of a new series. */
 const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
 
-/** From a denial from the index on an idle node to the timeout of the webhook. */
+/** From a denial by the index to the timeout of the webhook. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** The guard's metrics. Labels have few values, and none of them comes from a request. */
@@ -107,7 +107,6 @@ export class Metrics {
     const gauge: Gauge = new Gauge({ name, help, registers: [this.#registry], collect });
   }
 
-  /** Adds a gauge with one label and a value for each of its values. */
   #addGaugePer(label: string, name: string, help: string, values: () => Iterable<readonly [string, number]>): void {
     const collect = (): void => {
       gauge.reset();

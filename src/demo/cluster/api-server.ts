@@ -15,7 +15,7 @@ export interface ApiServerOptions {
   readonly cluster: InMemoryCluster;
   readonly ca: string;
   readonly leaf: KeyPair;
-  /** Sees every request first. Returns true if it answers the request itself. */
+  /** Sees every request first. Returns whether it answered the request. */
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
 }
 
@@ -84,7 +84,7 @@ export class ApiServer {
   }
 }
 
-/** Serves a cluster on a free port. Issuing the certificate takes up to a second. */
+/** Serves a cluster on a free port. */
 export async function startApiServer(cluster: InMemoryCluster, authority: Authority): Promise<ApiServer> {
   const names = { dnsNames: ['localhost'], ipAddresses: [HOST] };
   const leaf = await issueLeaf({ authority, ...names, days: 1, now: new Date() });

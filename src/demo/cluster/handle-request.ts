@@ -13,12 +13,12 @@ export interface ClusterRequest {
   readonly user?: string;
 }
 
-/** A response with a JSON body (plain text if it is a string), or a stream of watch events. */
+/** A JSON body (plain text if it is a string), or a stream of watch events. */
 export type ClusterResponse =
   | { readonly status: number; readonly body: unknown; readonly warnings?: readonly string[] }
   | { readonly watch: Watch };
 
-/** Starts to send events and returns the function that stops it. */
+/** Returns the function that stops it. */
 type Watch = (send: (event: { readonly type: Change['type']; readonly object: unknown }) => void) => () => void;
 
 type Format = (object: { readonly metadata: unknown }) => unknown;

@@ -48,7 +48,7 @@ export class InMemoryCluster {
   }
 
   /**
-   * Applies a JSON merge patch. It fails if it contains a resourceVersion other than that of the object.
+   * Applies a JSON merge patch. Fails if it contains another resourceVersion than the object.
    *
    * @throws StatusError
    */

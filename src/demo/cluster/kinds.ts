@@ -2,7 +2,7 @@ import { MCO_GROUP } from '../../kube/api-paths.ts';
 
 export interface Kind {
   readonly group: string;
-  /** Every version that it can be served at, the preferred one first. */
+  /** The preferred one first. */
   readonly versions: readonly [string, ...string[]];
   readonly resource: string;
   readonly kind: string;

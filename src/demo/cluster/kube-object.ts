@@ -2,7 +2,7 @@ export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
   readonly uid: string;
-  /** The version of the store at the last change of this object: a decimal number, as that of etcd. */
+  /** The version of the store at the last change of this object. */
   readonly resourceVersion: string;
   readonly creationTimestamp: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export interface ObjectMeta {
   readonly [field: string]: unknown;
 }
 
-/** An object as the store keeps it. It never changes: each write stores a new one. */
+/** Each write stores a new object. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -18,7 +18,6 @@ export interface KubeObject {
   readonly [field: string]: unknown;
 }
 
-/** An object as a client sends it. The API server adds the rest. */
 export interface NewObject {
   readonly metadata: Partial<ObjectMeta>;
   readonly [field: string]: unknown;

@@ -5,7 +5,7 @@ export interface Change {
   readonly version: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly resource: string;
-  /** After the change. A deleted object is as it last was, with the version of its deletion. */
+  /** A deleted object is as it last was, with the version of its deletion. */
   readonly object: KubeObject;
 }
 
@@ -31,7 +31,7 @@ export class Store {
     return this.#objects.get(keyOf(resource, namespace, name));
   }
 
-  /** The objects of a resource, sorted by namespace and name. An empty namespace means all. */
+  /** Sorted by namespace and name. An empty namespace means all. */
   list(resource: string, namespace: string): KubeObject[] {
     const prefix = namespace === '' ? `${resource}/` : keyOf(resource, namespace, '');
     return [...this.#objects]

@@ -5,12 +5,10 @@ import { FIRST_CONFIG } from './rendering.ts';
 import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
-/** The hosts of the incident. The first carries the bootstrap and reboots last. */
 const BOOTSTRAP_HOST = 'control0';
 const OTHER_HOSTS = ['control1', 'control2'] as const;
 const HOSTS = [BOOTSTRAP_HOST, ...OTHER_HOSTS];
 
-/** All hosts but the bootstrap join the cluster with the config that they were installed with. */
 export async function bootHosts(story: Story): Promise<void> {
   story.record('hosts', `${HOSTS.join(', ')} boot; ${BOOTSTRAP_HOST} carries the bootstrap`);
   await story.clock.sleepUntil(TIMING.mastersJoinAt);

@@ -2,7 +2,7 @@ import { MCO_GROUP } from '../../kube/api-paths.ts';
 import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import type { KubeObject } from '../cluster/kube-object.ts';
 
-/** The values of the annotation `state` that the story needs (machine-config-operator, pkg/daemon/constants). */
+/** Values of the annotation `state` (machine-config-operator, pkg/daemon/constants). */
 export type NodeState = 'Done' | 'Working' | 'Rebooting' | 'Degraded';
 
 export interface NodeView {

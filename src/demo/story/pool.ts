@@ -16,7 +16,7 @@ interface PoolPart {
   readonly configuration?: { readonly name?: string };
 }
 
-/** The config in the spec of the pool, or an empty string before the pool exists. */
+/** Empty before the pool exists. */
 export function getPoolConfig(cluster: InMemoryCluster): string {
   const spec = cluster.get('machineconfigpools', MASTER_POOL)?.['spec'] as PoolPart | undefined;
   return spec?.configuration?.name ?? '';

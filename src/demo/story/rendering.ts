@@ -22,7 +22,7 @@ export async function renderAgain(story: Story): Promise<void> {
   story.record('operator', `another MachineConfig: pool ${MASTER_POOL} -> ${SECOND_CONFIG}`);
 }
 
-/** Creates a config as the render controller does: owned by its pool, without labels and finalizers. */
+/** As the render controller does: owned by its pool, without labels and finalizers. */
 function render(cluster: InMemoryCluster, name: string): void {
   const pool = cluster.get('machineconfigpools', MASTER_POOL);
   const owner = { apiVersion: pool?.apiVersion, kind: pool?.kind, name: MASTER_POOL, uid: pool?.metadata.uid };

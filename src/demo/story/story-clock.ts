@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 
 /**
  * Simulated time for actors that are async functions. It advances only while every actor waits, so a story is the same
- * at any speed. When no actor waits for a time any more, the story has ended, possibly in a deadlock.
+ * at any speed. When no actor waits for a time, the story has ended, possibly in a deadlock.
  */
 export class StoryClock {
   readonly #speed: number;
@@ -57,7 +57,7 @@ export class StoryClock {
     }
   }
 
-  /** Runs until no actor waits for a time. Rejects with the error of an actor. */
+  /** Rejects with the error of an actor. */
   async run(): Promise<void> {
     for (;;) {
       // Actors continue in microtasks, and all of those run before an immediate.

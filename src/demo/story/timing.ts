@@ -1,4 +1,4 @@
-/** In seconds since the hosts were switched on, as in an agent-based install of OpenShift 4.18.30 with three masters. */
+/** Seconds since the hosts were switched on, as in an agent-based install of OpenShift 4.18.30. */
 export const TIMING = {
   /** bootkube runs on control0, and the bootstrap renders the first config. */
   bootstrapRendersAt: 120,
@@ -7,9 +7,8 @@ export const TIMING = {
   newMachineConfigAt: 300,
   cleanUpAt: 366,
   cleanUpEvery: 240,
-  /** bootkube and the etcd bootstrap have finished. The installer waits only for Ready masters. */
+  /** The installer then waits only for Ready masters. */
   bootstrapCompleteAt: 390,
-  /** From a change until the node controller chooses a node. */
   operatorReacts: 1,
   daemonReacts: 1,
   nodeUpdates: 28,
