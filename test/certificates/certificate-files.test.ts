@@ -169,24 +169,20 @@ test('finds a change between the first read and the start of the watch', async (
   await vi.waitFor(() => expect(certificate.current()).toEqual(second), { timeout: 5_000 });
 });
 
+function throwNoSpace(): never {
+  throw new Error('ENOSPC');
+}
+
+function failLater(): EventEmitter {
+  const watcher = new EventEmitter();
+  setImmediate(() => watcher.emit('error', new Error('EBADF')));
+  return watcher;
+}
+
 test.each<readonly [string, () => EventEmitter, number]>([
-  [
-    'is unavailable',
-    () => {
-      throw new Error('ENOSPC');
-    },
-    1,
-  ],
+  ['is unavailable', throwNoSpace, 1],
   ['sends no events, as on network file systems', () => new EventEmitter(), 0],
-  [
-    'fails later',
-    () => {
-      const watcher = new EventEmitter();
-      setImmediate(() => watcher.emit('error', new Error('EBADF')));
-      return watcher;
-    },
-    1,
-  ],
+  ['fails later', failLater, 1],
 ])('finds a new pair by polling if the watch %s', async (_case, watch, warnings) => {
   const { start, write, messages } = await createFiles(first);
   const certificate = await start({ watchDirectory: () => watch() as FSWatcher, pollMs: 200 });

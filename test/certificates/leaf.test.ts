@@ -1,13 +1,9 @@
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
-import { isIP } from 'node:net';
-import { checkServerIdentity, connect, createServer } from 'node:tls';
 import { beforeAll, expect, test } from 'vitest';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { readValidity } from '../../src/certificates/validity.ts';
-import { listen } from '../../src/webhook/tls-server.ts';
 
 const now = new Date();
 const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
@@ -35,30 +31,12 @@ test('issues a v3 certificate for servers, signed with SHA-256 by the key of the
   expect(der).toContain(`0603551d23041830168014${keyIdentifier}`);
 });
 
-test('a client that trusts the authority accepts the names and addresses of the leaf and no others', async () => {
-  const { certificatePem, privateKeyPem } = await issue([SERVICE], ['192.0.2.10', '2001:db8::10']);
-  const server = createServer({ cert: certificatePem, key: privateKeyPem }, (socket) => socket.end());
-  const port = await listen(server, 0, '127.0.0.1');
-  const connectAs = async (name: string): Promise<string> => {
-    const socket = connect({
-      port,
-      host: '127.0.0.1',
-      ca: authority.certificatePem,
-      servername: isIP(name) === 0 ? name : '',
-      // Node would check the address of the connection, which is always the loopback.
-      checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
-    });
-    const outcome = once(socket, 'secureConnect').then(
-      () => 'accepted',
-      ({ code }: NodeJS.ErrnoException) => code ?? '',
-    );
-    return await outcome.finally(() => socket.destroy());
-  };
-  for (const name of [SERVICE, '192.0.2.10', '2001:db8::10']) expect(await connectAs(name)).toBe('accepted');
-  for (const name of ['other.machineconfig-guard.svc', '192.0.2.11']) {
-    expect(await connectAs(name)).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
-  }
-  server.close();
+test('a leaf is valid for its names and addresses and no others', async () => {
+  const addresses = ['192.0.2.10', '2001:db8::10'];
+  const leaf = new X509Certificate((await issue([SERVICE], addresses)).certificatePem);
+  expect(leaf.verify(new X509Certificate(authority.certificatePem).publicKey)).toBe(true);
+  expect([SERVICE, 'other.machineconfig-guard.svc'].map((name) => leaf.checkHost(name))).toEqual([SERVICE, undefined]);
+  expect([...addresses, '192.0.2.11'].map((address) => leaf.checkIP(address))).toEqual([...addresses, undefined]);
 });
 
 test.each([

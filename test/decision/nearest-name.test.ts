@@ -38,11 +38,6 @@ test('finds nothing for a part of a name with which two configs start', () => {
   expect(findNearestName('rendered-worker-25a1be6c', twins)).toBeUndefined();
 });
 
-test('finds the nearer prefix of two configs with the same hash', () => {
-  const twins = ['infra', 'worker'].map((pool) => toConfigName(`rendered-${pool}-${HASH}`));
-  expect(findNearestName(`rendered-wroker-${HASH}`, twins)).toBe(WORKER);
-});
-
 test('finds the alphabetically first of equally near names, in any order', () => {
   const near = ['a', 'b', 'c'].map((first) => toConfigName(`rendered-worker-${first}${HASH.slice(1)}`));
   const [a, , c] = near;

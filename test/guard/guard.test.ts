@@ -60,13 +60,6 @@ test('denies the deletion of a config in use with an Event, and allows that of a
   expect(cluster.list('events')[0]).toMatchObject({ reason: 'DeletionDenied', regarding: { name: USED } });
 });
 
-test('denies a dry run without an Event', async () => {
-  const { cluster, guard } = await startGuardedCluster();
-  expect((await cluster.delete('machineconfigs', USED, { dryRun: true })).status).toBe(403);
-  await guard.stop();
-  expect(cluster.list('events')).toEqual([]);
-});
-
 test('is unready and denies as unverified until it has read the cluster once', async () => {
   const { cluster, decisions, readyz } = await startGuardedCluster({ areNodesUnreadable: true });
   await expect.poll(readyz).toBe('503 not read yet: nodes');

@@ -7,6 +7,9 @@ import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
 const RESOURCE = 'machineconfigguards';
 const isFollowed = ({ path }: { path: string }): boolean => path.endsWith(`/${RESOURCE}`);
 
+const refuseToCreate: Interceptor = ({ method }) => (method === 'POST' ? { status: 403, body: {} } : 'pass');
+const failToList: Interceptor = (request) => (isFollowed(request) ? { status: 500, body: {} } : 'pass');
+
 interface FollowOptions {
   readonly mode?: unknown;
   readonly createIntervalMs?: number;
@@ -53,8 +56,7 @@ test('applies Enforce and creates the object with an empty spec when it is delet
 });
 
 test('logs once that the object cannot be created, however often it tries', async () => {
-  const fault: Interceptor = ({ method }) => (method === 'POST' ? { status: 403, body: {} } : 'pass');
-  const { cluster, messages } = await follow({ createIntervalMs: 10, fault });
+  const { cluster, messages } = await follow({ createIntervalMs: 10, fault: refuseToCreate });
   await expect.poll(() => countPosts(cluster)).toBeGreaterThan(2);
   expect(messages().filter((message) => message.includes('cannot be created'))).toEqual([
     'machineconfigguard cluster cannot be created: the API server answered 403',
@@ -91,8 +93,7 @@ test.each<readonly [string, ReturnType<Interceptor>]>([
 });
 
 test('applies Enforce while the object was never readable', async () => {
-  const fault: Interceptor = (request) => (isFollowed(request) ? { status: 500, body: {} } : 'pass');
-  const { follower, messages } = await follow({ mode: 'Disabled', fault });
+  const { follower, messages } = await follow({ mode: 'Disabled', fault: failToList });
   await expect.poll(() => messages().length).toBeGreaterThan(0);
   expect(follower.settings).toEqual({ mode: 'Enforce', holdSupersededMs: 0 });
 });

@@ -84,13 +84,6 @@ describe('over HTTPS', () => {
     expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
   });
 
-  test('keeps its connections between reads', async () => {
-    await reader.read(longDeadline());
-    const ports = new Set(cluster.faults.requests.map(({ clientPort }) => clientPort));
-    for (let read = 0; read < 5; read += 1) await reader.read(longDeadline());
-    expect(new Set(cluster.faults.requests.map(({ clientPort }) => clientPort))).toEqual(ports);
-  });
-
   test.each<[string, Fault]>([
     ['403 Because', FORBIDDEN],
     ['404', NOT_SERVED],
@@ -295,21 +288,6 @@ describe('with fake timers', () => {
     ]);
   });
 
-  test('waits for a batch that arrives for longer than a read takes', async () => {
-    api.delay = async (path) => {
-      if (path === NODES) await wait(20);
-    };
-    const reads: Promise<ClusterState>[] = [];
-    while (reads.length < 400) {
-      reads.push(...Array.from({ length: 4 }, async () => await reader.read(noDeadline())));
-      await advance(4);
-    }
-    for (let step = 0; step < 100; step += 1) await advance(20);
-    for (const { unreadable } of await Promise.all(reads)) expect(unreadable).toEqual([]);
-    // Without a delay, a read would start every 20 ms.
-    expect(reader.readCount).toBeLessThanOrEqual(3);
-  });
-
   test('waits at most 1.5 s for a batch that never ends', async () => {
     for (let ms = 0; ms < 1_600; ms += 10) {
       for (let review = 0; review < 20; review += 1) void reader.read(noDeadline());
@@ -336,7 +314,7 @@ describe('with fake timers', () => {
     expect(reader.readCount).toBe(2);
   });
 
-  test('starts the next read beside one that is silent for a second, and aborts the silent one at its deadline', async () => {
+  test('starts the next read beside one that is silent for a second, which aborts at its deadline', async () => {
     let hung: AbortSignal | undefined;
     api.delay = async (path, count) => {
       if (path !== NODES || count > 1) return;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -46,10 +47,8 @@ async function sendParts(count: number, ...args: Parameters<typeof sendPart>): P
 }
 
 test('denies reviews beyond the limit as overload until others are answered', async () => {
-  let release = (): void => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const answers = new AbortController();
+  const released = once(answers.signal, 'abort');
   const port = await serve({ maxReviews: 2 }, async (...args) => {
     await released;
     return await allowUnused(...args);
@@ -57,7 +56,7 @@ test('denies reviews beyond the limit as overload until others are answered', as
   const waiting = [review(port, '5s'), review(port, '5s')];
   await expect.poll(async () => (await review(port, '5s')).status?.message).toContain('too many requests at once');
   expect(await review(port, '5s')).toMatchObject({ uid: '', allowed: false });
-  release();
+  answers.abort();
   expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true]);
   expect((await review(port, '5s')).allowed).toBe(true);
 });

@@ -12,7 +12,6 @@ export interface RegisteredWebhook {
   readonly timeoutSeconds: number;
 }
 
-/** The form of the guard's match condition. There is no CEL here. */
 const NAME_STARTS_WITH = /^oldObject\.metadata\.name\.startsWith\("(?<prefix>[a-z0-9.-]*)"\)$/;
 
 /** @throws StatusError 422 if the in-memory cluster cannot call one of them as a real API server would */

@@ -32,7 +32,6 @@ export function createMaster(cluster: InMemoryCluster, name: string, config: str
   patchNode(cluster, name, { current: config, desired: config, state: 'Done', reason: '', ready: true });
 }
 
-/** Changes the fields that are present. */
 export function patchNode(cluster: InMemoryCluster, name: string, change: Partial<NodeView>): void {
   const { current, desired, state, reason, ready } = change;
   const values = { currentConfig: current, desiredConfig: desired, state, reason };

@@ -84,13 +84,10 @@ test('asks no webhook about other objects or its own registration', async () => 
   expect(calls).toEqual([]);
 });
 
-test.each([
-  ['query', '?dryRun=All', undefined],
-  ['body', '', { dryRun: ['All'] }],
-])('asks the webhook and keeps the object in a dry run of the %s', async (_where, query, body) => {
+test('asks the webhook and keeps the object in a dry run', async () => {
   const { cluster, calls } = await registerWebhook(ALLOWED);
   const version = cluster.resourceVersion;
-  expect((await cluster.request('DELETE', `${PATH}${query}`, body)).status).toBe(200);
+  expect((await cluster.request('DELETE', `${PATH}?dryRun=All`)).status).toBe(200);
   expect(calls.map(({ review }) => review.request['dryRun'])).toEqual([true]);
   expect([exists(cluster), cluster.resourceVersion]).toEqual([true, version]);
 });
