@@ -28,12 +28,11 @@ export interface AuthoritySecretOptions {
   readonly checkIntervalMs?: number;
 }
 
-/** Long enough for an outage of the API server, short enough to be renewed all the time. */
+/** Longer than an outage of the API server. */
 const LEAF_DAYS = 7;
 const CHECK_INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 
-/** The Secret as the watch delivered it: an authority, or the reason why it contains none. */
 type FollowedSecret = { readonly name: string } & (
   { readonly authority: Authority } | { readonly authority: undefined; readonly problem: string }
 );
@@ -60,7 +59,6 @@ class IssuedCertificate implements ServingCertificate {
   readonly #listeners: (() => void)[] = [];
   readonly firstLeafIssued: Promise<void>;
   #resolveFirstLeafIssued: () => void = () => {};
-  /** The authority of the current leaf. */
   #authority: Authority | undefined;
   #leaf: KeyPair | undefined;
   #wake: () => void = () => {};

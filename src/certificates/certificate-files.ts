@@ -23,7 +23,7 @@ export interface CertificateFilesOptions {
   readonly retryMs?: number;
 }
 
-/** The files cannot be used at start. The message is a sentence for a person. */
+/** The files cannot be used at start. */
 export class CertificateFilesError extends Error {
   override readonly name = 'CertificateFilesError';
 }
@@ -147,13 +147,9 @@ async function readPair({ certFile, keyFile }: CertificateFilesOptions): Promise
 function logCertificate(options: CertificateFilesOptions, certificate: X509Certificate, text: string): void {
   const { certFile, log, now = () => new Date() } = options;
   const { notBefore, notAfter } = readValidity(certificate);
-  const fields = {
-    certFile,
-    names: certificate.subjectAltName,
-    notBefore: notBefore.toISOString(),
-    notAfter: notAfter.toISOString(),
-    fingerprint256: certificate.fingerprint256,
-  };
+  const { subjectAltName: names, fingerprint256 } = certificate;
+  const dates = { notBefore: notBefore.toISOString(), notAfter: notAfter.toISOString() };
+  const fields = { certFile, names, ...dates, fingerprint256 };
   log.info(fields, text);
   const time = now();
   if (time > notAfter) log.warn(fields, 'serving certificate has expired; the API server will refuse it');

@@ -5,14 +5,11 @@ import type { Expiry, ServingCertificate } from './serving-certificate.ts';
 const DAY_MS = 86_400_000;
 const EXPIRES_SOON_DAYS = 30;
 
-const NAME = {
-  authority: 'the authority of the serving certificates',
-  serving: 'the serving certificate',
-} as const;
+const NAME = { authority: 'the authority of the serving certificates', serving: 'the serving certificate' };
 const ADVICE = {
   authority: 'exchange it with `machineconfig-guard certs rotate`',
   serving: 'whoever writes its files has to renew it',
-} as const;
+};
 
 /**
  * Warns once a day, from 30 days before the expiry of a certificate that this process does not renew, until the signal

@@ -9,7 +9,7 @@ import { computeValidity, readValidity } from './validity.ts';
 
 export interface LeafOptions {
   readonly authority: Authority;
-  /** Such as `<service>.<namespace>.svc`, which the API server calls for a webhook with a service reference. */
+  /** Such as `<service>.<namespace>.svc`, which the API server calls. */
   readonly dnsNames: readonly string[];
   /** IPv4 or IPv6. There must be at least one name or address. */
   readonly ipAddresses: readonly string[];
@@ -85,7 +85,7 @@ function readKeyIdentifier(issuer: forge.pki.Certificate): string {
   return issuer.generateSubjectKeyIdentifier().getBytes();
 }
 
-/** node-forge encodes some inputs wrongly without an error (see names.ts), so OpenSSL verifies the result. */
+/** node-forge encodes some inputs wrongly (see names.ts), so OpenSSL verifies the result. */
 function assertServes(certificatePem: string, issuer: X509Certificate, { dnsNames, ipAddresses }: LeafOptions): void {
   const certificate = new X509Certificate(certificatePem);
   const isSigned = certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);

@@ -25,7 +25,6 @@ export function findDnsNameProblem(name: string): string | undefined {
   return isLastLabelNumeric ? 'ends in a number, as only addresses do' : undefined;
 }
 
-/** Returns why an address cannot be in a certificate, as a phrase that follows the address, or undefined. */
 export function findIpAddressProblem(address: string): string | undefined {
   if (address.includes('%')) return 'has a zone; a certificate holds the bare address';
   return isIP(address) === 0 ? 'is not an IPv4 or IPv6 address' : undefined;

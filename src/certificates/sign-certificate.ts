@@ -2,7 +2,6 @@ import { createSign, randomBytes } from 'node:crypto';
 import forge from 'node-forge';
 import type { Validity } from './validity.ts';
 
-/** The content of a certificate, and the key that signs it. */
 export interface CertificateContent {
   readonly subject: forge.pki.CertificateField[];
   readonly issuer: forge.pki.CertificateField[];
@@ -38,11 +37,8 @@ export function signCertificate(content: CertificateContent): string {
 }
 
 /**
- * Generates a serial number in the hex that node-forge writes into the DER without a change.
- *
- * The first byte lies in 0x40..0x7f. Its highest bit is clear, because DER integers are signed and Go rejects negative
- * serials ("x509: negative serial number", since Go 1.23). Its second bit is set, because minimal DER has no leading
- * zero.
+ * Generates a serial number in hex. Its highest bit is clear, because DER integers are signed and Go rejects negative
+ * serials (since Go 1.23). The second is set, because minimal DER has no leading zero.
  */
 export function generateSerial(random: (size: number) => Uint8Array = randomBytes): string {
   const bytes = Uint8Array.from(random(SERIAL_BYTES));

@@ -4,8 +4,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * How far new certificates are back-dated. During an installation hosts trust their hardware clock, and local time read
- * as UTC is wrong by +14 h (Kiribati) to -12 h (Baker Island). The issuer may be ahead while the API server is behind.
+ * During an installation hosts trust their hardware clock, and local time read as UTC is wrong by +14 h (Kiribati) to
+ * -12 h (Baker Island). The issuer may be ahead while the API server is behind.
  */
 const BACKDATE_MS = (14 + 12) * HOUR_MS;
 /** Ten years, the default life of an authority. */

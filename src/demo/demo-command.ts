@@ -9,7 +9,7 @@ interface DemoFlags {
   readonly speed: number;
 }
 
-/** Two minutes of the story in a second: the demo takes ten seconds, and every line can be read as it appears. */
+/** The demo takes ten seconds, and every line can be read as it appears. */
 const DEFAULT_SPEED = 120;
 const MAX_SPEED = 10_000;
 /** The simulated duration of both runs. */
@@ -17,7 +17,6 @@ const STORY_SECONDS = 1_180;
 /** Keys, two API servers and the guard take this long to start. */
 const START_SECONDS = 2;
 
-/** `demo`: the incident behind the guard, replayed on a cluster in memory without and with the real guard. */
 export function createDemoCommand(): Command {
   const command = new Command('demo')
     .description('Watch the guard save an install that dead-locks without it, on a cluster in memory.')
@@ -41,16 +40,11 @@ Examples:
       const printText = (text: string): void => {
         if (isText) print(command, text);
       };
-      if (!isText && process.stderr.isTTY) process.stderr.write(`replaying the install twice, about ${seconds} s\n`);
       printText(formatIntro(format, seconds));
       const report = await runDemo({
         speed,
-        onRun: (isGuarded) => {
-          printText(formatRunTitle(format, isGuarded));
-        },
-        onEvent: (event) => {
-          printText(formatEvent(format, event));
-        },
+        onRun: (isGuarded) => printText(formatRunTitle(format, isGuarded)),
+        onEvent: (event) => printText(formatEvent(format, event)),
       });
       print(command, isText ? formatConclusion(format, report) : `${JSON.stringify(report, null, 2)}\n`);
       if (!report.asExpected) throw new CliError('', EXIT_CODE.no);

@@ -1,12 +1,11 @@
+import { formatTable } from '../cli/table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../cli/text-format.ts';
 import type { DemoReport, DemoRun } from './run-demo.ts';
 import type { StoryEvent } from './story/story.ts';
 
-/** The widths of the columns in `T+10m06s installer `. */
 const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
 
-/** Explains the incident to a person who has never heard of it. */
 export function formatIntro(format: TextFormat, seconds: number): string {
   const paragraphs = [
     'An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. ' +
@@ -23,7 +22,6 @@ export function formatIntro(format: TextFormat, seconds: number): string {
   return `${[applyStyle(format, 'bold', title), ...rest].join('\n\n')}\n`;
 }
 
-/** Precedes the events of a run. */
 export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
   const title = isGuarded ? '2  With the guard' : '1  Without the guard';
   const explanation = isGuarded
@@ -49,7 +47,6 @@ export function formatEvent(format: TextFormat, { t, actor, message, refusal }: 
   return `${lines.join('\n')}\n`;
 }
 
-/** Compares the ends of both runs. */
 export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<DemoReport, 'speed'>): string {
   const tables = runs.map((run) => formatEnd(format, run)).join('\n');
   const verdict = asExpected
@@ -57,12 +54,7 @@ export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<
     : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please ' +
       'report it with the output of --output json.';
   const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
-  const next = [
-    'Next, in README.md:',
-    '  "Try it"   machineconfig-guard dev     in front of a cluster of your own',
-    '  "Run it"   machineconfig-guard serve   as it runs in a cluster',
-  ];
-  return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
+  return `\n${tables}\n${lines.join('\n')}\n`;
 }
 
 function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoRun): string {
@@ -70,22 +62,15 @@ function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoR
   const end = isComplete ? 'the install completes' : 'dead-lock, the install never ends';
   const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
   const formatConfig = (config: string): string => (configs.includes(config) ? config : `${config}*`);
-  const head = ['NODE', 'CURRENT', 'DESIRED', 'STATE'];
-  const rows = nodes.map(({ name, current, desired, state }) => [
-    name,
-    formatConfig(current),
-    formatConfig(desired),
-    state,
-  ]);
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
-  const lines = [head, ...rows].map((row, index) => {
-    const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-    const style = index === 0 ? 'dim' : row[3] === 'Degraded' ? 'red' : undefined;
-    return `  ${applyStyle(format, style, line.trimEnd())}`;
+  const columns = ['NODE', 'CURRENT', 'DESIRED', 'STATE'].map((head) => ({ head }));
+  const rows = nodes.map(({ name, current, desired, state }) => {
+    const style = state === 'Degraded' ? ('red' as const) : undefined;
+    return [name, formatConfig(current), formatConfig(desired), state].map((text) => ({ text, style }));
   });
-  const isMissing = rows.flat().some((cell) => cell.endsWith('*'));
-  if (isMissing) lines.push(applyStyle(format, 'dim', '  * no longer exists'));
-  return `${applyStyle(format, isComplete ? ['green', 'bold'] : ['red', 'bold'], title)}\n${lines.join('\n')}\n`;
+  const table = formatTable(format, columns, rows).replaceAll(/^(?=.)/gm, '  ');
+  const isMissing = rows.flat().some(({ text }) => text.endsWith('*'));
+  const note = isMissing ? `${applyStyle(format, 'dim', '  * no longer exists')}\n` : '';
+  return `${applyStyle(format, isComplete ? ['green', 'bold'] : ['red', 'bold'], title)}\n${table}${note}`;
 }
 
 function chooseStyle(message: string, actor: string): Style | undefined {

@@ -15,14 +15,11 @@ import { type Replay, replayIncidentA } from './story/replay.ts';
 import type { StoryOptions } from './story/story.ts';
 
 export interface DemoOptions extends Pick<StoryOptions, 'speed' | 'onEvent'> {
-  /** Called before each run. */
   readonly onRun?: (isGuarded: boolean) => void;
 }
 
-/** An answer of the guard. */
 export interface DemoDecision extends Pick<Decision, 'name' | 'user'>, Pick<Verdict, 'outcome' | 'code'> {
   readonly referrers: readonly Pick<NamedReference, 'kind' | 'name' | 'field'>[];
-  /** How long the answer took, in milliseconds. */
   readonly ms: number;
 }
 
@@ -34,7 +31,7 @@ export interface DemoRun extends Replay {
 /** The output of `demo --output json`. */
 export interface DemoReport {
   readonly speed: number;
-  /** Whether the run without the guard ended in a deadlock and the one with it in a complete install. */
+  /** Whether only the run without the guard ended in a deadlock. */
   readonly asExpected: boolean;
   readonly runs: readonly DemoRun[];
 }
@@ -44,7 +41,6 @@ const HOST = '127.0.0.1';
 const CERTIFICATE_DAYS = 1;
 const READY_TIMEOUT_MS = 10_000;
 
-/** Replays the incident without and with the guard, each on a cluster of its own. */
 export async function runDemo(options: DemoOptions): Promise<DemoReport> {
   const authority = await createAuthority({ days: CERTIFICATE_DAYS, now: new Date() });
   const unguarded = await replay(false, authority, options);
@@ -62,7 +58,8 @@ async function replay(isGuarded: boolean, authority: Authority, options: DemoOpt
   try {
     if (isGuarded) {
       guard = await startRealGuard(server, authority, (decision) => decisions.push(toDemoDecision(decision)));
-      await registerGuard(cluster, guard, authority);
+      await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
+      registerGuard(cluster, guard, authority);
     }
     onRun?.(isGuarded);
     return { guard: isGuarded, ...(await replayIncidentA({ cluster, server, ...storyOptions })), decisions };
@@ -82,7 +79,7 @@ async function startRealGuard(
   return await startGuard({
     api: new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(SERVICE_ACCOUNT))),
     certificate: createFixedCertificate(leaf),
-    // The report contains the decisions, and the outage that the guard would warn of is part of the story.
+    // The outage that the guard would warn of is part of the story.
     log: pino({ level: 'silent' }),
     bindAddress: HOST,
     securePort: 0,
@@ -92,15 +89,11 @@ async function startRealGuard(
   });
 }
 
-/** Registers the webhook as in a real cluster, when the guard has read the cluster. */
-async function registerGuard(cluster: InMemoryCluster, guard: Guard, authority: Authority): Promise<void> {
-  await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
+function registerGuard(cluster: InMemoryCluster, guard: Guard, authority: Authority): void {
   const url = `https://${HOST}:${guard.ports.securePort}/validate`;
   const caBundle = Buffer.from(authority.certificatePem).toString('base64');
-  cluster.create(
-    'validatingwebhookconfigurations',
-    buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' }),
-  );
+  const configuration = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
+  cluster.create('validatingwebhookconfigurations', configuration);
 }
 
 function toDemoDecision({ name, user, verdict, ms }: Decision): DemoDecision {

@@ -33,12 +33,10 @@ export class ConfigIndex {
     });
   }
 
-  /** Whether the configs have been listed since the start. */
   get isSynced(): boolean {
     return this.#reflector.isSynced;
   }
 
-  /** The names of the existing configs. */
   names(): ReadonlySet<ConfigName> {
     return new Set([...this.#reflector.objects()].map(({ name }) => name));
   }

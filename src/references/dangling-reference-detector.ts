@@ -18,12 +18,9 @@ import {
 import type { ReferenceIndex } from './reference-index.ts';
 import { MACHINE_CONFIGS } from './sources.ts';
 
-/** A dangling reference with what is known about it. */
 export interface DanglingFinding extends DanglingReference {
   readonly since: Date;
-  /** Without a period at the end. */
   readonly explanation: string;
-  /** The nearest existing name. */
   readonly suggestion: ConfigName | undefined;
 }
 
@@ -35,7 +32,6 @@ export interface DanglingReferenceDetectorOptions {
   /** Called once for each new finding. */
   readonly onFound?: (finding: DanglingFinding) => void;
   readonly now?: () => Date;
-  /** Milliseconds between two checks. */
   readonly intervalMs?: number;
 }
 
@@ -43,11 +39,7 @@ export interface DanglingReferenceDetectorOptions {
 const INTERVAL_MS = 1_000;
 const GET_TIMEOUT_MS = 5_000;
 
-/**
- * Finds dangling references: names that never existed in this cluster, typing errors, configs that were deleted while
- * the guard was off. The two indexes can each be late, so a GET confirms that a config is missing before it is
- * reported.
- */
+/** Finds dangling references. The indexes can be late, so a GET confirms that a config is missing. */
 export class DanglingReferenceDetector {
   readonly #options: DanglingReferenceDetectorOptions;
   #findings = new Map<string, DanglingFinding>();
@@ -77,7 +69,6 @@ export class DanglingReferenceDetector {
     }
   }
 
-  /** Checks once. */
   async check(signal: AbortSignal): Promise<void> {
     const { index, configs, log, onFound, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
@@ -100,10 +91,8 @@ export class DanglingReferenceDetector {
       findings.set(key, finding);
       if (known !== undefined) continue;
       const { explanation, suggestion } = finding;
-      log.warn(
-        { reference: toLogFields(finding), explanation, suggestion },
-        `dangling reference: ${describeFinding(finding)}`,
-      );
+      const fields = { reference: toLogFields(finding), explanation, suggestion };
+      log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
       onFound?.(finding);
     }
     for (const [key, finding] of this.#findings) {
@@ -118,9 +107,8 @@ export class DanglingReferenceDetector {
   /** The suggestions of the last check, if they are still valid. */
   #suggestionsFor(names: ReadonlySet<ConfigName>): Suggestions {
     if (!isDeepStrictEqual(names, this.#names)) return new Map();
-    return new Map(
-      this.findings.flatMap(({ config, suggestion }) => (config === undefined ? [] : [[config, suggestion]])),
-    );
+    const entries = this.findings.map(({ config, suggestion }) => [config, suggestion] as const);
+    return new Map(entries);
   }
 
   /** Confirms with a GET that a config does not exist. If the GET fails, the next check tries again. */
@@ -153,11 +141,11 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
   return `${kind} ${name} (${field}) names ${config}, which does not exist (${explanation})${hint}`;
 }
 
-type Suggestions = Map<ConfigName, ConfigName | undefined>;
+type Suggestions = Map<ConfigName | undefined, ConfigName | undefined>;
 
 /**
- * A comparison with hundreds of names takes a millisecond or two, and after an etcd restore thousands of references can
- * dangle. So each name is compared once as long as the configs stay the same, and waiting reviews go first.
+ * A comparison with hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle. So
+ * each name is compared once while the configs stay the same, and waiting reviews go first.
  */
 async function suggestName(
   config: ConfigName,

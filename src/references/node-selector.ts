@@ -1,9 +1,8 @@
-/** The labels of an object, as they come from the API. */
 export type Labels = Readonly<Record<string, unknown>>;
 
 /**
- * Whether a pool's `spec.nodeSelector` matches these labels. An absent or empty selector matches nothing, as in the
- * operator (machine-config-operator, pkg/helpers/helpers.go) and unlike in Kubernetes. Neither does a malformed one.
+ * Whether a pool's `spec.nodeSelector` matches these labels. An absent, empty or malformed selector matches nothing, as
+ * in the operator (machine-config-operator, pkg/helpers/helpers.go) and unlike in Kubernetes.
  */
 export function matchesNodeSelector(selector: unknown, labels: Labels): boolean {
   const { matchLabels, matchExpressions } = (selector ?? {}) as { matchLabels?: unknown; matchExpressions?: unknown };

@@ -3,7 +3,6 @@ import type { Reference, Referrer, ReferrerKind, Strength } from '../decision/re
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 
-/** An annotation of a node that refers to a config. */
 interface Annotation {
   readonly field: string;
   readonly key: string;
@@ -21,7 +20,6 @@ const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
 /** The conditions of a MachineOSBuild that no longer reads its config. */
 const FINAL_CONDITIONS = new Set(['Succeeded', 'Failed', 'Interrupted']);
 
-/** All annotations that {@link parseNodeReferrer} reads. */
 export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
   ...CONFIG_ANNOTATIONS,
   ...DRAIN_ANNOTATIONS,

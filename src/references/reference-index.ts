@@ -9,10 +9,7 @@ import { REFERRER_RESOURCES } from './sources.ts';
 /** More combinations than the nodes of a cluster have at the same time. */
 const MAX_SHARED_REFERENCES = 2_000;
 
-/**
- * All references as the watches have delivered them: fast, and possibly late. The index finds referrers. It never
- * proves that a config is unused.
- */
+/** All references as the watches have delivered them, possibly late: it never proves that a config is unused. */
 export class ReferenceIndex {
   readonly #reflectors: readonly Reflector<Referrer>[];
   /** One per resource, nodes first: a node is confirmed by one small GET. */

@@ -2,19 +2,14 @@ import type { ConfigName } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 
 /**
- * The referrers of one kind, grouped by the configs that they name, so that a denial does not walk over all nodes of a
- * cluster. A referrer that changes keeps its position: repeated denials name the same nodes.
+ * The referrers of one kind by the configs that they name, so that a denial does not walk over all nodes. A referrer
+ * that changes keeps its position: repeated denials name the same nodes.
  */
 export class ReferrersByConfig {
   readonly #byConfig = new Map<ConfigName, Map<string, Referrer>>();
   readonly #terminating = new Map<string, Referrer>();
 
-  /**
-   * Applies one change of an object.
-   *
-   * @param before the referrer as it was; undefined if it is new
-   * @param after the referrer as it is; undefined if it was deleted
-   */
+  /** Applies one change. `before` is undefined if the referrer is new, and `after` if it was deleted. */
   update(before: Referrer | undefined, after: Referrer | undefined): void {
     for (const { config } of before?.references ?? []) {
       if (after?.references.some((reference) => reference.config === config) !== true) {
@@ -25,9 +20,8 @@ export class ReferrersByConfig {
     if (after === undefined) return;
     if (after.isTerminating === true) this.#terminating.set(after.name, after);
     for (const { config } of after.references) {
-      const referrers = this.#byConfig.get(config);
-      if (referrers === undefined) this.#byConfig.set(config, new Map([[after.name, after]]));
-      else referrers.set(after.name, after);
+      const referrers = this.#byConfig.get(config) ?? new Map<string, Referrer>();
+      this.#byConfig.set(config, referrers.set(after.name, after));
     }
   }
 

@@ -31,9 +31,7 @@ export interface AdmissionLimits {
   readonly bodyTimeoutMs: number;
   /** A body of at most this size never waits for the memory budget. */
   readonly smallBodyBytes: number;
-  /** Memory budget of all bodies that are arriving. */
   readonly maxBufferedBytes: number;
-  /** Reviews that are judged at the same time. */
   readonly maxReviews: number;
 }
 
@@ -49,7 +47,7 @@ const LIMITS: AdmissionLimits = {
   maxReviews: 1_024,
 };
 
-/** Shared, because a new error for each closed connection would collect a stack that nothing reads. */
+/** Shared: a new error for each closed connection would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
 
 const BODY_TIMED_OUT = denyBadReview('the request body did not arrive in time');

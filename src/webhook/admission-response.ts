@@ -5,8 +5,8 @@ import type { DenialStatus, Verdict } from '../decision/verdict.ts';
 const MAX_AUDITED_REFERRERS = 10;
 
 /**
- * Returns the audit annotations of a verdict. The key is the outcome, because a DELETECOLLECTION is one audit event and
- * keeps the first value of a key: a shared key would show the outcome of one object as that of another.
+ * The key of the annotation is the outcome, because a DELETECOLLECTION is one audit event and keeps the first value of
+ * a key: a shared key would show the outcome of one object as that of another.
  */
 export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
   if (verdict.config === undefined) return {};
@@ -23,7 +23,6 @@ export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
   };
 }
 
-/** An AdmissionReview of `admission.k8s.io/v1` with a response. */
 export interface AdmissionReviewResponse {
   readonly apiVersion: 'admission.k8s.io/v1';
   readonly kind: 'AdmissionReview';

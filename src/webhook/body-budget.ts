@@ -1,15 +1,10 @@
 import { waitOrAbort } from '../kube/wait.ts';
 
-/** The memory of one body that is arriving. */
 export interface BodyBuffer {
-  /**
-   * Grows the buffer to at least this many bytes and returns it. The bytes that were reserved before stay. Waits until
-   * the budget allows it. Rejects with the signal's reason.
-   */
+  /** Grows the buffer to this many bytes when the budget allows it. Rejects with the signal's reason. */
   readonly reserve: (bytes: number, signal: AbortSignal) => Promise<Buffer>;
   /** Returns the memory to the budget. May be called more than once. */
   readonly release: () => void;
-  /** Whether the body waits for the budget. */
   readonly isWaiting: () => boolean;
 }
 
@@ -21,25 +16,24 @@ interface OpenBody {
   readonly evict: () => void;
 }
 
-/** While others wait, a body without new bytes for this long is evicted. The API server sends a body immediately. */
+/** The API server sends a body immediately. */
 const STALLED_MS = 1_000;
 const EMPTY = Buffer.alloc(0);
 /** Sizes are this or a larger power of two, so that a buffer fits other bodies as well. */
 const MIN_BUFFER_BYTES = 1_024;
-/** Limit of the memory that is kept for later bodies, and for how long after the last one. */
+/** Memory that is kept for later bodies, and for how long. */
 const MAX_POOL_BYTES = 32 * 1024 * 1024;
 const POOL_TTL_MS = 5_000;
 
 /**
  * Limits the memory of all arriving bodies. Beyond the limit they wait, and stalled bodies are evicted.
  *
- * Only arrived bytes count, so a client that announces megabytes and sends a byte a second takes almost nothing. The
- * body that began first never waits, so bodies with a part each cannot wait for each other.
+ * Only arrived bytes count, so a client that announces megabytes takes almost nothing. The body that began first never
+ * waits, so bodies with a part each cannot wait for each other.
  */
 export class BodyBudget {
   readonly #maxBytes: number;
   readonly #smallBytes: number;
-  /** In the order in which they began. */
   readonly #bodies = new Set<OpenBody>();
   readonly #pool = new BufferPool();
   #bufferedBytes = 0;
@@ -114,8 +108,8 @@ export class BodyBudget {
 }
 
 /**
- * Keeps unused buffers by size. Without it, the megabyte of each review would make the garbage collector go through the
- * whole heap every few reviews, which takes longer than the answers (npm run bench -- --only webhook).
+ * Keeps unused buffers by size. Otherwise the megabyte of each review causes a full garbage collection every few
+ * reviews, which takes longer than the answers (npm run bench -- --only webhook).
  */
 class BufferPool {
   readonly #buffers = new Map<number, Buffer[]>();
@@ -134,9 +128,9 @@ class BufferPool {
   give(buffer: Buffer): void {
     if (buffer.length === 0 || this.#bytes + buffer.length > MAX_POOL_BYTES) return;
     this.#bytes += buffer.length;
-    const sameSize = this.#buffers.get(buffer.length);
-    if (sameSize === undefined) this.#buffers.set(buffer.length, [buffer]);
-    else sameSize.push(buffer);
+    const sameSize = this.#buffers.get(buffer.length) ?? [];
+    sameSize.push(buffer);
+    this.#buffers.set(buffer.length, sameSize);
     this.#expiry ??= setTimeout(() => this.#clear(), POOL_TTL_MS).unref();
     this.#expiry.refresh();
   }

@@ -1,15 +1,13 @@
 import type { Socket } from 'node:net';
 
 /**
- * Limits the number of open connections: beyond the limit, the oldest useless connection closes.
- *
- * A limit that rejects new connections (`server.maxConnections`) would reject the API server while another client keeps
+ * Limits the number of open connections. `server.maxConnections` would reject the API server while another client keeps
  * thousands of silent ones. A connection is useful if a whole request has arrived on it. Neither useful connections nor
  * the others can take more than half of the places from each other.
  */
 export class ConnectionLimiter {
   readonly #max: number;
-  /** By the client's address and port, which a TLS socket shares with the socket below it. Oldest first. */
+  /** By the client's address and port, which a TLS socket shares with its TCP socket. Oldest first. */
   readonly #newcomers = new Map<string, Socket>();
   /** By the same, in the order of the last request. */
   readonly #useful = new Map<string, Socket>();
@@ -18,7 +16,6 @@ export class ConnectionLimiter {
     this.#max = max;
   }
 
-  /** Adds a new connection, and closes another one if there are too many. */
   add(socket: Socket): void {
     const key = keyOf(socket);
     this.#newcomers.set(key, socket);
@@ -34,7 +31,6 @@ export class ConnectionLimiter {
     }
   }
 
-  /** Records that a whole request has arrived on the connection. */
   markUseful(socket: Socket): void {
     const key = keyOf(socket);
     const open = this.#newcomers.get(key) ?? this.#useful.get(key);

@@ -4,7 +4,6 @@ import type { Review } from '../decision/review.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import type { DecisionPath } from './judgement.ts';
 
-/** An answered review. */
 export interface Decision {
   readonly uid: string;
   /** The config. Empty if the review was not about one. */

@@ -20,12 +20,11 @@ export class HealthServer {
     });
   }
 
-  /** Listens, and returns the port. Port 0 picks a free one. Rejects with the system's error. */
+  /** As {@link listen}. */
   async listen(port: number, bindAddress: string | undefined): Promise<number> {
     return await listen(this.#server, port, bindAddress);
   }
 
-  /** Stops without waiting for open requests. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());

@@ -37,7 +37,6 @@ const PLUS = 0x2b;
 const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** The bit that turns an ASCII letter into lower case. */
 const LOWER_CASE = 0x20;
 
 const KEYWORDS = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]));
@@ -139,7 +138,6 @@ class OutlineReader {
     } while (brackets.length > 0);
   }
 
-  /** Skips a value that is not nested, or the opening bracket of one that is. */
   #skipScalarOrOpen(): Expected {
     const byte = this.#bytes[this.#position];
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
@@ -175,7 +173,7 @@ class OutlineReader {
     this.#position = at + 1;
   }
 
-  /** Returns the position after an escape sequence. `at` is the position after its backslash. */
+  /** `at` is the position after the backslash. */
   #endOfEscape(at: number): number {
     const escape = this.#bytes[at];
     if (escape === undefined || !ESCAPES.has(escape)) throw notJson();
@@ -215,7 +213,6 @@ class OutlineReader {
     this.#position = at;
   }
 
-  /** Returns the position after one or more digits. */
   #endOfDigits(start: number): number {
     let at = start;
     while (isDigit(this.#bytes[at])) at += 1;

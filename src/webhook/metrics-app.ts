@@ -13,7 +13,7 @@ export interface MetricsAppOptions {
 
 const BEARER = /^Bearer (?<token>[\w.~+/-]+=*)$/i;
 
-/** Creates the server of `GET /metrics`. Only clients with the right to get it see how often deletions were denied. */
+/** Serves `GET /metrics` to clients with the right to get it. */
 export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions): Express {
   const authorize: RequestHandler = async (request, response, next) => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.groups?.['token'];

@@ -6,7 +6,6 @@ import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/re
 import { type Mode, MODES } from '../decision/settings.ts';
 import type { Decision } from './decision.ts';
 
-/** Values that are read at each scrape. */
 export interface MetricsSources {
   readonly resources: readonly string[];
   /** The resources that have not been read completely yet. */
@@ -25,7 +24,7 @@ export interface MetricsSources {
 /** These series start with 0, because `increase()` misses the first increment of a new series. */
 const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
 
-/** From a denial from the index on an idle node to the timeout of the webhook. */
+/** From a denial by the index to the timeout of the webhook. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** The guard's metrics. Labels have few values, and none of them comes from a request. */
@@ -37,8 +36,7 @@ export class Metrics {
   constructor(sources: MetricsSources) {
     // The only format: after it has written OpenMetrics, prom-client keeps the counters under other names.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    const { unsynced, resources, ages, referrers, liveReads, expiries, mode, danglingCount, protectedConfigs } =
-      sources;
+    const { unsynced, resources, ages, referrers, liveReads, expiries, mode } = sources;
     const registers = [this.#registry];
     this.#decisions = new Counter({
       name: 'mcguard_decisions_total',
@@ -73,9 +71,9 @@ export class Metrics {
       MODES.map((one) => [one, one === mode() ? 1 : 0]),
     );
     const danglingHelp = 'References that name a MachineConfig which does not exist.';
-    this.#addGauge('mcguard_dangling_references', danglingHelp, () => danglingCount() ?? 0);
+    this.#addGauge('mcguard_dangling_references', danglingHelp, () => sources.danglingCount() ?? 0);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
-    this.#addGauge('mcguard_protected_configs', protectedHelp, () => protectedConfigs() ?? 0);
+    this.#addGauge('mcguard_protected_configs', protectedHelp, () => sources.protectedConfigs() ?? 0);
     const syncedHelp = '1 if the kind has been read completely since the start.';
     this.#addGaugePer('resource', 'mcguard_index_synced', syncedHelp, () =>
       resources.map((resource) => [resource, unsynced().includes(resource) ? 0 : 1]),
@@ -95,13 +93,11 @@ export class Metrics {
     this.#addGauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
   }
 
-  /** Counts an answered review. */
   count({ verdict, dryRun, path, ms }: Decision): void {
     this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(dryRun) });
     this.#duration.observe({ path }, ms / 1000);
   }
 
-  /** Returns all metrics as OpenMetrics 1.0, and its content type. */
   async scrape(): Promise<{ text: string; contentType: string }> {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
@@ -111,7 +107,6 @@ export class Metrics {
     const gauge: Gauge = new Gauge({ name, help, registers: [this.#registry], collect });
   }
 
-  /** Adds a gauge with one label and a value for each of its values. */
   #addGaugePer(label: string, name: string, help: string, values: () => Iterable<readonly [string, number]>): void {
     const collect = (): void => {
       gauge.reset();

@@ -3,8 +3,8 @@ import type { BodyBuffer } from './body-budget.ts';
 import { BadReview } from './parse-review.ts';
 
 /**
- * Reads the body of a request, and copies each chunk into the buffer. Hundreds of stored chunks would outlive the young
- * generation of the heap, and only a full garbage collection would free their memory.
+ * Reads the body of a request into the buffer. Hundreds of stored chunks would outlive the young generation of the
+ * heap, and only a full garbage collection would free them.
  *
  * @param signal aborts when the client has gone or was answered; the caller enforces the timeout
  * @returns a part of the buffer, valid until its release
@@ -37,7 +37,6 @@ export async function readBody(
   return body;
 }
 
-/** After each of these events there may be a chunk, or no further one. */
 const EVENTS = ['readable', 'end', 'error', 'close'];
 
 /**
@@ -76,9 +75,7 @@ class ChunkReader {
     this.#signal.removeEventListener('abort', this.#onEvent);
   }
 
-  readonly #onEvent = (): void => {
-    this.#wake();
-  };
+  readonly #onEvent = (): void => this.#wake();
 }
 
 function tooLarge(maxBytes: number): BadReview {

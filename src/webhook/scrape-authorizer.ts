@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { KubeApi } from '../kube/api.ts';
 
-/** Whether the owner of a token may read the metrics. */
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
 
-/** The status of a TokenReview or a SubjectAccessReview. */
 interface ReviewStatus {
   readonly authenticated?: unknown;
   readonly user?: Readonly<Record<'username' | 'uid' | 'groups' | 'extra', unknown>>;

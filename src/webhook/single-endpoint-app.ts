@@ -24,7 +24,6 @@ export function createSingleEndpointApp(
   return app;
 }
 
-/** Answers with one line of plain text. */
 export function sendText(response: Response, status: number, line: string): void {
   response.status(status).type('text/plain').send(`${line}\n`);
 }

@@ -31,7 +31,6 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 2_000;
 /** The API server sends half a dozen. Node ignores the headers beyond the limit. */
 const MAX_HEADERS = 100;
-/** How long a shutdown waits for open calls. */
 const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
@@ -82,12 +81,12 @@ export class TlsServer {
     });
   }
 
-  /** Listens, and returns the port. Port 0 picks a free one. Rejects with the system's error. */
+  /** As {@link listen}. */
   async listen(port: number, bindAddress: string | undefined): Promise<number> {
     return await listen(this.#server, port, bindAddress);
   }
 
-  /** Accepts no new connection, waits for the open calls, and resolves when all connections are closed. */
+  /** Accepts no new connection, and resolves when the open calls are answered and all connections closed. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       // server.close() never closes a connection that was busy when it was called.

@@ -17,7 +17,7 @@ beforeAll(async () => {
   ]);
 });
 
-/** Puts other keys into the authority. The signature is then wrong, which the check does not look at. */
+/** Puts other keys into the authority. The signature is then wrong, which the check ignores. */
 function replaceKeys({ publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject }): Authority {
   const certificate = forge.asn1.fromDer(forge.pem.decode(authority.certificatePem)[0]!.body);
   const [tbsCertificate] = certificate.value as forge.asn1.Asn1[];
@@ -50,12 +50,11 @@ test('creates a v3 root that signs leaves only, with a 3072-bit key and SHA-256'
 });
 
 test('gives two authorities different subjects', () => {
-  const [first, second] = [authority, other].map(({ certificatePem }) => new X509Certificate(certificatePem).subject);
-  expect(first).not.toBe(second);
+  const subjects = [authority, other].map(({ certificatePem }) => new X509Certificate(certificatePem).subject);
+  expect(new Set(subjects).size).toBe(2);
 });
 
-test('writes PKCS#8 and plain line ends', () => {
-  expect(authority.privateKeyPem).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
+test('writes plain line ends', () => {
   expect(authority.certificatePem + authority.privateKeyPem).not.toContain('\r');
 });
 
@@ -68,14 +67,9 @@ test.each([
   expect(check).toMatchObject(reason === undefined ? { usable: true } : { usable: false, reason });
 });
 
-const NO_CERTIFICATE = 'the certificate cannot be read as PEM';
-const NO_KEY = 'the private key cannot be read as PEM';
-
 test.each<readonly [string, string, () => Partial<Authority>]>([
-  ['no certificate', NO_CERTIFICATE, () => ({ certificatePem: '' })],
-  ['half a certificate', NO_CERTIFICATE, () => ({ certificatePem: authority.certificatePem.slice(0, 400) })],
-  ['no key', NO_KEY, () => ({ privateKeyPem: '' })],
-  ['a certificate as its key', NO_KEY, () => ({ privateKeyPem: authority.certificatePem })],
+  ['no certificate', 'the certificate cannot be read as PEM', () => ({ certificatePem: '' })],
+  ['no key', 'the private key cannot be read as PEM', () => ({ privateKeyPem: '' })],
   [
     'the key of another',
     'the private key belongs to another certificate',

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { writeFileSync, type FSWatcher } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -81,29 +81,21 @@ async function swapSecretVolume(volume: string, generation: number, pair: KeyPai
   for (const file of ['tls.crt', 'tls.key']) await symlink(`..data/${file}`, path.join(volume, file));
 }
 
-const UNFIT = String.raw`^\S+tls\.crt and \S+tls\.key cannot be served with: `;
-
-test.each<readonly [string, () => Partial<KeyPair>, string]>([
-  ['there are no files', () => ({}), String.raw`^\S+/tls\.crt does not exist\.$`],
-  ['there is no key', () => ({ certificatePem: first.certificatePem }), String.raw`^\S+/tls\.key does not exist\.$`],
+test.each<readonly [string, () => Partial<KeyPair>, RegExp]>([
+  ['there is no key', () => ({ certificatePem: first.certificatePem }), /^\S+\/tls\.key does not exist\.$/],
   [
     'the key belongs to another certificate',
     () => ({ ...first, privateKeyPem: second.privateKeyPem }),
-    String.raw`${UNFIT}the private key belongs to another certificate\.$`,
-  ],
-  [
-    'the certificate is garbage',
-    () => ({ ...first, certificatePem: 'x' }),
-    String.raw`${UNFIT}the certificate cannot be read as PEM\.$`,
+    /^\S+tls\.crt and \S+tls\.key cannot be served with: the private key belongs to another certificate\.$/,
   ],
   [
     'the end of the chain is garbage',
     () => ({ ...first, certificatePem: `${first.certificatePem}-----BEGIN CERTIFICATE-----\nx` }),
-    UNFIT,
+    /cannot be served with/,
   ],
 ])('rejects at start if %s', async (_case, pair, message) => {
   const starting = (await createFiles(pair())).start();
-  await expect(starting).rejects.toThrow(new RegExp(message));
+  await expect(starting).rejects.toThrow(message);
   await expect(starting).rejects.toBeInstanceOf(CertificateFilesError);
 });
 
@@ -144,7 +136,6 @@ test('replaces the pair at every swap of a Secret volume', async () => {
 
 test.each<readonly [string, (files: Files) => Promise<void>]>([
   ['the certificate of another key', async ({ write }) => await write({ certificatePem: second.certificatePem })],
-  ['half a certificate', async ({ write }) => await write({ certificatePem: second.certificatePem.slice(0, 400) })],
   ['an empty file', async ({ write }) => await write({ certificatePem: '' })],
   ['no file', async ({ certFile }) => await rm(certFile)],
 ])('keeps the last pair and logs once while there is %s', async (_case, spoil) => {
@@ -178,36 +169,20 @@ test('finds a change between the first read and the start of the watch', async (
   await vi.waitFor(() => expect(certificate.current()).toEqual(second), { timeout: 5_000 });
 });
 
-test('does not replace a pair that was written again without a change', async () => {
-  const { certFile, start, messages } = await createFiles(first);
-  const certificate = await start({ pollMs: 50 });
-  const onChange = vi.fn<() => void>();
-  certificate.onChange(onChange);
-  await utimes(certFile, new Date(), new Date());
-  // Several polls and the event.
-  await sleep(500);
-  expect(onChange).not.toHaveBeenCalled();
-  expect(messages()).toEqual([LOADED]);
-});
+function throwNoSpace(): never {
+  throw new Error('ENOSPC');
+}
+
+function failLater(): EventEmitter {
+  const watcher = new EventEmitter();
+  setImmediate(() => watcher.emit('error', new Error('EBADF')));
+  return watcher;
+}
 
 test.each<readonly [string, () => EventEmitter, number]>([
-  [
-    'is unavailable',
-    () => {
-      throw Object.assign(new Error('System limit for number of file watchers reached'), { code: 'ENOSPC' });
-    },
-    1,
-  ],
+  ['is unavailable', throwNoSpace, 1],
   ['sends no events, as on network file systems', () => new EventEmitter(), 0],
-  [
-    'fails later',
-    () => {
-      const watcher = new EventEmitter();
-      setImmediate(() => watcher.emit('error', new Error('EBADF: bad file descriptor')));
-      return watcher;
-    },
-    1,
-  ],
+  ['fails later', failLater, 1],
 ])('finds a new pair by polling if the watch %s', async (_case, watch, warnings) => {
   const { start, write, messages } = await createFiles(first);
   const certificate = await start({ watchDirectory: () => watch() as FSWatcher, pollMs: 200 });

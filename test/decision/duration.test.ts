@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { parseDuration } from '../../src/decision/duration.ts';
 
 test.each([
-  ['5s', 5_000],
   ['30s', 30_000],
   ['1m30s', 90_000],
   ['500ms', 500],

@@ -25,11 +25,11 @@ test('counts all references, and returns those of the first referrers of each ki
       const few = summarizeReferences(toConfigName(name), all, maxReferrers);
       for (const strength of ['strong', 'weak'] as const) {
         expect(whole[strength].total).toBe(whole[strength].references.length);
-        expect(few[strength]).toMatchObject({
+        expect(few[strength]).toEqual({
           total: whole[strength].total,
           referrersByKind: countReferrers(whole[strength]),
+          references: takeFirst(whole[strength], maxReferrers),
         });
-        expect(few[strength].references).toEqual(takeFirst(whole[strength], maxReferrers));
       }
     }),
     { numRuns: 1_000 },
@@ -37,13 +37,10 @@ test('counts all references, and returns those of the first referrers of each ki
 });
 
 function countReferrers({ references }: ReferenceGroup): ReferenceGroup['referrersByKind'] {
-  const count = (kind: string): number =>
-    new Set(references.filter((reference) => reference.kind === kind).map(({ name }) => name)).size;
-  return {
-    Node: count('Node'),
-    MachineConfigPool: count('MachineConfigPool'),
-    MachineOSBuild: count('MachineOSBuild'),
-  };
+  const counts = { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 };
+  const referrers = new Map(references.map(({ kind, name }) => [`${kind} ${name}`, kind]));
+  for (const kind of referrers.values()) counts[kind] += 1;
+  return counts;
 }
 
 function takeFirst({ references }: ReferenceGroup, maxReferrers: number): ReferenceGroup['references'] {

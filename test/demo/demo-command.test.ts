@@ -10,17 +10,12 @@ const ROOT = path.join(import.meta.dirname, '..', '..');
 async function runDemo(...args: readonly string[]) {
   const options = { cwd: ROOT, env: { PATH: process.env['PATH'] ?? '' } };
   const command = ['--import', 'tsx', 'src/demo/main.ts', ...args];
-  try {
-    return { exitCode: 0, ...(await promisify(execFile)(process.execPath, command, options)) };
-  } catch (error) {
-    const { code, ...outputs } = error as { code: number; stdout: string; stderr: string };
-    return { exitCode: code, ...outputs };
-  }
+  return await promisify(execFile)(process.execPath, command, options);
 }
 
 test('prints JSON with a deadlock without the guard, a complete install with it, and its decisions', async () => {
-  const { exitCode, stdout, stderr } = await runDemo('--output', 'json', '--speed', '2000');
-  expect([exitCode, stderr]).toEqual([0, '']);
+  const { stdout, stderr } = await runDemo('--output', 'json', '--speed', '2000');
+  expect(stderr).toBe('');
   const { runs, ...rest } = JSON.parse(stdout) as DemoReport;
   expect(rest).toEqual({ speed: 2000, asExpected: true });
   const [unguarded, guarded] = runs;
@@ -46,8 +41,7 @@ test('prints JSON with a deadlock without the guard, a complete install with it,
 });
 
 test('prints the words of the API server, both ends, and neither long lines nor colors in a pipe', async () => {
-  const { exitCode, stdout, stderr } = await runDemo('--speed', '2000');
-  expect([exitCode, stderr]).toEqual([0, '']);
+  const { stdout } = await runDemo('--speed', '2000');
   const text = stdout.replaceAll(/\s+/g, ' ');
   expect(text).toContain('admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE:');
   expect(text).toContain('rendered-master-aaa111 is in use by node control2 (currentConfig, desiredConfig).');
@@ -57,11 +51,4 @@ test('prints the words of the API server, both ends, and neither long lines nor 
   // A link is not broken.
   expect(longLines.every((line) => line.trim().startsWith('https://'))).toBe(true);
   expect(stdout).not.toContain('\u001B');
-});
-
-test('rejects a bad flag with one sentence', async () => {
-  const { exitCode, stdout, stderr } = await runDemo('--speed', 'warp');
-  expect([exitCode, stdout]).toEqual([2, '']);
-  expect(stderr.trim().split('\n')).toHaveLength(1);
-  expect(stderr).toContain('whole number from 1 to 10000');
 });

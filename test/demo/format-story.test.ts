@@ -1,4 +1,3 @@
-import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { formatConclusion, formatEvent } from '../../src/demo/format-story.ts';
 import type { DemoRun } from '../../src/demo/run-demo.ts';
@@ -33,11 +32,4 @@ test('says that the end was not expected', () => {
   const text = formatConclusion(PLAIN, { runs: [{ ...RUN, guard: true }], asExpected: false });
   expect(text).toContain('With the guard: dead-lock');
   expect(text).toContain('This is not how it should have ended');
-});
-
-test('has the same text with and without colors', () => {
-  const event = { t: 480, actor: 'daemon', message: 'control2 is Degraded' } as const;
-  const colored = formatEvent({ ...PLAIN, hasColors: true }, event);
-  expect(colored).toContain('\u001B[31mcontrol2 is Degraded\u001B[39m');
-  expect(stripVTControlCharacters(colored)).toBe(formatEvent(PLAIN, event));
 });

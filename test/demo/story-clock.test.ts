@@ -3,39 +3,6 @@ import { StoryClock } from '../../src/demo/story/story-clock.ts';
 
 const FAST = 1_000_000;
 
-test('resumes actors in the order of their times', async () => {
-  const clock = new StoryClock(FAST);
-  const resumed: string[] = [];
-  for (const [name, time] of [
-    ['late', 60],
-    ['early', 30],
-  ] as const) {
-    clock.start(async () => {
-      await clock.sleepUntil(time);
-      resumed.push(`${name} at ${clock.now}`);
-    });
-  }
-  await clock.run();
-  expect(resumed).toEqual(['early at 30', 'late at 60']);
-});
-
-test('resumes an actor at the time at which its condition becomes true', async () => {
-  const clock = new StoryClock(FAST);
-  let isOpen = false;
-  let resumedAt: number | undefined;
-  clock.start(async () => {
-    await clock.waitFor(() => isOpen);
-    resumedAt = clock.now;
-  });
-  clock.start(async () => {
-    await clock.sleep(10);
-    isOpen = true;
-    await clock.sleep(10);
-  });
-  await clock.run();
-  expect([resumedAt, clock.now]).toEqual([10, 20]);
-});
-
 test('resumes only one of two actors if the first makes the condition false again', async () => {
   const clock = new StoryClock(FAST);
   let tickets = 1;

@@ -1,26 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
-import { type Guard, startGuard } from '../../src/guard/guard.ts';
+import { startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import { KubeApi } from '../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
 import type { Decision } from '../../src/webhook/decision.ts';
 import { memoryLog } from '../support/log.ts';
-import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+import { startTestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
 
 const USED = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 const UNUSED = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
 
-interface Setup {
-  readonly cluster: TestCluster;
-  readonly guard: Guard;
-  readonly decisions: Decision[];
-  readonly readyz: () => Promise<string>;
-}
-
 /** Starts a guard in front of a cluster. Unless the nodes are unreadable, it waits until the guard is ready. */
-async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs = 0 } = {}): Promise<Setup> {
+async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs = 0 } = {}) {
   const cluster = await startTestCluster();
   for (const name of [USED, UNUSED]) cluster.create('machineconfigs', { metadata: { name } });
   const annotations = { 'machineconfiguration.openshift.io/currentConfig': USED };
@@ -29,7 +21,7 @@ async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs
   const tls = await testTls();
   const decisions: Decision[] = [];
   const guard = await startGuard({
-    api: new KubeApi(connectionFromKubeconfig(cluster.kubeconfig)),
+    api: cluster.connect(),
     certificate: createFixedCertificate(await tls.leaf()),
     log: memoryLog().log,
     bindAddress: '127.0.0.1',
@@ -38,9 +30,7 @@ async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs
     shutdownDelayMs,
     onDecision: (decision) => void decisions.push(decision),
   });
-  onTestFinished(async () => {
-    await guard.stop();
-  });
+  onTestFinished(async () => await guard.stop());
   const url = `https://127.0.0.1:${guard.ports.securePort}/validate`;
   const caBundle = Buffer.from(tls.ca).toString('base64');
   const webhook = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
@@ -70,20 +60,12 @@ test('denies the deletion of a config in use with an Event, and allows that of a
   expect(cluster.list('events')[0]).toMatchObject({ reason: 'DeletionDenied', regarding: { name: USED } });
 });
 
-test('denies a dry run without an Event', async () => {
-  const { cluster, guard } = await startGuardedCluster();
-  expect((await cluster.delete('machineconfigs', USED, { dryRun: true })).status).toBe(403);
-  await guard.stop();
-  expect(cluster.list('events')).toEqual([]);
-});
-
 test('is unready and denies as unverified until it has read the cluster once', async () => {
   const { cluster, decisions, readyz } = await startGuardedCluster({ areNodesUnreadable: true });
   await expect.poll(readyz).toBe('503 not read yet: nodes');
   const denied = await cluster.delete('machineconfigs', UNUSED);
   expect(denied.status).toBe(503);
   expect(JSON.stringify(denied.body)).toContain('MCG_UNVERIFIED');
-  expect(cluster.get('machineconfigs', UNUSED)).toBeDefined();
   expect(decisions[0]?.ms).toBeLessThan(4_000);
   cluster.faults.clear();
   await expect.poll(readyz, { timeout: 5_000 }).toBe('200 ok');
@@ -94,7 +76,7 @@ test('stays ready during a later outage of the API server', async () => {
   const { cluster, readyz } = await startGuardedCluster();
   cluster.faults.intercept(({ path }) => (path.startsWith('/api') ? 'reset' : 'pass'));
   cluster.faults.cutConnections();
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await sleep(300);
   expect(await readyz()).toBe('200 ok');
 });
 
@@ -104,8 +86,5 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   expect(await readyz()).toBe('503 stopping');
   expect((await cluster.delete('machineconfigs', USED)).status).toBe(403);
   await stopped;
-  const failed = await cluster.delete('machineconfigs', UNUSED);
-  expect(failed.status).toBe(500);
-  expect(JSON.stringify(failed.body)).toContain('failed calling webhook');
-  expect(cluster.get('machineconfigs', UNUSED)).toBeDefined();
+  expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
 });

@@ -46,9 +46,8 @@ function writtenStatuses(): unknown[] {
 }
 
 function transitionTime(): string | undefined {
-  const stored = cluster.get(GUARDS, 'cluster')?.['status'] as
-    { conditions: { lastTransitionTime: string }[] } | undefined;
-  return stored?.conditions[0]?.lastTransitionTime;
+  const status = cluster.get(GUARDS, 'cluster')?.['status'] as { conditions: { lastTransitionTime: string }[] };
+  return status.conditions[0]?.lastTransitionTime;
 }
 
 test('writes the status once, and again only if it changes', async () => {

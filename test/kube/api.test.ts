@@ -4,22 +4,10 @@ import { connect, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createAuthority } from '../../src/certificates/authority.ts';
-import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
-
-const now = new Date();
-const authority = createAuthority({ days: 1, now });
-
-/** A request that the API server received. */
-interface ReceivedRequest {
-  readonly host: string | undefined;
-  readonly url: string | undefined;
-  /** The addresses that the proxy was asked to connect to. */
-  readonly proxied: readonly string[];
-}
+import { testTls } from '../support/tls.ts';
 
 async function listenUntilEnd(server: Server): Promise<number> {
   const sockets = new Set<Socket>();
@@ -31,14 +19,19 @@ async function listenUntilEnd(server: Server): Promise<number> {
   return await listen(server, 0, '127.0.0.1');
 }
 
-/** Sends one request to a server whose address depends on its port. */
-async function sendRequest(address: (port: number) => string, { hasProxy = false } = {}): Promise<ReceivedRequest> {
-  const { port, requests } = await startApiServer();
-  const { proxy, proxied } = hasProxy ? await startProxy(port) : { proxy: undefined, proxied: [] };
+/** Sends one request to a server whose address depends on its port, and returns what the server received. */
+async function sendRequest(address: (port: number) => string, proxyUrl?: (port: number) => Promise<string>) {
+  const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
+  const received: { host: string | undefined; url: string | undefined }[] = [];
+  const server = createServer({ key, cert }, ({ headers: { host }, url }, response) => {
+    received.push({ host, url });
+    response.setHeader('content-type', 'application/json').end('{}');
+  });
+  const port = await listenUntilEnd(server);
   const cluster = {
     server: address(port),
-    'certificate-authority-data': Buffer.from((await authority).certificatePem).toString('base64'),
-    ...(proxy === undefined ? {} : { 'proxy-url': proxy }),
+    'insecure-skip-tls-verify': true,
+    ...(proxyUrl === undefined ? {} : { 'proxy-url': await proxyUrl(port) }),
   };
   const kubeconfig = {
     'current-context': 'one',
@@ -47,77 +40,50 @@ async function sendRequest(address: (port: number) => string, { hasProxy = false
     contexts: [{ name: 'one', context: { cluster: 'one', user: 'one' } }],
   };
   const api = new KubeApi(connectionFromKubeconfig(JSON.stringify(kubeconfig)));
-  onTestFinished(() => {
-    api.close();
-  });
+  onTestFinished(() => api.close());
   await api.json({ path: '/api/v1/nodes?limit=1', signal: AbortSignal.timeout(5_000) });
-  return { host: undefined, url: undefined, ...requests.at(-1), proxied };
+  return received[0];
 }
-
-async function startApiServer(): Promise<{
-  readonly port: number;
-  readonly requests: readonly Omit<ReceivedRequest, 'proxied'>[];
-}> {
-  const names = { dnsNames: ['localhost', 'api.example'], ipAddresses: ['127.0.0.1', '2001:db8::10'] };
-  const { certificatePem, privateKeyPem } = await issueLeaf({ authority: await authority, ...names, days: 1, now });
-  const requests: Omit<ReceivedRequest, 'proxied'>[] = [];
-  const server = createServer({ key: privateKeyPem, cert: certificatePem }, ({ headers, url }, response) => {
-    requests.push({ host: headers.host, url });
-    response.setHeader('content-type', 'application/json').end('{}');
-  });
-  return { port: await listenUntilEnd(server), requests };
-}
-
-/** Starts an HTTP proxy that connects every client to this port of this machine. */
-async function startProxy(port: number): Promise<{ readonly proxy: string; readonly proxied: readonly string[] }> {
-  const proxied: string[] = [];
-  const proxy = createProxy().on('connect', ({ url = '' }: IncomingMessage, client: Duplex) => {
-    proxied.push(url);
-    const upstream = connect(port, '127.0.0.1', () => {
-      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      upstream.pipe(client).pipe(upstream);
-    });
-    for (const socket of [client, upstream]) socket.on('error', () => upstream.destroy());
-  });
-  return { proxy: `http://127.0.0.1:${await listenUntilEnd(proxy)}`, proxied };
-}
-
-test('sends a request to a name and a port', async () => {
-  const { host, url } = await sendRequest((port) => `https://localhost:${port}`);
-  expect(host).toMatch(/^localhost:\d+$/);
-  expect(url).toBe('/api/v1/nodes?limit=1');
-});
 
 test.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])('sends a request below the path %s', async (base) => {
-  const { url } = await sendRequest((port) => `https://127.0.0.1:${port}${base}`);
-  expect(url).toBe('/k8s/clusters/c-1/api/v1/nodes?limit=1');
+  const received = await sendRequest((port) => `https://127.0.0.1:${port}${base}`);
+  expect(received?.url).toBe('/k8s/clusters/c-1/api/v1/nodes?limit=1');
 });
 
 test('sends a request through a proxy', async () => {
-  const { host, url, proxied } = await sendRequest(() => 'https://api.example:6443', { hasProxy: true });
+  const proxied: string[] = [];
+  const startProxy = async (port: number): Promise<string> => {
+    const proxy = createProxy().on('connect', ({ url = '' }: IncomingMessage, client: Duplex) => {
+      proxied.push(url);
+      const upstream = connect(port, '127.0.0.1', () => {
+        client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        upstream.pipe(client).pipe(upstream);
+      });
+      for (const socket of [client, upstream]) socket.on('error', () => upstream.destroy());
+    });
+    return `http://127.0.0.1:${await listenUntilEnd(proxy)}`;
+  };
+  const received = await sendRequest(() => 'https://api.example:6443', startProxy);
   expect(proxied).toEqual(['api.example:6443']);
-  expect(host).toBe('api.example:6443');
-  expect(url).toBe('/api/v1/nodes?limit=1');
+  expect(received).toEqual({ host: 'api.example:6443', url: '/api/v1/nodes?limit=1' });
 });
 
 test.each([
   ['https://[2001:db8::10]:6443', { host: '2001:db8::10', port: '6443' }, '[2001:db8::10]:6443'],
   ['https://[2001:db8::10]', { host: '2001:db8::10', port: 443 }, '[2001:db8::10]'],
-])('sends a request to the IPv6 address %s', async (server, address, header) => {
+])('sends a request to the IPv6 address %s', async (server, address, host) => {
   const connections: object[] = [];
   let port = 0;
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-  });
+  onTestFinished(() => void vi.restoreAllMocks());
   // This machine may lack IPv6, so the connection goes to 127.0.0.1.
   vi.spyOn(Agent.prototype, 'createConnection').mockImplementation((options: object) => {
     connections.push(options);
     return tlsConnect({ ...options, socket: connect(port, '127.0.0.1') });
   });
-  const { host } = await sendRequest((serverPort) => {
+  const received = await sendRequest((serverPort) => {
     port = serverPort;
     return server;
   });
   expect(connections).toMatchObject([address]);
-  expect(host).toBe(header);
+  expect(received?.host).toBe(host);
 });

@@ -15,41 +15,30 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-function writeKubeconfig(file: string, name: string): string {
+function writeKubeconfig(file: string, name: string, user: object = { token: 'the-secret-token' }): string {
   const target = path.join(home, file);
   mkdirSync(path.dirname(target), { recursive: true });
-  writeFileSync(
-    target,
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': name,
-      clusters: [{ name, cluster: { server: `https://${name}.example:6443` } }],
-      users: [{ name, user: { token: 'the-secret-token' } }],
-      contexts: [{ name, context: { cluster: name, user: name } }],
-    }),
-  );
+  const kubeconfig = {
+    'current-context': name,
+    clusters: [{ name, cluster: { server: `https://${name}.example:6443` } }],
+    users: [{ name, user }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+  };
+  writeFileSync(target, JSON.stringify(kubeconfig).replaceAll('$HOME', home));
   return target;
 }
 
 const hostOf = (options: { kubeconfig?: string; context?: string }, env: Record<string, string> = {}): string =>
   loadConnection(options, { HOME: home, ...env }).server.hostname;
 
-describe('loads the kubeconfig', () => {
-  test('of --kubeconfig, else of KUBECONFIG, else ~/.kube/config', () => {
-    const flag = writeKubeconfig('flag', 'flag');
-    const env = writeKubeconfig('env', 'env');
-    writeKubeconfig('.kube/config', 'home');
-    expect(hostOf({ kubeconfig: flag }, { KUBECONFIG: env })).toBe('flag.example');
-    expect(hostOf({}, { KUBECONFIG: env })).toBe('env.example');
-    expect(hostOf({})).toBe('home.example');
-  });
-
-  test('from several files in KUBECONFIG, with the context of --context', () => {
-    const both = [writeKubeconfig('one', 'one'), writeKubeconfig('two', 'two')].join(path.delimiter);
-    expect(hostOf({}, { KUBECONFIG: both })).toBe('one.example');
-    expect(hostOf({ context: 'two' }, { KUBECONFIG: both })).toBe('two.example');
-  });
+test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~/.kube/config', () => {
+  const flag = writeKubeconfig('flag', 'flag');
+  const KUBECONFIG = [writeKubeconfig('one', 'one'), writeKubeconfig('two', 'two')].join(path.delimiter);
+  writeKubeconfig('.kube/config', 'home');
+  expect(hostOf({ kubeconfig: flag }, { KUBECONFIG })).toBe('flag.example');
+  expect(hostOf({}, { KUBECONFIG })).toBe('one.example');
+  expect(hostOf({ context: 'two' }, { KUBECONFIG })).toBe('two.example');
+  expect(hostOf({})).toBe('home.example');
 });
 
 function errorOf(options: { kubeconfig?: string; context?: string }): string {
@@ -86,8 +75,8 @@ describe('throws one sentence without the content of the file', () => {
   });
 });
 
-test.each<[string, Record<string, unknown>]>([
-  ['tokenFile, as in kubectl', { tokenFile: 'token' }],
+test.each<[string, object]>([
+  ['tokenFile', { tokenFile: 'token' }],
   ['tokenFile beside a token', { tokenFile: 'token', token: 'old' }],
   [
     'an auth provider of the client library',
@@ -95,16 +84,6 @@ test.each<[string, Record<string, unknown>]>([
   ],
 ])('reads the token of %s from its file, without the line break at its end', async (_title, user) => {
   writeFileSync(path.join(home, 'token'), 'abc\n');
-  const file = path.join(home, 'k');
-  writeFileSync(
-    file,
-    JSON.stringify({
-      'current-context': 'c',
-      clusters: [{ name: 'c', cluster: { server: 'https://c:6443' } }],
-      users: [{ name: 'c', user }],
-      contexts: [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
-    }).replaceAll('$HOME', home),
-  );
-  const { headers } = await loadConnection({ kubeconfig: file }, {}).credentials();
+  const { headers } = await loadConnection({ kubeconfig: writeKubeconfig('k', 'k', user) }, {}).credentials();
   expect(headers).toEqual({ Authorization: 'Bearer abc' });
 });

@@ -4,24 +4,17 @@ import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { EventRecorder } from '../../src/kube/event-recorder.ts';
 import { memoryLog } from '../support/log.ts';
 
-const CONFIG = {
-  apiVersion: 'machineconfiguration.openshift.io/v1',
-  kind: 'MachineConfig',
-  name: 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796',
-  uid: 'c-uid',
-};
+const CONFIG = { apiVersion: 'v1', kind: 'MachineConfig', name: 'rendered-a', uid: 'c-uid' };
 
 function createRecorder(answer: (request: ApiRequest) => unknown = () => ({})) {
   const requests: ApiRequest[] = [];
   const { log, lines } = memoryLog();
   const clock = { now: Date.UTC(2026, 10, 20, 12) };
-  const api = {
-    json: async (request: ApiRequest) => {
-      requests.push(request);
-      return await Promise.resolve(answer(request));
-    },
-  } as unknown as KubeApi;
-  const events = new EventRecorder({ api, log, now: () => clock.now });
+  const json = async (request: ApiRequest) => {
+    requests.push(request);
+    return await Promise.resolve(answer(request));
+  };
+  const events = new EventRecorder({ api: { json } as unknown as KubeApi, log, now: () => clock.now });
   return { events, requests, clock, lines };
 }
 
@@ -36,11 +29,8 @@ test('writes the first denial as an Event about the config in the namespace defa
     method: 'POST',
     path: '/apis/events.k8s.io/v1/namespaces/default/events',
     body: {
-      apiVersion: 'events.k8s.io/v1',
-      kind: 'Event',
       type: 'Warning',
       reason: 'DeletionDenied',
-      action: 'Delete',
       eventTime: '2026-11-20T12:00:00.000000Z',
       regarding: CONFIG,
     },
@@ -56,8 +46,8 @@ test('writes repeated denials as one Event with a count', async () => {
   await events.flush();
   expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
   const created = requests[0]?.body as { metadata: { name: string } };
-  expect(requests[1]?.path).toBe(`/apis/events.k8s.io/v1/namespaces/default/events/${created.metadata.name}`);
   expect(requests[1]).toMatchObject({
+    path: `/apis/events.k8s.io/v1/namespaces/default/events/${created.metadata.name}`,
     contentType: 'application/merge-patch+json',
     body: { series: { count: 500, lastObservedTime: '2026-11-20T12:00:04.990000Z' } },
   });
@@ -108,7 +98,7 @@ test('creates an Event again that was deleted in the cluster', async () => {
   expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
 });
 
-test.each(['x', 'é', '한'])('cuts a long note of %s to the bytes that the API allows', async (character) => {
+test.each(['é', '한'])('cuts a long note of %s to the bytes that the API allows', async (character) => {
   const { events, requests } = createRecorder();
   events.record({ ...DENIAL, note: character.repeat(5_000) });
   await events.flush();

@@ -1,10 +1,8 @@
-import type { ServerResponse } from 'node:http';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Referrer } from '../../src/decision/references.ts';
 import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
 import type { Resource } from '../../src/kube/resource.ts';
 import { BUILDS, NODES } from '../../src/references/sources.ts';
-import { collectGarbage } from '../support/collect-garbage.ts';
 import type { Fault, SeenRequest } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
@@ -24,25 +22,13 @@ interface FollowOptions {
   readonly onRequest?: (request: SeenRequest, cluster: TestCluster) => Fault;
 }
 
-interface Followed {
-  readonly cluster: TestCluster;
-  readonly reflector: Reflector<Referrer>;
-  readonly lines: Record<string, unknown>[];
-  /** `NAME BEFORE AFTER` for each change, with `-` for an absent object. */
-  readonly changes: string[];
-  /** `NAME CONFIG` of all known objects. */
-  readonly known: () => string[];
-  /** The resourceVersions that watches started from. */
-  readonly watchedVersions: () => string[];
-  readonly listCount: () => number;
-}
-
 /** Follows the nodes of a cluster with node a on rendered-1, until the end of the test. */
-async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: FollowOptions = {}): Promise<Followed> {
+async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: FollowOptions = {}) {
   const cluster = await startTestCluster();
   cluster.create('nodes', toNode('a', 'rendered-1'));
   cluster.faults.intercept((request) => onRequest(request, cluster));
   const { log, lines } = memoryLog();
+  /** `NAME BEFORE AFTER` for each change, with `-` for an absent object. */
   const changes: string[] = [];
   const reflector = new Reflector({
     api: cluster.connect(),
@@ -63,7 +49,9 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
     reflector,
     lines,
     changes,
+    /** `NAME CONFIG` of all known objects. */
     known: () => [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
+    /** The resourceVersions that watches started from. */
     watchedVersions: () => watches().map(({ query }) => query.get('resourceVersion') ?? ''),
     listCount: () => cluster.faults.requests.filter(({ isWatch, query }) => !isWatch && !query.has('limit')).length,
   };
@@ -89,7 +77,7 @@ function toBookmark(resourceVersion: string): string {
   return toEvent('BOOKMARK', { kind: 'PartialObjectMetadata', metadata: { resourceVersion } });
 }
 
-async function waitForWatch({ cluster }: Followed): Promise<void> {
+async function waitForWatch({ cluster }: Awaited<ReturnType<typeof follow>>): Promise<void> {
   await expect.poll(() => cluster.faults.openWatches).toBe(1);
 }
 
@@ -132,27 +120,23 @@ test('reports each change with the object before and after, also between two lis
   await expect.poll(() => changes.toSorted()).toEqual(['a rendered-2 rendered-3', 'b x -', 'c - x']);
 });
 
-test.each(['ends', 'is cut'] as const)(
-  'continues from the last bookmark without a list if the watch %s',
-  async (how) => {
-    const followed = await follow();
-    const { cluster, known, watchedVersions, listCount } = followed;
-    await waitForWatch(followed);
-    const listedVersion = cluster.resourceVersion;
-    cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
-    const bookmarkedVersion = cluster.resourceVersion;
-    // One chunk: the bookmark has been read when the effect of the event is visible.
-    const added = toEvent('ADDED', { metadata: { name: 'b', resourceVersion: String(listedVersion) } });
-    cluster.faults.sendToWatches(added + toBookmark(String(bookmarkedVersion)));
-    await expect.poll(known).toEqual(['a rendered-1', 'b -']);
-    if (how === 'ends') cluster.faults.endWatches();
-    else cluster.faults.dropWatches();
-    await expect.poll(watchedVersions).toEqual([String(listedVersion), String(bookmarkedVersion)]);
-    setConfig(cluster, 'a', 'rendered-2');
-    await expect.poll(known).toEqual(['a rendered-2', 'b -']);
-    expect(listCount()).toBe(1);
-  },
-);
+test('continues from the last bookmark without a list if the watch ends', async () => {
+  const followed = await follow();
+  const { cluster, known, watchedVersions, listCount } = followed;
+  await waitForWatch(followed);
+  const listedVersion = cluster.resourceVersion;
+  cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
+  const bookmarkedVersion = cluster.resourceVersion;
+  // One chunk: the bookmark has been read when the effect of the event is visible.
+  const added = toEvent('ADDED', { metadata: { name: 'b', resourceVersion: String(listedVersion) } });
+  cluster.faults.sendToWatches(added + toBookmark(String(bookmarkedVersion)));
+  await expect.poll(known).toEqual(['a rendered-1', 'b -']);
+  cluster.faults.endWatches();
+  await expect.poll(watchedVersions).toEqual([String(listedVersion), String(bookmarkedVersion)]);
+  setConfig(cluster, 'a', 'rendered-2');
+  await expect.poll(known).toEqual(['a rendered-2', 'b -']);
+  expect(listCount()).toBe(1);
+});
 
 const TOO_OLD = { kind: 'Status', code: 410, message: 'too old resource version' };
 
@@ -221,34 +205,28 @@ test('keeps a watch that receives bookmarks', async () => {
   expect(followed.watchedVersions()).toHaveLength(1);
 });
 
-describe('without a complete list', () => {
-  const halfList = '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[';
-  test.each<[string, Fault]>([
-    ['503', { status: 503 }],
-    ['429', { status: 429 }],
-    ['403', { status: 403 }],
-    ['404', { status: 404 }],
-    ['a reset', 'reset'],
-    ['half a list', { status: 200, body: halfList }],
-  ])('is not synced after %s, retries, and logs the problem once', async (_title, fault) => {
-    let left = 10;
-    const { known, reflector, lines } = await follow({ onRequest: () => (left-- > 0 ? fault : 'pass') });
-    expect(reflector.isSynced).toBe(false);
-    await expect.poll(() => reflector.isSynced, { timeout: 20_000 }).toBe(true);
-    expect(left).toBeLessThan(1);
-    expect(known()).toEqual(['a rendered-1']);
-    expect(lines.filter(({ msg }) => String(msg).startsWith('cannot follow nodes'))).toHaveLength(1);
-  });
+test.each<[string, Fault]>([
+  ['503', { status: 503 }],
+  ['404', { status: 404 }],
+  ['half a list', { status: 200, body: '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[' }],
+])('is not synced after %s, retries, and logs the problem once', async (_title, fault) => {
+  let left = 10;
+  const { known, reflector, lines } = await follow({ onRequest: () => (left-- > 0 ? fault : 'pass') });
+  expect(reflector.isSynced).toBe(false);
+  await expect.poll(() => reflector.isSynced, { timeout: 20_000 }).toBe(true);
+  expect(left).toBeLessThan(1);
+  expect(known()).toEqual(['a rendered-1']);
+  expect(lines.filter(({ msg }) => String(msg).startsWith('cannot follow nodes'))).toHaveLength(1);
+});
 
-  test('keeps what it knows while the API server is unavailable', async () => {
-    const followed = await follow();
-    await waitForWatch(followed);
-    followed.cluster.faults.intercept(() => ({ status: 503 }));
-    followed.cluster.faults.dropWatches();
-    await expect.poll(() => followed.lines.length).toBeGreaterThan(0);
-    expect(followed.known()).toEqual(['a rendered-1']);
-    expect(followed.reflector.isSynced).toBe(true);
-  });
+test('keeps what it knows while the API server is unavailable', async () => {
+  const followed = await follow();
+  await waitForWatch(followed);
+  followed.cluster.faults.intercept(() => ({ status: 503 }));
+  followed.cluster.faults.dropWatches();
+  await expect.poll(() => followed.lines.length).toBeGreaterThan(0);
+  expect(followed.known()).toEqual(['a rendered-1']);
+  expect(followed.reflector.isSynced).toBe(true);
 });
 
 test('follows a kind whose CRD is created and deleted', async () => {
@@ -265,36 +243,3 @@ test('follows a kind whose CRD is created and deleted', async () => {
   await expect.poll(known).toEqual([]);
   expect(reflector.isSynced).toBe(true);
 });
-
-test('loads its token again if the API server refuses it', async () => {
-  const followed = await follow();
-  await waitForWatch(followed);
-  followed.cluster.faults.revokeTokens();
-  followed.cluster.faults.dropWatches();
-  await expect.poll(() => followed.watchedVersions().length).toBeGreaterThan(1);
-  await waitForWatch(followed);
-  expect(followed.known()).toEqual(['a rendered-1']);
-});
-
-test('retains less than 1 kB for each of 5,000 nodes of 10 kB', async () => {
-  const padding = 'x'.repeat(10_000);
-  const items = Array.from({ length: 5_000 }, (_, index) => {
-    const { metadata } = toNode(`node-${index}`, 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
-    return { metadata: { ...metadata, annotations: { ...metadata.annotations, padding } } };
-  });
-  const kind = 'PartialObjectMetadataList';
-  const body = Buffer.from(JSON.stringify({ kind, metadata: { resourceVersion: '1' }, items }));
-  const before = retainedBytes();
-  const { known, reflector } = await follow({
-    timing: { requestMs: 60_000 },
-    onRequest: ({ isWatch }) => (isWatch ? 'pass' : (response: ServerResponse) => response.end(body)),
-  });
-  await expect.poll(() => reflector.isSynced, { timeout: 50_000 }).toBe(true);
-  expect(known()).toHaveLength(5_000);
-  expect(retainedBytes() - before).toBeLessThan(5_000_000);
-});
-
-function retainedBytes(): number {
-  collectGarbage();
-  return process.memoryUsage().heapUsed;
-}

@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
 import { toConfigName, type ConfigName } from '../../src/decision/config-name.ts';
-import {
-  countProtectedConfigs,
-  findDanglingReferences,
-  explainMissingConfig,
-} from '../../src/references/dangling-references.ts';
+import { countProtectedConfigs, findDanglingReferences } from '../../src/references/dangling-references.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -17,15 +13,11 @@ function node(annotations: Record<string, string>) {
   return parseNodeReferrer({ metadata: { name: 'worker-0', annotations: all } });
 }
 
-function configuration(name?: string): object {
-  return name === undefined ? {} : { configuration: { name } };
-}
-
 function pool(spec?: string, status?: string, deletionTimestamp?: string) {
   return parsePoolReferrer({
     metadata: { name: 'worker', deletionTimestamp },
-    spec: configuration(spec),
-    status: configuration(status),
+    spec: { configuration: { name: spec } },
+    status: { configuration: { name: status } },
   });
 }
 
@@ -36,26 +28,21 @@ test('finds missing configs in one or both annotations of a node', () => {
   expect(findDanglingReferences([node({ currentConfig: MISSING, desiredConfig: MISSING })], CONFIGS)).toHaveLength(2);
 });
 
-test('finds nothing for existing configs, source configs and unreported nodes', () => {
-  const nodes = [node({ currentConfig: CONFIG, desiredConfig: '99-worker' }), node({}), pool(CONFIG, CONFIG)];
-  expect(findDanglingReferences(nodes, CONFIGS)).toEqual([]);
-});
-
-test('ignores weak references', () => {
-  expect(findDanglingReferences([node({ currentConfig: CONFIG, desiredDrain: `drain-${MISSING}` })], CONFIGS)).toEqual(
-    [],
-  );
+test.each([
+  ['existing configs', pool(CONFIG, CONFIG)],
+  ['an existing source config', node({ currentConfig: CONFIG, desiredConfig: '99-worker' })],
+  ['an unreported node', node({})],
+  ['a weak reference', node({ currentConfig: CONFIG, desiredDrain: `drain-${MISSING}` })],
+  ['a pool without configs', pool()],
+  ['a terminating pool', pool(MISSING, MISSING, '2026-01-01T00:00:00Z')],
+])('finds nothing for %s', (_case, referrer) => {
+  expect(findDanglingReferences([referrer], CONFIGS)).toEqual([]);
 });
 
 test('finds an empty status of a pool whose spec names a config', () => {
   expect(findDanglingReferences([pool(CONFIG)], CONFIGS)).toEqual([
     { kind: 'MachineConfigPool', name: 'worker', field: 'status', config: undefined },
   ]);
-  expect(findDanglingReferences([pool(), pool(undefined, undefined)], CONFIGS)).toEqual([]);
-});
-
-test('ignores a terminating pool', () => {
-  expect(findDanglingReferences([pool(MISSING, MISSING, '2026-01-01T00:00:00Z')], CONFIGS)).toEqual([]);
 });
 
 test('counts each existing rendered config that is in use once', () => {
@@ -65,10 +52,4 @@ test('counts each existing rendered config that is in use once', () => {
     pool(CONFIG, '99-worker'),
   ];
   expect(countProtectedConfigs(referrers, CONFIGS)).toBe(1);
-});
-
-test('explains whether a missing config was deleted, was never seen, or is not named', () => {
-  expect(explainMissingConfig(MISSING, undefined)).toMatch(/^never seen in this cluster/);
-  expect(explainMissingConfig(MISSING, new Date('2026-11-21T12:00:00Z'))).toBe('deleted at 2026-11-21T12:00:00.000Z');
-  expect(explainMissingConfig(undefined, undefined)).toMatch(/names no config in its status/);
 });

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
-const A = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
-const B = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
+const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const MCO = 'machineconfiguration.openshift.io';
 
 describe('node', () => {
@@ -24,12 +23,12 @@ describe('node', () => {
       [`${MCO}/currentConfig`]: A,
       [`${MCO}/desiredDrain`]: `uncordon-${A}`,
       [`${MCO}/lastAppliedDrain`]: `drain-${B}`,
-      [`${MCO}/firstPivotConfig`]: 'rendered-infra-c4983d88dabdc54ecf977ee120fd3796',
+      [`${MCO}/firstPivotConfig`]: 'rendered-infra-c',
     };
     expect(parseNodeReferrer({ metadata: { name: 'w0', annotations } }).references).toEqual([
       { field: 'currentConfig', config: A, strength: 'strong' },
       { field: 'lastAppliedDrain', config: B, strength: 'weak' },
-      { field: 'firstPivotConfig', config: 'rendered-infra-c4983d88dabdc54ecf977ee120fd3796', strength: 'weak' },
+      { field: 'firstPivotConfig', config: 'rendered-infra-c', strength: 'weak' },
     ]);
   });
 
@@ -54,13 +53,9 @@ describe('node', () => {
 describe('pool', () => {
   test('spec and status are strong references, and source configs are no references', () => {
     const configuration = { name: A, source: [{ name: 'rendered-looking-source' }] };
-    expect(
-      parsePoolReferrer({
-        metadata: { name: 'worker' },
-        spec: { configuration },
-        status: { configuration: { name: B } },
-      }).references,
-    ).toEqual([
+    const status = { configuration: { name: B } };
+    const { references } = parsePoolReferrer({ metadata: { name: 'worker' }, spec: { configuration }, status });
+    expect(references).toEqual([
       { field: 'spec', config: A, strength: 'strong' },
       { field: 'status', config: B, strength: 'strong' },
     ]);
@@ -89,7 +84,6 @@ describe('build', () => {
 
   test.each([
     ['no status yet', undefined, 'strong'],
-    ['started', [{ type: 'Building', status: 'True' }], 'strong'],
     ['not succeeded', [{ type: 'Succeeded', status: 'False' }], 'strong'],
     ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
     ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],

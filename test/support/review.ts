@@ -1,3 +1,7 @@
+import { decide } from '../../src/decision/decide.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { ReviewJudge } from '../../src/webhook/judgement.ts';
+
 /** A config that tests delete. */
 export const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 
@@ -28,3 +32,9 @@ export function reviewBody(change: Record<string, unknown> = {}): Record<string,
     },
   };
 }
+
+/** Judges as if every config were unused, so a denial is due to the request alone. */
+export const allowUnused: ReviewJudge['judge'] = async (review) => {
+  const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date());
+  return await Promise.resolve({ verdict, path: 'live' });
+};

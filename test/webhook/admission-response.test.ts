@@ -33,13 +33,10 @@ test.each([
 
 test('the audit annotation of a denial names ten referrers and counts the others', () => {
   const annotations = toAuditAnnotations(decideWith({ nodes: 13 }));
-  expect(Object.keys(annotations)).toEqual(['denied']);
-  const referrers = Array.from({ length: 10 }, (_, index) => ({
-    kind: 'Node',
-    name: `n${index}`,
-    field: 'currentConfig',
-  }));
-  expect(JSON.parse(annotations['denied'] ?? '')).toEqual({ name: NAME, code: 'MCG_IN_USE', referrers, more: 3 });
+  const { referrers, ...rest } = JSON.parse(annotations['denied'] ?? '') as { referrers: unknown[] };
+  expect(rest).toEqual({ name: NAME, code: 'MCG_IN_USE', more: 3 });
+  expect(referrers).toHaveLength(10);
+  expect(referrers[9]).toEqual({ kind: 'Node', name: 'n9', field: 'currentConfig' });
 });
 
 test('an unverified denial is audited as denied, and a bad review not at all', () => {

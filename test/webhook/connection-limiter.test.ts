@@ -34,9 +34,3 @@ test('idle connections that were useful close each other and not the one that is
     expect(await client()).toMatchObject({ body: 'ok', isReused: index > 0 });
   }
 });
-
-test('200 silent connections do not keep others out', async () => {
-  const { connectTcp, createClient } = await startTestServer();
-  for (let index = 0; index < 200; index += 1) connectTcp();
-  expect((await createClient()()).body).toBe('ok');
-});

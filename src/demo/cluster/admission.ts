@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { callWebhook, WebhookCallError } from './call-webhook.ts';
-import { type Kind, toApiVersion } from './kinds.ts';
+import type { Kind } from './kinds.ts';
 import { isRecord, type KubeObject } from './kube-object.ts';
 import { matchesWebhook, type RegisteredWebhook } from './registered-webhook.ts';
 import { internalError, StatusError } from './status-error.ts';
 
-/** A deletion that waits for admission. */
 export interface Deletion {
   readonly kind: Kind;
   readonly object: KubeObject;
@@ -14,8 +13,7 @@ export interface Deletion {
 }
 
 /**
- * Calls the validating webhooks before a deletion, as kube-apiserver does (k8s.io/apiserver,
- * admission/plugin/webhook/validating/dispatcher.go, release 1.33).
+ * Calls the webhooks as kube-apiserver 1.33 does (k8s.io/apiserver, admission/plugin/webhook/validating/dispatcher.go).
  *
  * @returns the warnings for the client
  * @throws StatusError if a webhook denies the deletion or must not be skipped
@@ -58,7 +56,7 @@ function toReview(uid: string, { kind, object, user, isDryRun }: Deletion): unkn
       operation: 'DELETE',
       userInfo: { username: user },
       object: null,
-      oldObject: { ...object, apiVersion: toApiVersion(kind), kind: kind.kind },
+      oldObject: object,
       dryRun: isDryRun,
       options: { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/v1' },
     },
@@ -78,7 +76,7 @@ function parseResponse(uid: string, answer: unknown): ReviewResponse {
   throw new WebhookCallError('received invalid webhook response: webhook response was absent or has another uid');
 }
 
-/** The error that a client gets for a denial (k8s.io/apiserver, admission/plugin/webhook/errors/statuserror.go). */
+/** As in k8s.io/apiserver, admission/plugin/webhook/errors/statuserror.go. */
 function toDenial(name: string, { status = {} }: ReviewResponse): StatusError {
   const { code = 400, reason = '', message = reason } = status;
   const explanation = message === '' ? ' without explanation' : `: ${message}`;

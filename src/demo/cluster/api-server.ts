@@ -13,15 +13,13 @@ import { StatusError } from './status-error.ts';
 
 export interface ApiServerOptions {
   readonly cluster: InMemoryCluster;
-  /** The authority of the server's certificate, PEM. */
   readonly ca: string;
   readonly leaf: KeyPair;
-  /** Sees every request first. Returns true if it answers the request itself. */
+  /** Sees every request first. Returns whether it answered the request. */
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
 }
 
 const HOST = '127.0.0.1';
-const CERTIFICATE_DAYS = 1;
 const UNAUTHORIZED = new StatusError(401, 'Unauthorized', 'Unauthorized');
 
 /** Serves an in-memory cluster over HTTPS, to clients with a bearer token. */
@@ -41,7 +39,6 @@ export class ApiServer {
     });
   }
 
-  /** The address without a slash at its end. */
   get url(): string {
     return `https://${HOST}:${this.#port}`;
   }
@@ -53,8 +50,6 @@ export class ApiServer {
     const ca = Buffer.from(this.#options.ca).toString('base64');
     const name = 'in-memory';
     return JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
       clusters: [{ name, cluster: { server: this.url, 'certificate-authority-data': ca } }],
       users: [{ name, user: { token } }],
       contexts: [{ name, context: { cluster: name, user: name } }],
@@ -67,7 +62,6 @@ export class ApiServer {
     this.#port = await listen(this.#server, this.#port, HOST);
   }
 
-  /** Refuses new connections and cuts the open ones. */
   async stop(): Promise<void> {
     const isClosed = once(this.#server, 'close');
     this.#server.close();
@@ -90,10 +84,10 @@ export class ApiServer {
   }
 }
 
-/** Serves a cluster on a free port. Issuing the certificate takes up to a second. */
+/** Serves a cluster on a free port. */
 export async function startApiServer(cluster: InMemoryCluster, authority: Authority): Promise<ApiServer> {
   const names = { dnsNames: ['localhost'], ipAddresses: [HOST] };
-  const leaf = await issueLeaf({ authority, ...names, days: CERTIFICATE_DAYS, now: new Date() });
+  const leaf = await issueLeaf({ authority, ...names, days: 1, now: new Date() });
   const server = new ApiServer({ cluster, ca: authority.certificatePem, leaf });
   await server.start();
   return server;
@@ -113,10 +107,7 @@ function send(response: ServerResponse, answer: ClusterResponse): void {
   response.statusCode = status;
   response.setHeader('content-type', isText ? 'text/plain; charset=utf-8' : 'application/json');
   // 299 means "miscellaneous persistent warning" (k8s.io/apimachinery, util/net/http.go).
-  if (warnings.length > 0)
-    response.setHeader(
-      'warning',
-      warnings.map((warning) => `299 - ${JSON.stringify(warning)}`),
-    );
+  const headers = warnings.map((warning) => `299 - ${JSON.stringify(warning)}`);
+  if (headers.length > 0) response.setHeader('warning', headers);
   response.end(isText ? body : JSON.stringify(body));
 }

@@ -3,16 +3,12 @@ import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { RegisteredWebhook } from './registered-webhook.ts';
 
-/** A webhook did not answer with JSON. The message is that of kube-apiserver, which people know. */
+/** A webhook did not answer with JSON. */
 export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError';
 }
 
-/**
- * Sends an AdmissionReview to a webhook and returns the parsed body of the answer.
- *
- * @throws WebhookCallError
- */
+/** @throws WebhookCallError */
 export async function callWebhook(
   { clientConfig, timeoutSeconds }: RegisteredWebhook,
   review: unknown,
@@ -33,14 +29,7 @@ export async function callWebhook(
     if (response.statusCode === 200) return JSON.parse(body) as unknown;
     throw new Error(`an error on the server (${JSON.stringify(body)}) has prevented the request from succeeding`);
   } catch (error) {
-    const reason = signal.aborted ? 'context deadline exceeded' : toGoMessage(error as NodeJS.ErrnoException, url);
+    const reason = signal.aborted ? 'context deadline exceeded' : (error as Error).message;
     throw new WebhookCallError(`failed to call webhook: Post "${url.href}": ${reason}`, { cause: error });
   }
-}
-
-function toGoMessage({ code = '', message }: NodeJS.ErrnoException, { host }: URL): string {
-  if (code === 'ECONNREFUSED') return `dial tcp ${host}: connect: connection refused`;
-  if (code === 'ECONNRESET') return 'EOF';
-  const isUntrusted = code.startsWith('UNABLE_TO_');
-  return isUntrusted ? 'tls: failed to verify certificate: x509: certificate signed by unknown authority' : message;
 }

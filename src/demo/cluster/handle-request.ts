@@ -7,24 +7,20 @@ import type { Change } from './store.ts';
 
 export interface ClusterRequest {
   readonly method: string;
-  /** Path and query, starting with `/`. */
   readonly path: string;
-  /** The Accept header. */
   readonly accept?: string | undefined;
-  /** Parsed JSON. */
   readonly body?: unknown;
   readonly user?: string;
 }
 
-/** A response with a JSON body (plain text if it is a string), or a stream of watch events. */
+/** A JSON body (plain text if it is a string), or a stream of watch events. */
 export type ClusterResponse =
   | { readonly status: number; readonly body: unknown; readonly warnings?: readonly string[] }
   | { readonly watch: Watch };
 
-/** Starts to send events and returns the function that stops it. */
+/** Returns the function that stops it. */
 type Watch = (send: (event: { readonly type: Change['type']; readonly object: unknown }) => void) => () => void;
 
-/** Returns an object in the form that the client accepts. */
 type Format = (object: { readonly metadata: unknown }) => unknown;
 
 const META_VERSION = 'meta.k8s.io/v1';
@@ -100,25 +96,24 @@ async function handleWrite(
 ): Promise<ClusterResponse> {
   const { resource } = kind;
   const fields = isRecord(body) ? body : {};
-  // The options are checked before the object is looked up (k8s.io/apiserver, endpoints/handlers/delete.go).
-  const isDryRun = parseDryRun(fields['dryRun'] ?? query.getAll('dryRun'));
   if (method === 'POST' && name === undefined) {
     const metadata = { ...(fields['metadata'] as object), ...(namespace === '' ? {} : { namespace }) };
-    return { status: 201, body: cluster.create(resource, { ...fields, metadata }, isDryRun) };
+    return { status: 201, body: cluster.create(resource, { ...fields, metadata }) };
   }
   if (method === 'PATCH' && name !== undefined) {
     const patch = isStatus ? { status: fields['status'] } : fields;
-    return { status: 200, body: cluster.patch(resource, name, patch, namespace, isDryRun) };
+    return { status: 200, body: cluster.patch(resource, name, patch, namespace) };
   }
   if (method === 'DELETE' && name !== undefined) {
     const { uid } = (fields['preconditions'] ?? {}) as { readonly uid?: string };
+    // The options are checked before the object is looked up (k8s.io/apiserver, endpoints/handlers/delete.go).
+    const isDryRun = parseDryRun(fields['dryRun'] ?? query.getAll('dryRun'));
     const warnings = await cluster.requestDeletion(resource, name, { user, isDryRun, uid, namespace });
     return { status: 200, body: SUCCESS, warnings };
   }
   throw new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
 }
 
-/** `All` is the only kind of dry run. */
 function parseDryRun(values: unknown): boolean {
   if (!Array.isArray(values)) throw badRequest('dryRun is not a list');
   if (values.some((value) => value !== 'All')) {

@@ -10,26 +10,23 @@ interface DeletionOptions {
   readonly isDryRun?: boolean;
   readonly user?: string;
   readonly namespace?: string;
-  /** The deletion fails if the object has another uid. */
   readonly uid?: string | undefined;
 }
 
-/** The administrator of the cluster. */
 export const ADMIN_USER = 'system:admin';
 
 const WEBHOOK_CONFIGURATIONS = findKind('validatingwebhookconfigurations');
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
- * A cluster in memory: the objects, the rules for writing them, and the webhooks that review a deletion. It has just
- * the rules of kube-apiserver that the guard and its tests depend on. `handleRequest` and `ApiServer` make it an API
- * server.
+ * A cluster in memory, with just the rules of kube-apiserver that the guard and its tests depend on. `handleRequest`
+ * and `ApiServer` make it an API server.
  */
 export class InMemoryCluster {
   readonly store = new Store();
 
   /** @throws StatusError */
-  create(resource: string, object: NewObject, isDryRun = false): KubeObject {
+  create(resource: string, object: NewObject): KubeObject {
     const kind = findKind(resource);
     const { name = '', namespace } = object.metadata;
     if (this.get(resource, name, namespace) !== undefined) throw alreadyExists(kind, name);
@@ -47,35 +44,27 @@ export class InMemoryCluster {
       },
     };
     if (kind === WEBHOOK_CONFIGURATIONS) parseWebhooks(created);
-    return isDryRun ? created : this.store.put(resource, created);
+    return this.store.put(resource, created);
   }
 
   /**
-   * Applies a JSON merge patch. It fails if it contains a resourceVersion other than that of the object.
+   * Applies a JSON merge patch. Fails if it contains another resourceVersion than the object.
    *
    * @throws StatusError
    */
-  patch(
-    resource: string,
-    name: string,
-    patch: Readonly<Record<string, unknown>>,
-    namespace = '',
-    isDryRun = false,
-  ): KubeObject {
+  patch(resource: string, name: string, patch: Readonly<Record<string, unknown>>, namespace = ''): KubeObject {
     const before = this.#getOrThrow(resource, name, namespace);
     const after = applyMergePatch(before, patch) as KubeObject;
     const { uid, resourceVersion, creationTimestamp } = before.metadata;
     if (after.metadata.resourceVersion !== resourceVersion) throw conflict(findKind(resource), name, MODIFIED);
     const metadata: ObjectMeta = { ...after.metadata, name, uid, creationTimestamp };
-    const patched = { ...after, metadata };
-    return isDryRun ? patched : this.store.put(resource, patched);
+    return this.store.put(resource, { ...after, metadata });
   }
 
   get(resource: string, name: string, namespace = ''): KubeObject | undefined {
     return this.store.get(resource, namespace, name);
   }
 
-  /** All objects of a resource, sorted by name. */
   list(resource: string): KubeObject[] {
     return this.store.list(resource, '');
   }
@@ -114,9 +103,7 @@ export class InMemoryCluster {
   }
 }
 
-/**
- * Applies a JSON merge patch (RFC 7386) without changing its arguments: null removes, objects merge, others replace.
- */
+/** Applies a JSON merge patch (RFC 7386) without changing its arguments. */
 function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;
   const merged: Record<string, unknown> = isRecord(target) ? { ...target } : {};

@@ -1,12 +1,9 @@
 import { MCO_GROUP } from '../../kube/api-paths.ts';
 
-/** A kind of object that the in-memory cluster can serve. */
 export interface Kind {
-  /** Empty for the core group. */
   readonly group: string;
-  /** Every version that it can be served at, the preferred one first. */
+  /** The preferred one first. */
   readonly versions: readonly [string, ...string[]];
-  /** The plural name, as in paths. */
   readonly resource: string;
   readonly kind: string;
 }
@@ -29,11 +26,6 @@ function defineKind(group: string, resource: string, kind: string, versions: Kin
   return { group, versions, resource, kind };
 }
 
-/**
- * Finds a kind by its plural name.
- *
- * @throws Error if the in-memory cluster does not know it
- */
 export function findKind(resource: string): Kind {
   const kind = KINDS.find((candidate) => candidate.resource === resource);
   if (kind === undefined) throw new Error(`the in-memory cluster has no resource "${resource}"`);
@@ -45,13 +37,11 @@ export function toApiVersion(kind: Kind, version: string = kind.versions[0]): st
   return kind.group === '' ? version : `${kind.group}/${version}`;
 }
 
-/** The object or collection that a path names. */
 export interface ResourcePath {
   readonly kind: Kind;
   readonly version: string;
   /** Empty for cluster-scoped objects, and for the objects of all namespaces. */
   readonly namespace: string;
-  /** Undefined for a collection. */
   readonly name: string | undefined;
   readonly isStatus: boolean;
 }
@@ -67,11 +57,6 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   const { group = '', version = '', namespace = '', resource, name, status } = PATH.exec(path)?.groups ?? {};
   const kind = KINDS.find((candidate) => candidate.group === group && candidate.resource === resource);
   if (kind?.versions.includes(version) !== true) return undefined;
-  return {
-    kind,
-    version,
-    namespace,
-    name: name === undefined ? undefined : decodeURIComponent(name),
-    isStatus: status !== undefined,
-  };
+  const decodedName = name === undefined ? undefined : decodeURIComponent(name);
+  return { kind, version, namespace, name: decodedName, isStatus: status !== undefined };
 }

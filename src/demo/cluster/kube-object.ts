@@ -1,20 +1,16 @@
-/**
- * The metadata of a stored object: the fields that the in-memory cluster uses, and all others as the client sent them.
- */
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
   readonly uid: string;
-  /** The version of the store at the last change of this object: a decimal number, as that of etcd. */
+  /** The version of the store at the last change of this object. */
   readonly resourceVersion: string;
-  /** RFC 3339, whole seconds. */
   readonly creationTimestamp: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
 }
 
-/** An object as the store keeps it. It never changes: each write stores a new one. */
+/** Each write stores a new object. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -22,13 +18,11 @@ export interface KubeObject {
   readonly [field: string]: unknown;
 }
 
-/** An object as a client sends it. The API server adds the rest. */
 export interface NewObject {
   readonly metadata: Partial<ObjectMeta>;
   readonly [field: string]: unknown;
 }
 
-/** Whether a JSON value is an object, neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,14 +1,12 @@
 import type { KubeObject } from './kube-object.ts';
 import { badRequest } from './status-error.ts';
 
-/** Whether a list or a watch contains an object. */
 export type Selector = (object: KubeObject) => boolean;
 
 const LABEL_TERM = /^\s*(?<not>!)?(?<key>[\w./-]+)\s*(?:(?<operator>!=|==?)\s*(?<value>[\w.-]*))?\s*$/;
 
 /**
- * Parses `labelSelector` (terms `a=b`, `a==b`, `a!=b`, `a` and `!a`, joined by commas) and `fieldSelector`
- * (`metadata.name=x`).
+ * Parses `labelSelector` without set-based terms, and `fieldSelector` for `metadata.name`.
  *
  * @throws StatusError 400 for anything else: a selector that is ignored would select everything
  */

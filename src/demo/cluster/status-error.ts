@@ -2,7 +2,6 @@ import type { Kind } from './kinds.ts';
 
 const STATUS = { kind: 'Status', apiVersion: 'v1', metadata: {} };
 
-/** The response to a successful deletion. */
 export const SUCCESS = { ...STATUS, status: 'Success' };
 
 /** A failed request. Codes, reasons and messages are those of k8s.io/apimachinery, api/errors. */
@@ -17,38 +16,31 @@ export class StatusError extends Error {
     this.reason = reason;
   }
 
-  /** The body of the response. */
   get status(): object {
     return { ...STATUS, status: 'Failure', message: this.message, reason: this.reason, code: this.code };
   }
 }
 
-/** The request is malformed. */
 export function badRequest(message: string): StatusError {
   return new StatusError(400, 'BadRequest', message);
 }
 
-/** There is no object with this name. */
 export function notFound(kind: Kind, name: string): StatusError {
   return new StatusError(404, 'NotFound', `${qualify(kind)} "${name}" not found`);
 }
 
-/** There is an object with this name already. */
 export function alreadyExists(kind: Kind, name: string): StatusError {
   return new StatusError(409, 'AlreadyExists', `${qualify(kind)} "${name}" already exists`);
 }
 
-/** A precondition of the request does not hold. */
 export function conflict(kind: Kind, name: string, why: string): StatusError {
   return new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${qualify(kind)} "${name}": ${why}`);
 }
 
-/** A field of the request has a value that does not exist. */
 export function invalid(message: string): StatusError {
   return new StatusError(422, 'Invalid', message);
 }
 
-/** The API server failed. */
 export function internalError(message: string): StatusError {
   return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`);
 }

@@ -1,12 +1,11 @@
 import type { KubeObject } from './kube-object.ts';
 import { StatusError } from './status-error.ts';
 
-/** One change of an object. */
 export interface Change {
   readonly version: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly resource: string;
-  /** After the change. A deleted object is as it last was, with the version of its deletion. */
+  /** A deleted object is as it last was, with the version of its deletion. */
   readonly object: KubeObject;
 }
 
@@ -15,9 +14,7 @@ const FIRST_VERSION = 1_000;
 /** Then the store forgets its history, as etcd does every five minutes. */
 const MAX_CHANGES = 20_000;
 
-/**
- * All objects and their history. One version counts the changes of all kinds together, as the revision of etcd does.
- */
+/** All objects and their history. One version counts the changes of all kinds, as the revision of etcd does. */
 export class Store {
   readonly #objects = new Map<string, KubeObject>();
   readonly #listeners = new Set<(change: Change) => void>();
@@ -26,7 +23,6 @@ export class Store {
   #compactedVersion = FIRST_VERSION;
   #changes: Change[] = [];
 
-  /** The version of the last change. */
   get version(): number {
     return this.#version;
   }
@@ -35,7 +31,7 @@ export class Store {
     return this.#objects.get(keyOf(resource, namespace, name));
   }
 
-  /** The objects of a resource, sorted by namespace and name. An empty namespace means all. */
+  /** Sorted by namespace and name. An empty namespace means all. */
   list(resource: string, namespace: string): KubeObject[] {
     const prefix = namespace === '' ? `${resource}/` : keyOf(resource, namespace, '');
     return [...this.#objects]
@@ -44,7 +40,6 @@ export class Store {
       .map(([, object]) => object);
   }
 
-  /** Writes an object with the next version. */
   put(resource: string, object: KubeObject): KubeObject {
     const { name, namespace = '' } = object.metadata;
     const key = keyOf(resource, namespace, name);
@@ -55,7 +50,6 @@ export class Store {
     return stored;
   }
 
-  /** Removes an object, if it exists. */
   remove(resource: string, namespace: string, name: string): void {
     const object = this.get(resource, namespace, name);
     if (object === undefined) return;
@@ -76,12 +70,10 @@ export class Store {
     return this.#changes.slice(this.#changes.findLastIndex((change) => change.version <= version) + 1);
   }
 
-  /** Calls the listener with each change. Returns the function that ends this. */
+  /** Returns the function that removes the listener. */
   onChange(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => void this.#listeners.delete(listener);
   }
 
   #withNextVersion(object: KubeObject): KubeObject {

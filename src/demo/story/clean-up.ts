@@ -6,12 +6,12 @@ import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
 const USER = 'system:serviceaccount:cluster-cleanup:rendered-config-cleanup';
-/** Then it gives up, so that the story also ends with a guard that denies every deletion. */
+/** The story must also end with a guard that denies every deletion. */
 const MAX_RUNS = 4;
 
 /**
- * A clean-up job that deletes the rendered configs that no pool names, and never looks at the nodes. The Machine Config
- * Operator itself deletes none (pkg/controller/render, garbageCollectRenderedConfigs). Jobs and scripts like this do.
+ * A job that deletes the rendered configs that no pool names, and never looks at the nodes. The Machine Config Operator
+ * itself deletes none (pkg/controller/render, garbageCollectRenderedConfigs).
  */
 export async function runCleanUp(story: Story): Promise<void> {
   const { clock } = story;
@@ -22,7 +22,6 @@ export async function runCleanUp(story: Story): Promise<void> {
   }
 }
 
-/** Returns whether every deletion was allowed. */
 async function deleteUnnamedConfigs(story: Story): Promise<boolean> {
   const { cluster, clock } = story;
   const poolConfigs = new Set([getPoolConfig(cluster), getPoolStatus(cluster).configuration]);

@@ -5,12 +5,10 @@ import { FIRST_CONFIG } from './rendering.ts';
 import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
-/** The hosts of the incident. The first carries the bootstrap and reboots last. */
 const BOOTSTRAP_HOST = 'control0';
 const OTHER_HOSTS = ['control1', 'control2'] as const;
 const HOSTS = [BOOTSTRAP_HOST, ...OTHER_HOSTS];
 
-/** The hosts boot, and all but the bootstrap join the cluster with the config that they were installed with. */
 export async function bootHosts(story: Story): Promise<void> {
   story.record('hosts', `${HOSTS.join(', ')} boot; ${BOOTSTRAP_HOST} carries the bootstrap`);
   await story.clock.sleepUntil(TIMING.mastersJoinAt);
@@ -18,10 +16,7 @@ export async function bootHosts(story: Story): Promise<void> {
   story.record('hosts', `${OTHER_HOSTS.join(' and ')} join, running ${FIRST_CONFIG}`);
 }
 
-/**
- * The installer on the bootstrap host waits until the other masters are Ready, reboots its own host into the third
- * master, and waits for the pool. Returns when the install is complete.
- */
+/** Waits until the other masters are Ready, reboots its own host into the third master, and waits for the pool. */
 export async function runInstaller(story: Story): Promise<void> {
   const { cluster, clock } = story;
   const otherCount = OTHER_HOSTS.length;
@@ -45,7 +40,5 @@ export async function runInstaller(story: Story): Promise<void> {
 
 function joinCluster(story: Story, name: string, config: string): void {
   createMaster(story.cluster, name, config);
-  story.clock.start(async () => {
-    await runMachineConfigDaemon(story, name);
-  });
+  story.clock.start(async () => await runMachineConfigDaemon(story, name));
 }

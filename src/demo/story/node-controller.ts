@@ -5,8 +5,7 @@ import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
 /**
- * Updates the nodes of the pool to its config one at a time (maxUnavailable 1). A node that is not Ready, is updating
- * or is Degraded counts as unavailable, and then no other node is updated. A Degraded node is not updated either
+ * Updates the nodes one at a time (maxUnavailable 1), and none while a node is not Ready, updating or Degraded
  * (machine-config-operator, pkg/controller/node).
  */
 export async function runNodeController(story: Story): Promise<void> {
@@ -34,7 +33,6 @@ export async function runNodeController(story: Story): Promise<void> {
   }
 }
 
-/** Keeps the status of the pool up to date. */
 export async function runPoolStatusController(story: Story): Promise<void> {
   const { cluster, clock } = story;
   await clock.sleepUntil(TIMING.newMachineConfigAt);

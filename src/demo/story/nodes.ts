@@ -2,10 +2,9 @@ import { MCO_GROUP } from '../../kube/api-paths.ts';
 import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import type { KubeObject } from '../cluster/kube-object.ts';
 
-/** The values of the annotation `state` that the story needs (machine-config-operator, pkg/daemon/constants). */
+/** Values of the annotation `state` (machine-config-operator, pkg/daemon/constants). */
 export type NodeState = 'Done' | 'Working' | 'Rebooting' | 'Degraded';
 
-/** A node as the Machine Config Operator sees it. */
 export interface NodeView {
   readonly name: string;
   readonly current: string;
@@ -16,7 +15,6 @@ export interface NodeView {
   readonly ready: boolean;
 }
 
-/** All nodes, sorted by name. */
 export function listNodes(cluster: InMemoryCluster): NodeView[] {
   return cluster.list('nodes').map(toView);
 }
@@ -28,22 +26,19 @@ export function getNode(cluster: InMemoryCluster, name: string): NodeView {
   return node;
 }
 
-/** Creates a node that runs this config. */
 export function createMaster(cluster: InMemoryCluster, name: string, config: string): void {
   const labels = { 'node-role.kubernetes.io/master': '', 'node-role.kubernetes.io/control-plane': '' };
   cluster.create('nodes', { metadata: { name, labels } });
   patchNode(cluster, name, { current: config, desired: config, state: 'Done', reason: '', ready: true });
 }
 
-/** Changes the fields that are present. */
 export function patchNode(cluster: InMemoryCluster, name: string, change: Partial<NodeView>): void {
   const { current, desired, state, reason, ready } = change;
   const values = { currentConfig: current, desiredConfig: desired, state, reason };
-  const annotations = Object.entries(values).flatMap(([key, value]) =>
-    value === undefined ? [] : [[`${MCO_GROUP}/${key}`, value]],
-  );
+  const present = Object.entries(values).filter(([, value]) => value !== undefined);
+  const annotations = Object.fromEntries(present.map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
   cluster.patch('nodes', name, {
-    metadata: { annotations: Object.fromEntries(annotations) as Record<string, string> },
+    metadata: { annotations },
     ...(ready === undefined ? {} : { status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] } }),
   });
 }

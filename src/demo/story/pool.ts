@@ -1,7 +1,6 @@
 import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import { listNodes } from './nodes.ts';
 
-/** The pool of the control plane. */
 export const MASTER_POOL = 'master';
 
 /** The status of the pool (machine-config-operator, pkg/controller/node/status.go). */
@@ -17,13 +16,12 @@ interface PoolPart {
   readonly configuration?: { readonly name?: string };
 }
 
-/** The config in the spec of the pool, or an empty string before the pool exists. */
+/** Empty before the pool exists. */
 export function getPoolConfig(cluster: InMemoryCluster): string {
   const spec = cluster.get('machineconfigpools', MASTER_POOL)?.['spec'] as PoolPart | undefined;
   return spec?.configuration?.name ?? '';
 }
 
-/** The stored status of the pool. */
 export function getPoolStatus(cluster: InMemoryCluster): PoolStatus {
   const status = cluster.get('machineconfigpools', MASTER_POOL)?.['status'] as PoolPart | undefined;
   const { configuration, ...counts } = status ?? {};
@@ -31,7 +29,6 @@ export function getPoolStatus(cluster: InMemoryCluster): PoolStatus {
   return { ...noMachines, ...counts, configuration: configuration?.name ?? '' };
 }
 
-/** The status that follows from the nodes. */
 export function computePoolStatus(cluster: InMemoryCluster): PoolStatus {
   const nodes = listNodes(cluster);
   const config = getPoolConfig(cluster);

@@ -7,7 +7,6 @@ import { TIMING } from './timing.ts';
 export const FIRST_CONFIG = 'rendered-master-aaa111';
 const SECOND_CONFIG = 'rendered-master-bbb222';
 
-/** The bootstrap creates the pool and renders the first config. */
 export async function renderAtBootstrap(story: Story): Promise<void> {
   const { cluster, clock } = story;
   await clock.sleepUntil(TIMING.bootstrapRendersAt);
@@ -16,7 +15,6 @@ export async function renderAtBootstrap(story: Story): Promise<void> {
   story.record('bootstrap', `renders ${FIRST_CONFIG} for pool ${MASTER_POOL}`);
 }
 
-/** Another MachineConfig arrives: the operator renders again and points the pool to the result. */
 export async function renderAgain(story: Story): Promise<void> {
   const { cluster, clock } = story;
   await clock.sleepUntil(TIMING.newMachineConfigAt);
@@ -24,7 +22,7 @@ export async function renderAgain(story: Story): Promise<void> {
   story.record('operator', `another MachineConfig: pool ${MASTER_POOL} -> ${SECOND_CONFIG}`);
 }
 
-/** Creates a config as the render controller does: owned by its pool, without labels and finalizers. */
+/** As the render controller does: owned by its pool, without labels and finalizers. */
 function render(cluster: InMemoryCluster, name: string): void {
   const pool = cluster.get('machineconfigpools', MASTER_POOL);
   const owner = { apiVersion: pool?.apiVersion, kind: pool?.kind, name: MASTER_POOL, uid: pool?.metadata.uid };

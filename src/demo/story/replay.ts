@@ -14,22 +14,17 @@ export interface Replay {
   readonly events: readonly StoryEvent[];
   readonly nodes: readonly NodeView[];
   readonly pool: PoolStatus;
-  /** The rendered configs that exist at the end. */
   readonly configs: readonly string[];
 }
 
 /**
  * Replays incident A: an install in which a rendered config is deleted while a node still needs it. The outcome is not
- * prescribed: the actors follow their rules until none of them can act.
+ * prescribed: the actors follow their rules until none can act.
  */
 export async function replayIncidentA(options: StoryOptions): Promise<Replay> {
   const story = new Story(options);
   const actors = [bootHosts, renderAtBootstrap, renderAgain, runPoolStatusController, runNodeController, runCleanUp];
-  for (const actor of actors) {
-    story.clock.start(async () => {
-      await actor(story);
-    });
-  }
+  for (const actor of actors) story.clock.start(async () => await actor(story));
   let isComplete = false;
   story.clock.start(async () => {
     await runInstaller(story);

@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 
 /**
  * Simulated time for actors that are async functions. It advances only while every actor waits, so a story is the same
- * at any speed. When no actor waits for a time any more, the story has ended, possibly in a deadlock.
+ * at any speed. When no actor waits for a time, the story has ended, possibly in a deadlock.
  */
 export class StoryClock {
   readonly #speed: number;
@@ -17,7 +17,6 @@ export class StoryClock {
     this.#speed = speed;
   }
 
-  /** Simulated seconds since the start. */
   get now(): number {
     return this.#now;
   }
@@ -29,7 +28,6 @@ export class StoryClock {
     });
   }
 
-  /** Waits for some simulated seconds. */
   async sleep(seconds: number): Promise<void> {
     await this.sleepUntil(this.#now + seconds);
   }
@@ -42,7 +40,7 @@ export class StoryClock {
     });
   }
 
-  /** Waits until a condition is true. Actors that wait for conditions resume one at a time, the first in line first. */
+  /** Waits until a condition is true. Waiting actors resume one at a time, the first in line first. */
   async waitFor(condition: () => boolean): Promise<void> {
     await new Promise<void>((resume) => {
       this.#waiters.push({ condition, resume });
@@ -59,7 +57,7 @@ export class StoryClock {
     }
   }
 
-  /** Runs until no actor waits for a time. Rejects with the error of an actor. */
+  /** Rejects with the error of an actor. */
   async run(): Promise<void> {
     for (;;) {
       // Actors continue in microtasks, and all of those run before an immediate.

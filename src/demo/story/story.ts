@@ -3,12 +3,10 @@ import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import type { StatusError } from '../cluster/status-error.ts';
 import { StoryClock } from './story-clock.ts';
 
-/** The subject of an event. */
 export type ActorName = 'hosts' | 'bootstrap' | 'operator' | 'daemon' | 'clean-up' | 'installer' | 'etcd' | 'install';
 
 type Refusal = Pick<StatusError, 'code' | 'reason' | 'message'>;
 
-/** One line of the story. */
 export interface StoryEvent {
   /** Simulated seconds since the hosts were switched on. */
   readonly t: number;
@@ -19,39 +17,27 @@ export interface StoryEvent {
 }
 
 export interface StoryOptions {
-  /** An empty cluster. */
   readonly cluster: InMemoryCluster;
   /** Stops while the API is down. */
   readonly server: Pick<ApiServer, 'start' | 'stop'>;
   /** Simulated seconds in a real second. */
   readonly speed: number;
-  /** Called with each event as it happens. */
   readonly onEvent?: (event: StoryEvent) => void;
 }
 
-/** What the actors share: the cluster, the clock and the record of events. */
 export class Story {
   readonly cluster: InMemoryCluster;
   readonly clock: StoryClock;
   readonly events: StoryEvent[] = [];
+  /** Clients reconnect after an outage and then sync again. */
+  outageCount = 0;
+  isApiUp = true;
   readonly #options: StoryOptions;
-  #outageCount = 0;
-  #isApiUp = true;
 
   constructor(options: StoryOptions) {
     this.#options = options;
     this.cluster = options.cluster;
     this.clock = new StoryClock(options.speed);
-  }
-
-  /** Whether an actor can use the API now. */
-  get isApiUp(): boolean {
-    return this.#isApiUp;
-  }
-
-  /** Clients reconnect after an outage and then sync again. */
-  get outageCount(): number {
-    return this.#outageCount;
   }
 
   record(actor: ActorName, message: string, refusal?: Refusal): void {
@@ -63,11 +49,11 @@ export class Story {
   /** Stops the API server for some simulated seconds. */
   async stopApiFor(seconds: number): Promise<void> {
     const { server } = this.#options;
-    this.#isApiUp = false;
+    this.isApiUp = false;
     await this.clock.pauseDuring(server.stop());
     await this.clock.sleep(seconds);
     await this.clock.pauseDuring(server.start());
-    this.#outageCount += 1;
-    this.#isApiUp = true;
+    this.outageCount += 1;
+    this.isApiUp = true;
   }
 }

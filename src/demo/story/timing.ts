@@ -1,29 +1,19 @@
-/**
- * When things happen in incident A and how long they take, in seconds since the hosts were switched on. The incident
- * was an agent-based install of OpenShift 4.18.30 with three control-plane nodes.
- */
+/** Seconds since the hosts were switched on, as in an agent-based install of OpenShift 4.18.30. */
 export const TIMING = {
   /** bootkube runs on control0, and the bootstrap renders the first config. */
   bootstrapRendersAt: 120,
   /** control1 and control2 have booted from disk and join. */
   mastersJoinAt: 180,
-  /** Another MachineConfig arrives and causes a second rendered config. */
   newMachineConfigAt: 300,
-  /** The first run of the clean-up job. */
   cleanUpAt: 366,
-  /** The schedule of the clean-up job. */
   cleanUpEvery: 240,
-  /** bootkube and the etcd bootstrap have finished. The installer waits only for Ready masters. */
+  /** The installer then waits only for Ready masters. */
   bootstrapCompleteAt: 390,
-  /** From a change until the node controller chooses a node. */
   operatorReacts: 1,
-  /** From a new desired config until the machine-config-daemon starts. */
   daemonReacts: 1,
-  /** Drain and writing of files until the reboot. */
   nodeUpdates: 28,
   /** From the reboot until the machine-config-daemon reports. */
   nodeReboots: 30,
-  /** From then until the kubelet is Ready. */
   nodeBecomesReady: 60,
   /** While control0 reboots, the other two etcd members have no quorum and the API is down. */
   apiAway: 60,

@@ -1,7 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
-import { acceptHeaderForList, acceptHeaderForObject } from '../../../src/kube/resource.ts';
+import { acceptHeaderForList } from '../../../src/kube/resource.ts';
 import { register, stubWebhook } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 
@@ -53,8 +51,6 @@ test('lists all or selected objects, whole or as metadata', async () => {
   expect(JSON.stringify(partial)).not.toContain('status');
   const empty = await api.json({ path: POOLS, accept: acceptHeaderForList(true), signal: SIGNAL });
   expect(empty).toMatchObject({ items: null });
-  const accept = acceptHeaderForObject(true);
-  expect(await api.json({ path: `${NODES}/b`, accept, signal: SIGNAL })).not.toHaveProperty('status');
 });
 
 test('watches the changes of one kind after a version', async () => {
@@ -69,37 +65,6 @@ test('watches the changes of one kind after a version', async () => {
   await expect.poll(() => selected).toEqual(['MODIFIED a', 'DELETED a']);
 });
 
-test('answers 410 to a watch from a forgotten version', async () => {
-  cluster.create('nodes', { metadata: { name: 'a' } });
-  for (let change = 0; change < 20_000; change += 1) cluster.patch('nodes', 'a', {});
-  await expect(watch('resourceVersion=1000')).rejects.toMatchObject({ status: 410, reason: 'Expired' });
-});
-
-test('applies a merge patch, to the status only under /status, and rejects an old version', async () => {
-  const { metadata } = cluster.create('machineconfigpools', {
-    metadata: { name: 'worker', annotations: { x: '1', y: '2' } },
-    spec: { a: 1 },
-  });
-  const patch = { metadata: { annotations: { x: null, z: '3' } }, spec: { b: 2 } };
-  await cluster.request('PATCH', `${POOLS}/worker`, patch);
-  await cluster.request('PATCH', `${POOLS}/worker/status`, { spec: { a: 9 }, status: { c: 3 } });
-  const pool = cluster.get('machineconfigpools', 'worker');
-  expect(pool).toMatchObject({ metadata: { uid: metadata.uid }, spec: { a: 1, b: 2 }, status: { c: 3 } });
-  expect(pool?.metadata.annotations).toEqual({ y: '2', z: '3' });
-  const { resourceVersion } = metadata;
-  const { status, body } = await cluster.request('PATCH', `${POOLS}/worker`, { metadata: { resourceVersion } });
-  expect([status, body.reason]).toEqual([409, 'Conflict']);
-});
-
-test('creates an object once, and not in a dry run', async () => {
-  const create = async (query: string) =>
-    await cluster.request('POST', `${NODES}${query}`, { metadata: { name: 'a' } });
-  expect((await create('?dryRun=All')).status).toBe(201);
-  expect(cluster.list('nodes')).toEqual([]);
-  expect((await create('')).status).toBe(201);
-  expect((await create('')).body).toMatchObject({ reason: 'AlreadyExists', message: 'nodes "a" already exists' });
-});
-
 test('sends the warnings of a webhook as headers', async () => {
   const { at } = await stubWebhook(() => ({ response: { allowed: true, warnings: ['say "hi"', 'a \\ b'] } }));
   register(cluster, at);
@@ -108,24 +73,4 @@ test('sends the warnings of a webhook as headers', async () => {
   const { headers, body } = await cluster.connect().request({ method: 'DELETE', path, signal: SIGNAL });
   body.resume();
   expect(headers['warning']).toBe('299 - "say \\"hi\\"", 299 - "a \\\\ b"');
-});
-
-test('rejects an unknown token, and answers 404 for an unknown path and object', async () => {
-  const kubeconfig = cluster.kubeconfig.replace(/"token":"[^"]+"/, '"token":"unknown"');
-  const stranger = new KubeApi(connectionFromKubeconfig(kubeconfig));
-  await expect(stranger.json({ path: NODES, signal: SIGNAL })).rejects.toMatchObject({ status: 401 });
-  stranger.close();
-  expect((await cluster.request('GET', '/apis/example.com/v1/nothing')).body).toBe('404 page not found\n');
-  expect((await cluster.request('GET', `${NODES}/a`)).body).toMatchObject({ message: 'nodes "a" not found' });
-});
-
-test('refuses connections while it is stopped, and then serves the same objects at the same address', async () => {
-  const { url } = cluster;
-  cluster.create('nodes', { metadata: { name: 'a' } });
-  const api = cluster.connect();
-  await cluster.faults.goDown();
-  await expect(api.json({ path: NODES, signal: SIGNAL })).rejects.toThrow('ECONNREFUSED');
-  await cluster.faults.comeUp();
-  expect(cluster.url).toBe(url);
-  expect(await api.json({ path: `${NODES}/a`, signal: SIGNAL })).toMatchObject({ metadata: { name: 'a' } });
 });

@@ -33,22 +33,23 @@ test('rejects a list that is cut short anywhere', () => {
   }
 });
 
+const LIST = '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[]}';
+
 test.each([
-  ['no items', '{"kind":"NodeList","metadata":{"resourceVersion":"1"}}'],
-  ['items that are not a list', '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":{}}'],
-  ['items that are not objects', '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[1]}'],
-  ['a continue token', '{"kind":"NodeList","metadata":{"resourceVersion":"1","continue":"abc"},"items":[]}'],
-  ['no version', '{"kind":"NodeList","metadata":{},"items":[]}'],
-  ['another kind', '{"kind":"Status","status":"Failure"}'],
-  ['a second list', '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[]}{}'],
-  ['HTML', '<html></html>'],
+  ['no items', LIST.replace(',"items":[]', '')],
+  ['items that are not a list', LIST.replace('[]', '{}')],
+  ['items that are not objects', LIST.replace('[]', '[1]')],
+  ['a continue token', LIST.replace('"1"', '"1","continue":"abc"')],
+  ['no version', LIST.replace('"resourceVersion":"1"', '')],
+  ['another kind', LIST.replace('NodeList', 'Status')],
+  ['a second list', `${LIST}{}`],
   ['null', 'null'],
 ])('rejects a body with %s', (_title, body) => {
   expect(() => parseText(body)).toThrow(MalformedList);
 });
 
 test('parses an empty metadata-only list, which has null for its items', () => {
-  const body = '{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},"items":null}';
+  const body = LIST.replace('NodeList', 'PartialObjectMetadataList').replace('[]', 'null');
   expect(parseText(body)).toEqual({ items: [], resourceVersion: '1' });
 });
 

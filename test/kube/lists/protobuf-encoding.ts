@@ -75,11 +75,6 @@ export function encodeAnswer(
   { apiVersion = 'meta.k8s.io/v1', kind = 'PartialObjectMetadataList' } = {},
 ): Buffer {
   const type = Buffer.concat([bytesField(1, apiVersion), bytesField(2, kind)]);
-  return Buffer.concat([
-    Buffer.from('k8s\0'),
-    bytesField(1, type),
-    bytesField(2, raw),
-    bytesField(3, ''),
-    bytesField(4, ''),
-  ]);
+  const fields = [bytesField(1, type), bytesField(2, raw), bytesField(3, ''), bytesField(4, '')];
+  return Buffer.concat([Buffer.from('k8s\0'), ...fields]);
 }
