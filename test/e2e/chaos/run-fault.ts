@@ -49,9 +49,8 @@ export async function runFault(cluster: GuardedCluster, fault: Fault): Promise<F
   await cluster.launchGuard(fault.launch);
   const firstApiServer = cluster.controlPlane.apiServer;
   const apiServer = fault.needsSecondApiServer === true ? await cluster.secondApiServer() : firstApiServer;
-  const prober = await Prober.create(apiServer.connection);
+  const prober = await Prober.start(apiServer.connection);
   try {
-    prober.start();
     await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS_BEFORE);
     await fault.prepare?.(cluster, prober);
     const { pid } = cluster.guard;
@@ -69,7 +68,6 @@ export async function runFault(cluster: GuardedCluster, fault: Fault): Promise<F
     return { ...summarize(prober.probes, { startedAt, endedAt, recoveredAt }), indexSeconds, isSameProcess };
   } finally {
     await prober.stop();
-    prober.close();
   }
 }
 
@@ -99,15 +97,15 @@ function summarize(
 }
 
 /** Waits until the index leads to a denial of a config that a node names only since now. */
-async function awaitIndexDenial({ metrics }: GuardedCluster, admin: KubeClient): Promise<number> {
+async function awaitIndexDenial(cluster: GuardedCluster, admin: KubeClient): Promise<number> {
   const config = renderedName('chaos');
   await admin.create(PATHS.configs, machineConfig({ name: config }));
   await admin.create(PATHS.nodes, node({ name: unique('indexed'), currentConfig: config }));
-  let count = await metrics.countIndexDenials();
+  let count = await cluster.countIndexDenials();
   const poll = async () => {
     await admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
     const before = count;
-    count = await metrics.countIndexDenials();
+    count = await cluster.countIndexDenials();
     return count > before && performance.now();
   };
   return until('a denial from the index', poll, { timeoutMs: INDEX_TIMEOUT_MS, everyMs: 200 });

@@ -203,7 +203,6 @@ export class ControlPlane {
 
   /** Ends every process and removes the folder. */
   async stop(): Promise<void> {
-    for (const apiServer of this.#apiServers) apiServer.admin.close();
     await this.reaper.reap();
   }
 
@@ -258,11 +257,7 @@ export class ControlPlane {
       `--tls-private-key-file=${join(this.directory, 'tls.key')}`,
     ]);
     const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.caCertificate });
-    try {
-      await controllerManager.waitUntil(() => health.isReady('/healthz'), READY_TIMEOUT_MS);
-    } finally {
-      health.close();
-    }
+    await controllerManager.waitUntil(() => health.isReady('/healthz'), READY_TIMEOUT_MS);
   }
 
   #startChild(name: string, binary: string, args: readonly string[]): Child {

@@ -135,10 +135,6 @@ export class KubeClient {
     }
   }
 
-  close(): void {
-    this.#agent.destroy();
-  }
-
   #headers(payload: string | undefined, { contentType = 'application/json' }: RequestExtras) {
     const { token, userAgent = 'machineconfig-guard-e2e' } = this.#options;
     const content = payload && { 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };

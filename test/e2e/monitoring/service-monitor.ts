@@ -35,7 +35,7 @@ export async function buildScrapeJob({ cluster, kubelet }: InstalledCluster): Pr
     const configMap = await admin.find(`${PATHS.guardNamespace}/configmaps/${name}`);
     return (configMap as { data?: Readonly<Record<string, string>> } | undefined)?.data?.[key];
   };
-  const authority = await until('the authority of the service CA', readAuthority, { timeoutMs: 10_000 });
+  const authority = await until('the authority of the service CA', readAuthority);
   // Nothing here fills a Secret of this type.
   const secret: (KubeObject & { type?: string }) | undefined = await admin.find(
     `${PATHS.guardNamespace}/secrets/${authorization.credentials.name}`,

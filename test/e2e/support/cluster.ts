@@ -149,7 +149,7 @@ export class Cluster {
 
   /** Waits for an Event. The guard writes it after the answer. */
   awaitEvent(config: string): Promise<KubeObject & DeletionEvent> {
-    return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0], { timeoutMs: 10_000 });
+    return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
   auditEvent(response: KubeResponse): Promise<AuditEvent> {

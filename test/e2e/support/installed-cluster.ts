@@ -49,7 +49,7 @@ export class InstalledCluster {
     const controlPlane = await ControlPlane.start(await runBinaries(), { openshift });
     await controlPlane.installCrds((await Promise.all(projects.map(readForeignCrds))).flat());
     const { admin } = controlPlane.apiServer;
-    await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`), { timeoutMs: 10_000 });
+    await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`));
     return new InstalledCluster(controlPlane);
   }
 
@@ -109,11 +109,11 @@ export class InstalledCluster {
     const binding = await admin.find(BINDING);
     await admin.delete(BINDING);
     try {
-      await until('the rights to go', async () => !(await mayListNodes()), { timeoutMs: 10_000 });
+      await until('the rights to go', async () => !(await mayListNodes()));
       await step();
     } finally {
       await admin.create(dirname(BINDING), { ...binding, metadata: { name: 'machineconfig-guard' } });
-      await until('the rights to come back', mayListNodes, { timeoutMs: 10_000 });
+      await until('the rights to come back', mayListNodes);
     }
   }
 

@@ -66,14 +66,14 @@ const etcdRestored: Fault = {
     }
     await admin.patch(path, nodeConfigPatch({ currentConfig: prober.configs.unused }));
     prober.configs = swapConfigs(prober.configs);
-    prober.start();
+    prober.resume();
     await prober.awaitRightAnswers(performance.now());
   },
   inject: async ({ controlPlane }, prober) => {
     await prober.stop();
     await controlPlane.kill();
     prober.configs = swapConfigs(prober.configs);
-    prober.start();
+    prober.resume();
     return () => controlPlane.restoreEtcd();
   },
 };
