@@ -15,7 +15,7 @@ import { MANIFESTS } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { createServiceAccount } from './service-account.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-import { ThrottlingProxy } from './throttling-proxy.ts';
+import { startThrottlingProxy } from './throttling-proxy.ts';
 
 const NAMESPACE = 'machineconfig-guard';
 /** The guard's user name in the API server. */
@@ -46,7 +46,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
   const { apiServer, caCertificate, directory, reaper } = controlPlane;
   await applyRbac(controlPlane);
   const token = await GuardToken.issue(controlPlane, join(directory, 'guard.token'));
-  const throttle = await ThrottlingProxy.start(apiServer.url, caCertificate);
+  const throttle = await startThrottlingProxy(apiServer.url, caCertificate);
   const network = await TcpProxy.start(throttle.port);
   const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
   const file = join(directory, 'guard.kubeconfig');
@@ -98,7 +98,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
 
     async stop(): Promise<void> {
       await network.refuse();
-      await throttle.stop();
+      throttle.stop();
       await controlPlane.stop();
     },
   };

@@ -34,7 +34,7 @@ export function isWronglyAllowed({ subject, answer }: Probe): boolean {
   return subject !== 'unused' && answer === 'allowed';
 }
 
-export function isWronglyDenied({ subject, answer }: Probe): boolean {
+function isWronglyDenied({ subject, answer }: Probe): boolean {
   return subject === 'unused' && answer === 'in use';
 }
 
