@@ -9,8 +9,8 @@ import { ControlPlane, kubeconfig, type ApiServer } from '../control-plane/contr
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, unique, type ClusterConnection } from './cluster.ts';
-import { GuardProcess, type Launch } from './guard-process.ts';
-import { GuardToken } from './guard-token.ts';
+import { startGuardProcess, type GuardProcess, type Launch } from './guard-process.ts';
+import { issueGuardToken } from './guard-token.ts';
 import { MANIFESTS } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { createServiceAccount } from './service-account.ts';
@@ -45,13 +45,13 @@ export async function startGuardedCluster(binaries: Binaries, { direct = false }
 async function addGuard(controlPlane: ControlPlane, direct: boolean) {
   const { apiServer, caCertificate, directory, reaper } = controlPlane;
   await applyRbac(controlPlane);
-  const token = await GuardToken.issue(controlPlane, join(directory, 'guard.token'));
+  const token = await issueGuardToken(apiServer.admin, join(directory, 'guard.token'));
   const throttle = await startThrottlingProxy(apiServer.url, caCertificate);
   const network = await TcpProxy.start(throttle.port);
   const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
   const file = join(directory, 'guard.kubeconfig');
   await writeFile(file, kubeconfig(url, direct ? caCertificate : throttle.ca, { tokenFile: token.file }));
-  const guard = await GuardProcess.start({ kubeconfig: file, directory, reaper });
+  const guard = await startGuardProcess({ kubeconfig: file, directory, reaper });
   await registerGuard(controlPlane, guard);
   const scraperRules = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }];
   const scraperToken = await createServiceAccount(apiServer.admin, unique('scraper'), scraperRules);

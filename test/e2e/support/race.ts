@@ -9,13 +9,6 @@ export interface Lane {
   readonly delete: KubeClient;
 }
 
-export interface RaceOptions {
-  /** One concurrent worker each. */
-  readonly lanes: readonly Lane[];
-  /** Total of all workers. */
-  readonly rounds: number;
-}
-
 export interface RaceResult {
   readonly rounds: number;
   /** Configs that were deleted although an acknowledged write had made a node name them before. */
@@ -33,8 +26,10 @@ const FREE_EVERY = 20;
 /**
  * Moves a node back and forth between two configs. As soon as the API server has acknowledged a move, the race deletes
  * the config that the node moved to. A decision from stale data would allow it.
+ *
+ * @param options the lanes get one concurrent worker each, which share the rounds
  */
-export async function race({ lanes, rounds }: RaceOptions): Promise<RaceResult> {
+export async function race({ lanes, rounds }: { lanes: readonly Lane[]; rounds: number }): Promise<RaceResult> {
   const tally: Tally = { rounds: 0, wronglyAllowed: 0, refusals: {}, freed: { tried: 0, allowed: 0 } };
   const started = performance.now();
   const roundsPerLane = Math.ceil(rounds / lanes.length);
