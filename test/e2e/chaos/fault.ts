@@ -20,7 +20,7 @@ export interface Fault {
   readonly endsGuard?: true;
   /** The guard cannot verify anything. */
   readonly preventsRightAnswers?: true;
-  /** At least one answer must be this one, or else the fault had no effect. Without it, the right answers must occur. */
+  /** An answer that must occur, or else the fault had no effect. Without it, the right answers must occur. */
   readonly requiredAnswer?: Answer;
   readonly durationMs: number;
   readonly prepare?: (cluster: GuardedCluster, prober: Prober) => Promise<void>;

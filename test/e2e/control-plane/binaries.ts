@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { fillCache } from './cache.ts';
-import { cachedBuild, goBuild, GoBuildError, hasGo } from './go-build.ts';
+import { cachedBuild, goBuild, hasGo } from './go-build.ts';
 import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 import { readModuleFiles } from './module-files.ts';
 import { moduleDirectory, openshiftCrds, releaseOf, RELEASES, type Release } from './releases.ts';
@@ -41,8 +41,8 @@ export async function availableReleases(): Promise<readonly Release[]> {
 }
 
 /**
- * The binaries of an available release: from `KUBEBUILDER_ASSETS`, from the cache, or built from the pinned Go modules in 4 to 7
- * minutes on two cores. The CRDs come from the cache or from the Go module proxy.
+ * The binaries of an available release: from `KUBEBUILDER_ASSETS`, from the cache, or built from the pinned Go modules
+ * in 4 to 7 minutes on two cores. The CRDs come from the cache or from the Go module proxy.
  *
  * @throws MissingControlPlaneError if neither binaries nor Go exist
  */
@@ -91,8 +91,6 @@ async function buildAll(release: Release, directory: string, log: Log): Promise<
       log(`[${index + 1}/${TOOLS.length}] ${tool.name} …`);
       await goBuild({ module, package: tool.package, output: join(unfinished, tool.name), ldflags, reaper });
     }
-  }).catch((error: unknown) => {
-    throw error instanceof GoBuildError ? new MissingControlPlaneError(error.message) : error;
   });
   log(`Built: ${directory}`);
 }

@@ -19,14 +19,8 @@ interface Endpoint {
   readonly tlsConfig: { readonly serverName: string; readonly ca: { readonly configMap: Reference } };
 }
 
-/** A scrape job of Prometheus, and the files that it refers to. */
-export interface ScrapeJob {
-  readonly job: object;
-  readonly files: Readonly<Record<string, string>>;
-}
-
-/** Builds what the Prometheus operator builds from the guard's ServiceMonitor, for the pods that run now. */
-export async function buildScrapeJob({ cluster, kubelet }: InstalledCluster): Promise<ScrapeJob> {
+/** Builds the scrape job of the guard's ServiceMonitor for the current pods, and the files that it refers to. */
+export async function buildScrapeJob({ cluster, kubelet }: InstalledCluster) {
   const { admin } = cluster;
   const { spec } = (await admin.find(MONITOR)) as unknown as { spec: { endpoints: readonly [Endpoint] } };
   const [{ path, scheme, authorization, tlsConfig }] = spec.endpoints;

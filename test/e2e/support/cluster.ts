@@ -162,7 +162,6 @@ export interface DeletionEvent {
   readonly type: string;
   readonly reason: string;
   readonly note: string;
-  readonly action: string;
   readonly regarding?: { readonly apiVersion: string; readonly kind: string; readonly name: string };
   readonly series?: { readonly count: number };
 }

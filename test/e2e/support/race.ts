@@ -9,16 +9,17 @@ export interface Lane {
   readonly delete: KubeClient;
 }
 
-export interface RaceResult {
-  readonly rounds: number;
+interface Tally {
+  rounds: number;
   /** Configs that were deleted although an acknowledged write had made a node name them before. */
-  readonly wronglyAllowed: number;
+  wronglyAllowed: number;
   /** The number of denials by code: `MCG_IN_USE`, or the HTTP status if a denial has no code. */
-  readonly refusals: Readonly<Record<string, number>>;
+  refusals: Record<string, number>;
   /** Deletions of the config that the node has just left. The guard must allow them. */
-  readonly freed: { readonly tried: number; readonly allowed: number };
-  readonly seconds: number;
+  freed: { tried: number; allowed: number };
 }
+
+export type RaceResult = Tally & { readonly seconds: number };
 
 /** Every 20th round also deletes the config that the node has left. */
 const FREE_EVERY = 20;
@@ -35,13 +36,6 @@ export async function race({ lanes, rounds }: { lanes: readonly Lane[]; rounds: 
   const roundsPerLane = Math.ceil(rounds / lanes.length);
   await Promise.all(lanes.map((lane, index) => runLane(lane, index, roundsPerLane, tally)));
   return { ...tally, seconds: (performance.now() - started) / 1_000 };
-}
-
-interface Tally {
-  rounds: number;
-  wronglyAllowed: number;
-  refusals: Record<string, number>;
-  freed: { tried: number; allowed: number };
 }
 
 async function runLane(lane: Lane, index: number, rounds: number, tally: Tally): Promise<void> {
