@@ -7,7 +7,7 @@ import { pause, until } from '../control-plane/until.ts';
 import { isDeniedInUse } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { Prober } from '../support/prober.ts';
+import { probeDuring } from '../support/prober.ts';
 import { runProgram } from '../support/program.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -52,41 +52,34 @@ async function isProtected(): Promise<boolean> {
 }
 
 test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the authority`, async () => {
-  const prober = await Prober.create(cluster.connection.admin);
-  prober.start();
-  await prober.awaitMore(20);
+  const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
+    for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
+      const [trustBoth, issueFromNew, trustNew] = await renderSteps();
+      await apply(trustBoth);
+      await pause(TRUST_MS);
+      await apply(issueFromNew);
+      const count = () => countInLogs(rendered, 'serving certificate issued: the authority was exchanged');
+      await expect.poll(count, { timeout: 30_000 }).toEqual([rotation, rotation]);
+      await apply(trustNew);
+      await prober.awaitMore(20);
+    }
+  });
 
-  for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
-    const [trustBoth, issueFromNew, trustNew] = await renderSteps();
-    await apply(trustBoth);
-    await pause(TRUST_MS);
-    await apply(issueFromNew);
-    const count = () => countInLogs(rendered, 'serving certificate issued: the authority was exchanged');
-    await expect.poll(count, { timeout: 30_000 }).toEqual([rotation, rotation]);
-    await apply(trustNew);
-    await prober.awaitMore(20);
-  }
-  await prober.stop();
-  prober.close();
-
-  expect(prober.faults).toEqual([]);
+  expect(faults).toEqual([]);
   expect(kubelet.history).toHaveLength(2);
 }, 600_000);
 
 test('no call fails and no pod restarts when the service CA rotates', async () => {
   const count = () => countInLogs(shared, '"fingerprint256"');
   const [before, pods] = [await count(), shared.kubelet.history.length];
-  const prober = await Prober.create(shared.cluster.connection.admin);
-  prober.start();
-  await prober.awaitMore(20);
 
-  await shared.serviceCa.rotate();
-  await expect.poll(count, { timeout: 15_000 }).toEqual(before.map((times) => times + 1));
-  await prober.awaitMore(50);
-  await prober.stop();
-  prober.close();
+  const { faults } = await probeDuring(shared.cluster.connection.admin, async (prober) => {
+    await shared.serviceCa.rotate();
+    await expect.poll(count, { timeout: 15_000 }).toEqual(before.map((times) => times + 1));
+    await prober.awaitMore(50);
+  });
 
-  expect(prober.faults).toEqual([]);
+  expect(faults).toEqual([]);
   expect(shared.kubelet.history).toHaveLength(pods);
 }, 120_000);
 

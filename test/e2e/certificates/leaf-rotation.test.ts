@@ -9,7 +9,7 @@ import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
-import { Prober } from '../support/prober.ts';
+import { probeDuring } from '../support/prober.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
@@ -47,19 +47,15 @@ async function forceReconnect(generation: number): Promise<void> {
 }
 
 test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
-  const prober = await Prober.create(connection.admin);
-  prober.start();
-  await prober.awaitMore(20);
+  const { faults } = await probeDuring(connection.admin, async (prober) => {
+    for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
+      const serial = await rotateLeaf();
+      const isServed = async () => (await readServedSerial()) === serial;
+      await until(`the leaf ${serial}`, isServed, { everyMs: 50 });
+      await forceReconnect(rotation);
+      await prober.awaitMore(5);
+    }
+  });
 
-  for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
-    const serial = await rotateLeaf();
-    const isServed = async () => (await readServedSerial()) === serial;
-    await until(`the leaf ${serial}`, isServed, { timeoutMs: 10_000, everyMs: 50 });
-    await forceReconnect(rotation);
-    await prober.awaitMore(5);
-  }
-  await prober.stop();
-  prober.close();
-
-  expect(prober.faults).toEqual([]);
+  expect(faults).toEqual([]);
 }, 1_800_000);

@@ -64,7 +64,7 @@ function formatRow({ fault, result }: Row): string {
     formatCounts(during.used, during.moved),
     formatCounts(during.unused),
     slowestSeconds?.toFixed(1) ?? '',
-    String(wronglyAllowed.length),
+    String(wronglyAllowed),
     recoverySeconds === undefined ? 'not needed' : recoverySeconds.toFixed(1),
     indexSeconds.toFixed(1),
     fault.seen,

@@ -18,11 +18,9 @@ export interface Fault {
   readonly needsSecondApiServer?: true;
   /** The guard is another process afterwards. */
   readonly endsGuard?: true;
-  /** Allowed answers during the fault, besides denials because the time was too short. */
-  readonly answers: { readonly used: readonly Answer[]; readonly unused: readonly Answer[] };
-  /**
-   * At least one answer must be this one, or else the fault had no effect. Without it, the right answers must occur.
-   */
+  /** The guard cannot verify anything. */
+  readonly preventsRightAnswers?: true;
+  /** An answer that must occur, or else the fault had no effect. Without it, the right answers must occur. */
   readonly requiredAnswer?: Answer;
   readonly durationMs: number;
   readonly prepare?: (cluster: GuardedCluster, prober: Prober) => Promise<void>;

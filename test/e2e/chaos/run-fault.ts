@@ -5,15 +5,7 @@ import type { Answer } from '../support/answer.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { machineConfig, node, renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import {
-  isRight,
-  isWronglyAllowed,
-  isWronglyDenied,
-  Prober,
-  RIGHT_ANSWERS,
-  type Probe,
-  type Subject,
-} from '../support/prober.ts';
+import { isRight, isWronglyAllowed, Prober, RIGHT_ANSWERS, type Probe, type Subject } from '../support/prober.ts';
 import type { Fault } from './fault.ts';
 
 /** The number of times that each answer came. */
@@ -22,11 +14,10 @@ export type AnswerCounts = Readonly<Partial<Record<Answer, number>>>;
 export interface FaultResult {
   /** Answers to probes that were sent and answered during the fault. */
   readonly during: Readonly<Record<Subject, AnswerCounts>>;
-  /** Allowed although a node named the config, at any time. */
-  readonly wronglyAllowed: readonly Probe[];
-  /** Denied as in use although nothing named the config, at any time. */
-  readonly wronglyDenied: readonly Probe[];
-  readonly unexpected: readonly Probe[];
+  /** The number of probes at any time that were allowed although a node named the config. */
+  readonly wronglyAllowed: number;
+  /** The probes at any time whose answer no outage explains. */
+  readonly errors: readonly Probe[];
   readonly probeCount: number;
   /** One message for each kind of answer of `during` that was not right. */
   readonly messages: readonly string[];
@@ -49,9 +40,8 @@ export async function runFault(cluster: GuardedCluster, fault: Fault): Promise<F
   await cluster.launchGuard(fault.launch);
   const firstApiServer = cluster.controlPlane.apiServer;
   const apiServer = fault.needsSecondApiServer === true ? await cluster.secondApiServer() : firstApiServer;
-  const prober = await Prober.create(apiServer.connection);
+  const prober = await Prober.start(apiServer.connection);
   try {
-    prober.start();
     await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS_BEFORE);
     await fault.prepare?.(cluster, prober);
     const { pid } = cluster.guard;
@@ -66,15 +56,14 @@ export async function runFault(cluster: GuardedCluster, fault: Fault): Promise<F
     const indexedAt = await awaitIndexDenial(cluster, apiServer.admin);
     const isSameProcess = cluster.guard.isRunning && cluster.guard.pid === pid;
     const indexSeconds = (indexedAt - endedAt) / 1_000;
-    return { ...summarize(prober.probes, { startedAt, endedAt, recoveredAt }), indexSeconds, isSameProcess };
+    return { ...summarize(prober, { startedAt, endedAt, recoveredAt }), indexSeconds, isSameProcess };
   } finally {
     await prober.stop();
-    prober.close();
   }
 }
 
 function summarize(
-  probes: readonly Probe[],
+  { probes, errors }: Prober,
   { startedAt, endedAt, recoveredAt }: { startedAt: number; endedAt: number; recoveredAt: number },
 ): Omit<FaultResult, 'indexSeconds' | 'isSameProcess'> {
   // A probe that is answered after the end may have been decided without the fault.
@@ -88,9 +77,8 @@ function summarize(
       moved: countAnswers(during, 'moved'),
       unused: countAnswers(during, 'unused'),
     },
-    wronglyAllowed: probes.filter(isWronglyAllowed),
-    wronglyDenied: probes.filter(isWronglyDenied),
-    unexpected: probes.filter(({ answer }) => answer === 'unexpected'),
+    wronglyAllowed: probes.filter(isWronglyAllowed).length,
+    errors,
     probeCount: probes.length,
     messages: [...new Map(notRight.map(({ answer, message }) => [answer, message])).values()],
     slowestSeconds: delays.length === 0 ? undefined : Math.max(...delays) / 1_000,
@@ -99,15 +87,15 @@ function summarize(
 }
 
 /** Waits until the index leads to a denial of a config that a node names only since now. */
-async function awaitIndexDenial({ metrics }: GuardedCluster, admin: KubeClient): Promise<number> {
+async function awaitIndexDenial(cluster: GuardedCluster, admin: KubeClient): Promise<number> {
   const config = renderedName('chaos');
   await admin.create(PATHS.configs, machineConfig({ name: config }));
   await admin.create(PATHS.nodes, node({ name: unique('indexed'), currentConfig: config }));
-  let count = await metrics.countIndexDenials();
+  let count = await cluster.countIndexDenials();
   const poll = async () => {
     await admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
     const before = count;
-    count = await metrics.countIndexDenials();
+    count = await cluster.countIndexDenials();
     return count > before && performance.now();
   };
   return until('a denial from the index', poll, { timeoutMs: INDEX_TIMEOUT_MS, everyMs: 200 });
@@ -117,18 +105,17 @@ async function awaitIndexDenial({ metrics }: GuardedCluster, admin: KubeClient):
 const LATE_ANSWERS: readonly Answer[] = ['unverified', 'guard unreachable'];
 
 /** What the guard did wrong, or why the fault had no effect: one sentence each. */
-export function problemsOf({ answers, endsGuard, requiredAnswer }: Fault, result: FaultResult): readonly string[] {
-  const { during, wronglyAllowed, wronglyDenied, unexpected, isSameProcess } = result;
-  const used = Object.keys({ ...during.used, ...during.moved });
-  const unused = Object.keys(during.unused);
-  const required = requiredAnswer === undefined ? [RIGHT_ANSWERS.used, RIGHT_ANSWERS.unused] : [requiredAnswer];
+export function problemsOf(
+  { preventsRightAnswers, endsGuard, requiredAnswer }: Fault,
+  { during, errors, isSameProcess }: FaultResult,
+): readonly string[] {
+  const answers = Object.keys({ ...during.used, ...during.moved, ...during.unused });
+  const right = preventsRightAnswers === true ? [] : [RIGHT_ANSWERS.used, RIGHT_ANSWERS.unused];
+  const required = requiredAnswer === undefined ? right : [requiredAnswer];
   return [
-    ...[...wronglyAllowed, ...wronglyDenied, ...unexpected].map(
-      ({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`,
-    ),
-    ...difference(used, [...answers.used, ...LATE_ANSWERS]).map((answer) => `used was answered "${answer}"`),
-    ...difference(unused, [...answers.unused, ...LATE_ANSWERS]).map((answer) => `unused was answered "${answer}"`),
-    ...difference(required, [...used, ...unused]).map((answer) => `nothing was answered "${answer}"`),
+    ...errors.map(({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`),
+    ...difference(answers, [...right, ...required, ...LATE_ANSWERS]).map((answer) => `unexpected answer "${answer}"`),
+    ...difference(required, answers).map((answer) => `nothing was answered "${answer}"`),
     ...(isSameProcess === (endsGuard !== true) ? [] : ['the guard is not the expected process']),
   ];
 }

@@ -2,16 +2,12 @@ import { type Authority, createAuthority } from '../../../src/certificates/autho
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
 
 /** A certificate for a server on 127.0.0.1, its key, and the authority that clients must trust. PEM. */
-export interface ServerCertificate {
-  readonly ca: string;
-  readonly certificate: string;
-  readonly key: string;
-}
+export type ServerCertificate = Awaited<ReturnType<typeof issueServerCertificate>>;
 
 let authority: Promise<Authority> | undefined;
 
 /** Issues a certificate that is valid for a day. All certificates of this process come from one authority. */
-export async function issueServerCertificate(): Promise<ServerCertificate> {
+export async function issueServerCertificate() {
   const now = new Date();
   authority ??= createAuthority({ days: 1, now });
   const { certificatePem: ca } = await authority;

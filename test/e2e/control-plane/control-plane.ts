@@ -31,6 +31,8 @@ const AUDIT_POLICY = {
 /** etcd, kube-apiserver and the garbage collector on this machine, with the OpenShift CRDs of their release. */
 export class ControlPlane {
   readonly release: Release;
+  /** Path of the kubectl of this release. */
+  readonly kubectl: string;
   /** Holds etcd's data, certificates, kubeconfigs and logs. Removed at the end. */
   readonly directory: string;
   readonly reaper: ProcessReaper;
@@ -39,6 +41,8 @@ export class ControlPlane {
   readonly #binaries: Binaries;
   readonly #certificate: ServerCertificate;
   readonly #tokens = { admin: randomUUID(), controllerManager: randomUUID() };
+  readonly #etcdData: string;
+  readonly #etcdBackup: string;
   readonly #etcdPort: number;
   readonly #peerPort: number;
   #etcd: Child | undefined;
@@ -52,10 +56,13 @@ export class ControlPlane {
   ) {
     this.#binaries = binaries;
     this.release = binaries.release;
+    this.kubectl = binaries.kubectl;
     this.directory = directory;
     this.reaper = new ProcessReaper(directory);
     this.caCertificate = certificate.ca;
     this.#certificate = certificate;
+    this.#etcdData = join(directory, 'etcd');
+    this.#etcdBackup = join(directory, 'etcd-backup');
     this.#etcdPort = etcdPort;
     this.#peerPort = peerPort;
   }
@@ -85,19 +92,6 @@ export class ControlPlane {
     const [first] = this.#apiServers;
     if (first === undefined) throw new Error('The control plane has no API server yet.');
     return first;
-  }
-
-  /** Path of the kubectl of this release. */
-  get kubectl(): string {
-    return this.#binaries.kubectl;
-  }
-
-  get #etcdData(): string {
-    return join(this.directory, 'etcd');
-  }
-
-  get #etcdBackup(): string {
-    return join(this.directory, 'etcd-backup');
   }
 
   /** Creates the CRDs of OpenShift and starts the garbage collector. */
@@ -203,7 +197,6 @@ export class ControlPlane {
 
   /** Ends every process and removes the folder. */
   async stop(): Promise<void> {
-    for (const apiServer of this.#apiServers) apiServer.admin.close();
     await this.reaper.reap();
   }
 
@@ -258,11 +251,7 @@ export class ControlPlane {
       `--tls-private-key-file=${join(this.directory, 'tls.key')}`,
     ]);
     const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.caCertificate });
-    try {
-      await controllerManager.waitUntil(() => health.isReady('/healthz'), READY_TIMEOUT_MS);
-    } finally {
-      health.close();
-    }
+    await controllerManager.waitUntil(() => health.isReady('/healthz'), READY_TIMEOUT_MS);
   }
 
   #startChild(name: string, binary: string, args: readonly string[]): Child {
@@ -338,7 +327,6 @@ function createApiServer({ startChild, ...options }: ApiServerOptions) {
   return { ...options, url: options.connection.url, admin, start, stop, kill, signal, restart };
 }
 
-/** Returns the path of the file. */
 async function writeKubeconfig(file: string, { url, ca, token = '' }: KubeClientOptions): Promise<string> {
   await writeFile(file, kubeconfig(url, ca, { token }), { mode: 0o600 });
   return file;

@@ -4,12 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 import { cachePath } from './cache.ts';
+import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 import type { ProcessReaper } from './process-reaper.ts';
-
-/** The message ends with the output of `go build`. */
-export class GoBuildError extends Error {
-  override readonly name = 'GoBuildError';
-}
 
 export interface GoBuildOptions {
   /** Folder with go.mod and go.sum. The build changes neither. */
@@ -24,7 +20,7 @@ export interface GoBuildOptions {
 /**
  * Builds a static binary.
  *
- * @throws GoBuildError
+ * @throws MissingControlPlaneError whose message ends with the output of `go build`
  */
 export function goBuild({ module, package: goPackage, output, ldflags, reaper }: GoBuildOptions): Promise<void> {
   const args = ['build', '-trimpath', '-buildvcs=false', '-ldflags', ldflags, '-o', output, goPackage];
@@ -42,7 +38,10 @@ export function goBuild({ module, package: goPackage, output, ldflags, reaper }:
     child.once('close', (code) => {
       if (pid !== undefined) reaper.forget(pid);
       if (code === 0) resolve();
-      else reject(new GoBuildError(`go build failed for ${goPackage}: ${stderr.trim() || `exit code ${code}`}`));
+      else
+        reject(
+          new MissingControlPlaneError(`go build failed for ${goPackage}: ${stderr.trim() || `exit code ${code}`}`),
+        );
     });
   });
 }

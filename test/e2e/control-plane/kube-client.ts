@@ -22,8 +22,6 @@ export interface KubeObject {
 
 /** The body of an error, and of the answer to a deletion. */
 export interface Status {
-  readonly kind: 'Status';
-  readonly status: 'Success' | 'Failure';
   readonly message?: string;
   readonly reason?: string;
   readonly code?: number;
@@ -122,8 +120,8 @@ export class KubeClient {
   }
 
   /** Returns every response, denials included: most tests expect one. */
-  delete(path: string, query: Readonly<Record<string, string>> = {}, options?: object): Promise<KubeResponse> {
-    return this.request('DELETE', path, options, { query });
+  delete(path: string, query: Readonly<Record<string, string>> = {}): Promise<KubeResponse> {
+    return this.request('DELETE', path, undefined, { query });
   }
 
   /** Whether a health endpoint returns 200; false also if nobody listens. */
@@ -135,10 +133,6 @@ export class KubeClient {
     }
   }
 
-  close(): void {
-    this.#agent.destroy();
-  }
-
   #headers(payload: string | undefined, { contentType = 'application/json' }: RequestExtras) {
     const { token, userAgent = 'machineconfig-guard-e2e' } = this.#options;
     const content = payload && { 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };
@@ -146,8 +140,8 @@ export class KubeClient {
     return {
       accept: 'application/json',
       'user-agent': userAgent,
-      ...(credentials || undefined),
-      ...(content || undefined),
+      ...(credentials || {}),
+      ...(content || {}),
     };
   }
 }

@@ -1,5 +1,5 @@
 export interface UntilOptions {
-  readonly timeoutMs: number;
+  readonly timeoutMs?: number;
   readonly everyMs?: number;
 }
 
@@ -12,7 +12,7 @@ export interface UntilOptions {
 export async function until<Answer>(
   what: string | (() => string),
   poll: () => Promise<Answer | false | undefined>,
-  { timeoutMs, everyMs = 100 }: UntilOptions,
+  { timeoutMs = 10_000, everyMs = 100 }: UntilOptions = {},
 ): Promise<Answer> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

@@ -70,7 +70,7 @@ async function expectAudited(mode: Mode, situation: Situation): Promise<KubeResp
 }
 
 describe.each([...MODES.filter((mode) => mode !== 'Enforce'), 'Enforce'] as const)('mode %s', (mode) => {
-  test('audits a config in use, an overridden one and an unused one', async () => {
+  test('audits each situation', async () => {
     await installed.setSettings({ mode, holdSuperseded: '0s' });
     await cluster.node();
 
@@ -78,22 +78,12 @@ describe.each([...MODES.filter((mode) => mode !== 'Enforce'), 'Enforce'] as cons
     expect(warnings.length > 0).toBe(mode === 'Warn');
     await expectAudited(mode, 'overridden');
     await expectAudited(mode, 'unused');
-  });
-
-  test('audits a held config', async () => {
     await installed.setSettings({ mode, holdSuperseded: '1h' });
     await expectAudited(mode, 'held');
     await installed.setSettings({ mode, holdSuperseded: '0s' });
-  });
-
-  test('audits a config that the guard could not verify', async () => {
     await installed.withoutRights(() => expectAudited(mode, 'unverified'));
   });
 });
-
-function findDeletions(isWanted: (deletion: AuditedDeletion) => boolean): readonly AuditedDeletion[] {
-  return deletions.filter(isWanted);
-}
 
 /** Runs the command below a heading of docs/audit.md and returns its lines. */
 async function query(heading: string): Promise<readonly string[]> {
@@ -110,7 +100,7 @@ describe('docs/audit.md', () => {
     const lines = (await query('Who was refused')).map(
       (line) => JSON.parse(line) as { time: string; user: string; decision: AuditedDeletion },
     );
-    for (const { name, code } of findDeletions(({ outcome }) => outcome === 'denied')) {
+    for (const { name, code } of deletions.filter(({ outcome }) => outcome === 'denied')) {
       const line = lines.find(({ decision }) => decision.name === name);
       expect(line).toMatchObject({ decision: { code }, time: expect.stringMatching(/^20\d\d-/), user: 'admin' });
     }
@@ -124,7 +114,7 @@ describe('docs/audit.md', () => {
   });
 
   test('finds the reason why a deletion could not be verified', async () => {
-    const [{ name }] = findDeletions(({ code }) => code === 'MCG_UNVERIFIED') as [AuditedDeletion];
+    const [{ name }] = deletions.filter(({ code }) => code === 'MCG_UNVERIFIED') as [AuditedDeletion];
     const reason = 'nodes: the API server answered 403 Forbidden';
     const message = new RegExp(`could not verify whether ${name} is in use \\(.*${reason}`);
     expect(await query('What could not be verified')).toContainEqual(expect.stringMatching(message));
@@ -133,23 +123,23 @@ describe('docs/audit.md', () => {
   test('finds the overridden deletions with their reasons', async () => {
     const lines = await query('Who overrode the guard, and with which reason');
     const found = lines.map((line) => line.split(' ').slice(2));
-    const wanted = findDeletions(({ outcome }) => outcome === 'overridden').map(({ name }) => [name, 'CHG-7']);
+    const wanted = deletions.filter(({ outcome }) => outcome === 'overridden').map(({ name }) => [name, 'CHG-7']);
     expect(found).toEqual(expect.arrayContaining(wanted));
   });
 
   test('finds the deletions that Enforce would have denied', async () => {
     const lines = await query('What Enforce would have refused');
     const found = lines.map((line) => line.trim().split(/\s+/).slice(2));
-    const wanted = findDeletions(({ outcome }) => outcome === 'would-deny').map(({ cause, name }) => [cause, name]);
+    const wanted = deletions.filter(({ outcome }) => outcome === 'would-deny').map(({ cause, name }) => [cause, name]);
     expect(wanted).toHaveLength(6);
     expect(found).toEqual(expect.arrayContaining(wanted));
   });
 
   test('finds the deleted configs, and no others', async () => {
     const found = (await query('What is gone')).map((line) => line.split(' ').slice(2));
-    const wanted = findDeletions(({ status }) => status === 200).map(({ name, code }) => [name, code]);
+    const wanted = deletions.filter(({ status }) => status === 200).map(({ name, code }) => [name, code]);
     expect(found).toEqual(expect.arrayContaining(wanted));
-    const kept = new Set(findDeletions(({ status }) => status !== 200).map(({ name }) => name));
+    const kept = new Set(deletions.filter(({ status }) => status !== 200).map(({ name }) => name));
     expect(found.filter(([name = '']) => kept.has(name))).toEqual([]);
     expect(page.remaining).toEqual([]);
   });

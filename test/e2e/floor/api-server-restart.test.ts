@@ -15,7 +15,7 @@ const UNCONFIGURED =
 const DISCOVERY_MS = 40_000;
 const RESTARTS = IS_LONG ? 5 : 1;
 
-const installed = await InstalledCluster.start({ openshift: false });
+const installed = await InstalledCluster.start([], { openshift: false });
 const { cluster } = installed;
 await installed.applyOverlay('policy-floor');
 

@@ -192,23 +192,6 @@ function dryRunStatus(config: string): () => Promise<number> {
   return async () => (await cluster.dryRun(config)).status;
 }
 
-test('a policy with the action Warn warns, and the other policy still denies', async () => {
-  const [ofNode, ofPool] = [await cluster.config(), await cluster.config()];
-  await createReferrer('nodes', ofNode);
-  await createReferrer('pools', ofPool);
-  await expect.poll(dryRunStatus(ofNode), POLICY_CHANGE).toBe(403);
-
-  await cluster.admin.patch(`${BINDINGS}/nodes.machineconfig-guard.io`, { spec: { validationActions: ['Warn'] } });
-  await expect.poll(dryRunStatus(ofNode), POLICY_CHANGE).toBe(200);
-  const response = await cluster.delete(ofNode);
-
-  expect(response.warnings).toEqual([expect.stringContaining(`MCG_IN_USE: ${ofNode} is in use by node`)]);
-  const event = await cluster.auditEvent(response);
-  expect(auditedByPolicy('nodes', event)).toEqual({ denied: { name: ofNode, code: 'MCG_IN_USE' } });
-  expect(event.responseStatus?.code).toBe(200);
-  await expect.poll(dryRunStatus(ofPool), POLICY_CHANGE).toBe(403);
-});
-
 test.for(['nodes', 'pools'] as const)(
   'the policy of %s does nothing without its binding, and sees all references when it is applied again',
   async (policy) => {
@@ -226,15 +209,3 @@ test.for(['nodes', 'pools'] as const)(
     for (const config of [before, meanwhile]) await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(403);
   },
 );
-
-test('the deleted overlay leaves nothing behind', async () => {
-  const config = await cluster.config();
-  await createReferrer('nodes', config);
-  await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(403);
-
-  await installed.deleteOverlay('policy-floor');
-
-  await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(200);
-  expect(await cluster.admin.list(BINDINGS)).toEqual([]);
-  expect(await cluster.admin.list(BINDINGS.replace('policybindings', 'policies'))).toEqual([]);
-});

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { Prober } from '../support/prober.ts';
+import { probeDuring } from '../support/prober.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 import { Attacker } from './attacker.ts';
 
@@ -53,42 +53,37 @@ test('handshakes, headers and bodies of 500 slow clients delay no review, and ar
     for (const [socket, bytes] of slowClients) if (socket.writable) socket.write(bytes.subarray(sent, sent + 1));
     sent += 1;
   }, BYTE_INTERVAL_MS);
-  const prober = await Prober.create(guarded.connection.admin);
+  const countOpen = () => slowClients.filter(([socket]) => !socket.destroyed).length;
   try {
-    prober.start();
-    await prober.awaitMore(40);
-    expect((await attacker.cluster.delete(large)).status).toBe(403);
-    const countOpen = () => slowClients.filter(([socket]) => !socket.destroyed).length;
-    await expect.poll(countOpen, { timeout: CUT_OFF_MS }).toBe(0);
-    await prober.stop();
-    expect(prober.faults).toEqual([]);
+    const { faults } = await probeDuring(guarded.connection.admin, async () => {
+      expect((await attacker.cluster.delete(large)).status).toBe(403);
+      await expect.poll(countOpen, { timeout: CUT_OFF_MS }).toBe(0);
+    });
+    expect(faults).toEqual([]);
   } finally {
     clearInterval(timer);
     for (const [socket] of slowClients) socket.destroy();
-    await prober.stop();
-    prober.close();
   }
 }, 300_000);
 
 test('broken and rapid connections delay no review', async () => {
-  const prober = await Prober.create(guarded.connection.admin);
-  prober.start();
   const request = attacker.request();
-  for (let index = 1; index < 50; index += 1) {
-    const handshake = await attacker.connectTcp();
-    handshake.write(Buffer.concat([CLIENT_HELLO, randomBytes(50)]).subarray(0, index));
-    handshake.resetAndDestroy();
-    const partial = await attacker.connect();
-    partial.write(request.subarray(0, Math.ceil((request.length * index) / 50)));
-    partial.destroy();
-  }
   const reconnect = async () => {
     for (let index = 0; index < 50; index += 1) (await attacker.connect()).destroy();
   };
-  await Promise.all(Array.from({ length: 5 }, reconnect));
-  await prober.awaitMore(20);
-  await prober.stop();
-  prober.close();
 
-  expect(prober.faults).toEqual([]);
+  const { faults } = await probeDuring(guarded.connection.admin, async (prober) => {
+    for (let index = 1; index < 50; index += 1) {
+      const handshake = await attacker.connectTcp();
+      handshake.write(Buffer.concat([CLIENT_HELLO, randomBytes(50)]).subarray(0, index));
+      handshake.resetAndDestroy();
+      const partial = await attacker.connect();
+      partial.write(request.subarray(0, Math.ceil((request.length * index) / 50)));
+      partial.destroy();
+    }
+    await Promise.all(Array.from({ length: 5 }, reconnect));
+    await prober.awaitMore(20);
+  });
+
+  expect(faults).toEqual([]);
 }, 120_000);

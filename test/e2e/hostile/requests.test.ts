@@ -1,5 +1,3 @@
-import { gzipSync } from 'node:zlib';
-
 import { afterAll, expect, test } from 'vitest';
 
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
@@ -39,7 +37,6 @@ const HEADERS: readonly Case[] = [
   ['a good request', attacker.request(), ['MCG_IN_USE']],
   ['a header of 20 kB', withHead(`Content-Length: ${length}`, `X: ${'x'.repeat(20_000)}`), ['431']],
   ['1,000 headers', withHead(`Content-Length: ${length}`, ...Array(1_000).fill('X: y')), ['MCG_IN_USE']],
-  ['no content type', attacker.request(review, { head: [`Content-Length: ${length}`] }), ['MCG_BAD_REVIEW']],
   ['Expect: 100-continue', withHead(`Content-Length: ${length}`, 'Expect: 100-continue'), ['100', 'MCG_IN_USE']],
 ];
 
@@ -51,29 +48,19 @@ const FRAMING: readonly Case[] = [
   ['chunks of one byte', withChunks(...Array.from(review, (byte) => `1\r\n${byte}\r\n`), '0\r\n\r\n'), ['MCG_IN_USE']],
   ['a huge chunk size', withChunks(`${'F'.repeat(17)}\r\n{}\r\n0\r\n\r\n`), ['400']],
   ['a body longer than its length', withHead(`Content-Length: ${length - 10}`), ['400']],
-  [
-    'a body shorter than its length',
-    attacker.request(review, { head: [JSON_TYPE, `Content-Length: ${length + 10}`], target: '/validate?timeout=1s' }),
-    ['MCG_BAD_REVIEW'],
-  ],
 ];
 
 const TARGETS: readonly Case[] = [
-  ...['/', '//validate', '/../../etc/passwd', '/%76alidate', '/validate%00', '/VALIDATE', '/%'].map((path): Case => [
+  ...['//validate', '/../../etc/passwd', '/%76alidate', '/validate%00', '/%'].map((path): Case => [
     `the path ${path}`,
     withTarget(path),
     ['404'],
   ]),
-  ...['', '-5s', '0s', '1e999s', '9'.repeat(400), '%', '5s&timeout[__proto__]=1'].map((value): Case => [
-    `timeout=${value.slice(0, 30)}`,
-    withTarget(`/validate?timeout=${value}`),
-    ['MCG_IN_USE'],
-  ]),
+  ['timeouts as an object', withTarget('/validate?timeout=5s&timeout[__proto__]=1'), ['MCG_IN_USE']],
 ];
 
 const BODIES: readonly Case[] = [
   ['9,000 nested arrays', withField('['.repeat(9_000) + ']'.repeat(9_000)), ['MCG_IN_USE']],
-  ['100,000 nested arrays', withField('['.repeat(100_000) + ']'.repeat(100_000)), ['MCG_BAD_REVIEW']],
   ['7 MiB of brackets', attacker.request('['.repeat(7 * MIB)), ['MCG_BAD_REVIEW']],
   ['two million empty arrays', withField(`[${'[],'.repeat(2_000_000)}0]`), ['MCG_IN_USE']],
   ['7 MiB of escapes', withField(`"${'\\u0041'.repeat((7 * MIB) / 6)}"`), ['MCG_IN_USE']],
@@ -82,8 +69,6 @@ const BODIES: readonly Case[] = [
     attacker.request(attacker.review({ userInfo: { username: 'x'.repeat(MIB) } })),
     ['MCG_IN_USE'],
   ],
-  ['1 GiB compressed', withEncoding('gzip', gzipSync(Buffer.alloc(1024 * MIB))), ['MCG_BAD_REVIEW']],
-  ['an unknown encoding', withEncoding('x-rot13', Buffer.from(review)), ['MCG_BAD_REVIEW']],
   [
     'an oversized body, and then a good request',
     Buffer.concat([attacker.request('x'.repeat(9 * MIB)), attacker.request()]),
@@ -95,11 +80,6 @@ const BODIES: readonly Case[] = [
     ['MCG_IN_USE', 'MCG_IN_USE', 'MCG_IN_USE'],
   ],
 ];
-
-function withEncoding(encoding: string, bytes: Buffer): Buffer {
-  const head = [JSON_TYPE, `Content-Encoding: ${encoding}`, `Content-Length: ${bytes.length}`];
-  return attacker.request(bytes, { head });
-}
 
 test.each([...HEADERS, ...FRAMING, ...TARGETS, ...BODIES])(
   'answers correctly: %s',

@@ -24,7 +24,7 @@ for (const name of ['openshift-config-managed', 'machineconfig-guard']) {
   await kubectlOk(controlPlane, ['create', 'namespace', name]);
 }
 const builds = new Map<string, readonly KubeObject[]>();
-for (const name of OVERLAYS) builds.set(name, await buildDirectory(controlPlane.kubectl, overlay(name)));
+for (const name of OVERLAYS) builds.set(name, await buildDirectory(controlPlane, overlay(name)));
 
 afterAll(() => controlPlane.stop());
 
@@ -127,7 +127,7 @@ async function buildComponents(components: readonly string[]): Promise<readonly 
   };
   try {
     await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify(kustomization));
-    return await buildDirectory(controlPlane.kubectl, directory);
+    return await buildDirectory(controlPlane, directory);
   } finally {
     await rm(directory, { recursive: true });
   }

@@ -12,7 +12,7 @@ const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}
 /** The installer gives up after 20 minutes. */
 const TIMEOUT_MS = 30_000;
 
-const installed = await InstalledCluster.start({ openshift: false });
+const installed = await InstalledCluster.start([], { openshift: false });
 const { controlPlane, kubelet } = installed;
 
 afterAll(() => installed.stop());

@@ -6,7 +6,7 @@ import { pause, until } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { Prober } from '../support/prober.ts';
+import { probeDuring } from '../support/prober.ts';
 
 const installed = await InstalledCluster.start();
 const { cluster, controlPlane, kubelet } = installed;
@@ -17,19 +17,15 @@ afterAll(() => installed.stop());
 
 test('no call fails during the upgrade from the manifests of 0.1.0', async () => {
   const before = kubelet.pods;
-  const prober = await Prober.create(cluster.connection.admin);
-  prober.start();
-  await prober.awaitMore(20);
+  const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
+    await installed.applyOverlay('service-ca');
+    const image = ['set', 'image', 'deployment/machineconfig-guard', '*=registry.example.com/guard:new'];
+    await kubectlOk(controlPlane, [...image, '--namespace=machineconfig-guard']);
+    await kubelet.awaitRollout();
+    await prober.awaitMore(100);
+  });
 
-  await installed.applyOverlay('service-ca');
-  const image = ['set', 'image', 'deployment/machineconfig-guard', '*=registry.example.com/guard:new'];
-  await kubectlOk(controlPlane, [...image, '--namespace=machineconfig-guard']);
-  await kubelet.awaitRollout();
-  await prober.awaitMore(100);
-  await prober.stop();
-  prober.close();
-
-  expect(prober.faults).toEqual([]);
+  expect(faults).toEqual([]);
   expect(kubelet.pods).toHaveLength(2);
   for (const pod of kubelet.pods) expect(before).not.toContain(pod);
 }, 120_000);

@@ -19,14 +19,8 @@ interface Endpoint {
   readonly tlsConfig: { readonly serverName: string; readonly ca: { readonly configMap: Reference } };
 }
 
-/** A scrape job of Prometheus, and the files that it refers to. */
-export interface ScrapeJob {
-  readonly job: object;
-  readonly files: Readonly<Record<string, string>>;
-}
-
-/** Builds what the Prometheus operator builds from the guard's ServiceMonitor, for the pods that run now. */
-export async function buildScrapeJob({ cluster, kubelet }: InstalledCluster): Promise<ScrapeJob> {
+/** Builds the scrape job of the guard's ServiceMonitor for the current pods, and the files that it refers to. */
+export async function buildScrapeJob({ cluster, kubelet }: InstalledCluster) {
   const { admin } = cluster;
   const { spec } = (await admin.find(MONITOR)) as unknown as { spec: { endpoints: readonly [Endpoint] } };
   const [{ path, scheme, authorization, tlsConfig }] = spec.endpoints;
@@ -35,7 +29,7 @@ export async function buildScrapeJob({ cluster, kubelet }: InstalledCluster): Pr
     const configMap = await admin.find(`${PATHS.guardNamespace}/configmaps/${name}`);
     return (configMap as { data?: Readonly<Record<string, string>> } | undefined)?.data?.[key];
   };
-  const authority = await until('the authority of the service CA', readAuthority, { timeoutMs: 10_000 });
+  const authority = await until('the authority of the service CA', readAuthority);
   // Nothing here fills a Secret of this type.
   const secret: (KubeObject & { type?: string }) | undefined = await admin.find(
     `${PATHS.guardNamespace}/secrets/${authorization.credentials.name}`,

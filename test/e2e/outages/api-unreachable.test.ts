@@ -30,7 +30,7 @@ test('recovers from a gap in its watches that ends with 410', async () => {
     expect([403, 503]).toContain((await cluster.delete(config)).status);
     return (await decisionsAbout(guarded.guard.log, config)).some(({ path }) => path === 'index');
   };
-  await until('the index to have the node', () => isInIndex(first), { timeoutMs: 10_000 });
+  await until('the index to have the node', () => isInIndex(first));
   const list = await cluster.admin.request('GET', PATHS.nodes);
   const { resourceVersion } = (list.body as { metadata: { resourceVersion: string } }).metadata;
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { pause, until } from '../control-plane/until.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { Prober } from '../support/prober.ts';
+import { probeDuring } from '../support/prober.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
@@ -20,27 +20,18 @@ const LOSSES = [
 
 const { cluster, controlPlane, kubelet } = await sharedInstalledCluster();
 
-async function startProber(): Promise<Prober> {
-  const prober = await Prober.create(cluster.connection.admin);
-  prober.start();
-  await prober.awaitMore(20);
-  return prober;
-}
-
 test('no call fails during a rolling restart, and another replica writes the status', async () => {
   const before = kubelet.history.length;
-  const prober = await startProber();
+  const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
+    for (let restart = 0; restart < RESTARTS; restart += 1) {
+      const deployment = ['deployment/machineconfig-guard', '--namespace=machineconfig-guard'];
+      await kubectlOk(controlPlane, ['rollout', 'restart', ...deployment]);
+      await kubelet.awaitRollout();
+      await prober.awaitMore(50);
+    }
+  });
 
-  for (let restart = 0; restart < RESTARTS; restart += 1) {
-    const deployment = ['deployment/machineconfig-guard', '--namespace=machineconfig-guard'];
-    await kubectlOk(controlPlane, ['rollout', 'restart', ...deployment]);
-    await kubelet.awaitRollout();
-    await prober.awaitMore(50);
-  }
-  await prober.stop();
-  prober.close();
-
-  expect(prober.faults).toEqual([]);
+  expect(faults).toEqual([]);
   expect(kubelet.history).toHaveLength(before + 2 * RESTARTS);
   const logs = await Promise.all(kubelet.pods.map(({ log }) => readFile(log, 'utf8')));
   expect(logs.join('')).toContain('"verdict":');
@@ -58,18 +49,17 @@ test.for(LOSSES.slice(0, IS_LONG ? 2 : 1))(
   'calls fail only for a moment after a replica is $name, and no answer is wrong',
   { timeout: 120_000 },
   async ({ signal, recoveryMs, observedMs }) => {
-    const prober = await startProber();
     const [pod] = kubelet.pods;
-
-    const lostAt = performance.now();
-    pod?.signal(signal);
-    await pause(observedMs);
-    await prober.stop();
+    let lostAt = 0;
+    const prober = await probeDuring(cluster.connection.admin, async () => {
+      lostAt = performance.now();
+      pod?.signal(signal);
+      await pause(observedMs);
+    });
     pod?.signal('SIGCONT');
     await kubelet.awaitRollout();
     // A killed leader would keep the Lease for 137 s, in which no replica writes the status.
     await cluster.admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
-    prober.close();
 
     expect(prober.errors).toEqual([]);
     const late = prober.faults.filter(

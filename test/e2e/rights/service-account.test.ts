@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { GUARD_USER } from '../support/guarded-cluster.ts';
@@ -10,8 +10,6 @@ const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
 const guard = new KubeClient({ ...(await installed.connectAsGuard()), userAgent: PROBE });
-
-afterAll(() => guard.close());
 
 interface Right {
   readonly verb: string;

@@ -72,18 +72,6 @@ test('reports dangling references in status, columns and Events, and forgets the
   );
 }, 60_000);
 
-test('reports when a config was deleted that a node still names', async () => {
-  const config = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': 'CHG-7' } });
-  const node = await cluster.node({ currentConfig: config });
-  await awaitStatus(({ danglingCount }) => danglingCount === 0);
-  expect((await cluster.delete(config)).status).toBe(200);
-
-  const status = await awaitStatus(({ danglingCount }) => danglingCount === 1);
-
-  expect(status.danglingReferences[0]?.['explanation']).toMatch(/^deleted at \d{4}-/);
-  await cluster.admin.delete(`${PATHS.nodes}/${node}`);
-});
-
 test('reports the last denial with user and referrers', async () => {
   const config = await cluster.config();
   const name = await cluster.node({ currentConfig: config });

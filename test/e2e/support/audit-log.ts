@@ -9,9 +9,8 @@ export interface AuditEvent {
   readonly verb: string;
   readonly user: { readonly username: string };
   readonly userAgent?: string;
-  readonly requestURI: string;
   readonly requestReceivedTimestamp: string;
-  readonly objectRef?: { readonly resource: string; readonly name?: string; readonly apiGroup?: string };
+  readonly objectRef?: { readonly resource: string; readonly name?: string };
   readonly responseStatus?: { readonly code: number; readonly reason?: string; readonly message?: string };
   readonly annotations?: Readonly<Record<string, string>>;
 }

@@ -149,7 +149,7 @@ export class Cluster {
 
   /** Waits for an Event. The guard writes it after the answer. */
   awaitEvent(config: string): Promise<KubeObject & DeletionEvent> {
-    return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0], { timeoutMs: 10_000 });
+    return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
   auditEvent(response: KubeResponse): Promise<AuditEvent> {
@@ -162,7 +162,6 @@ export interface DeletionEvent {
   readonly type: string;
   readonly reason: string;
   readonly note: string;
-  readonly action: string;
   readonly regarding?: { readonly apiVersion: string; readonly kind: string; readonly name: string };
   readonly series?: { readonly count: number };
 }

@@ -8,20 +8,14 @@ import { cachePath, fillCache } from '../control-plane/cache.ts';
 
 const run = promisify(execFile);
 
-/** A program that only some tests need. */
-export interface DebianProgram {
-  readonly file: string;
-  /** The environment in which the program finds its libraries. */
-  readonly env: NodeJS.ProcessEnv;
-}
-
 /**
- * Finds a program on the PATH or in the cache, or unpacks Debian packages into the cache. Installs nothing.
+ * Finds a program on the PATH or in the cache, or unpacks Debian packages into the cache. Installs nothing. Returns its
+ * file, and the environment in which it finds its libraries.
  *
  * @param packages the package of the program, then those of its libraries
  * @throws Error if apt-get cannot fetch the packages
  */
-export async function debianProgram(program: string, packages: readonly [string, ...string[]]): Promise<DebianProgram> {
+export async function debianProgram(program: string, packages: readonly [string, ...string[]]) {
   for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
     if (existsSync(join(directory, program))) return { file: join(directory, program), env: process.env };
   }

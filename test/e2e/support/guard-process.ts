@@ -43,97 +43,76 @@ export interface Ports {
   readonly metricsPort: number;
 }
 
-/** The bundled guard as a process on 127.0.0.1. */
-export class GuardProcess {
-  /** Address of the webhook. */
-  readonly url: string;
-  /** PEM of the authority that issued the certificate. */
-  readonly ca: string;
-  readonly healthUrl: string;
-  readonly metricsUrl: string;
-  /** Folder with ca.crt, tls.crt and tls.key. */
-  readonly certDir: string;
-  /** File with the output of the process. */
-  readonly log: string;
-  readonly #options: GuardOptions;
-  readonly #ports: Ports;
-  #child: Child;
+export type GuardProcess = Awaited<ReturnType<typeof startGuardProcess>>;
 
-  private constructor(options: GuardOptions, child: Child, files: { certDir: string; ca: string }, ports: Ports) {
-    this.#options = options;
-    this.#child = child;
-    this.#ports = ports;
-    this.certDir = files.certDir;
-    this.log = logFileOf(files.certDir);
-    this.ca = files.ca;
-    this.url = `https://127.0.0.1:${ports.securePort}/validate`;
-    this.healthUrl = `http://127.0.0.1:${ports.healthPort}`;
-    this.metricsUrl = `https://127.0.0.1:${ports.metricsPort}`;
+/** Starts the bundled guard on 127.0.0.1, and returns when it is ready. */
+export async function startGuardProcess({ kubeconfig, directory, reaper }: GuardOptions) {
+  const certDir = await mkdtemp(join(directory, 'guard-'));
+  // Not inside certDir: the guard watches that folder, and each line would wake it.
+  const log = `${certDir}.log`;
+  const dnsName = 'machineconfig-guard.machineconfig-guard.svc';
+  await runProgram('certs', '--out', certDir, '--ip', '127.0.0.1', '--dns', dnsName);
+
+  function startChild(ports: Ports, { script, env = {} }: Launch = {}): Child {
+    const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];
+    const serve = [...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }), ...flags];
+    return new Child({
+      command: script === undefined ? process.execPath : '/bin/sh',
+      args: script === undefined ? serve : ['-c', script, 'sh', process.execPath, ...serve],
+      logFile: log,
+      reaper,
+      env: { ...process.env, ...imageEnvironment(), ...env },
+    });
   }
 
-  static async start(options: GuardOptions): Promise<GuardProcess> {
-    const certDir = await mkdtemp(join(options.directory, 'guard-'));
-    const dnsName = 'machineconfig-guard.machineconfig-guard.svc';
-    await runProgram('certs', '--out', certDir, '--ip', '127.0.0.1', '--dns', dnsName);
-    const child = startChild(options, certDir, { securePort: 0, healthPort: 0, metricsPort: 0 });
-    const findPorts = async () => (await readJsonLines(logFileOf(certDir))).find(({ msg }) => msg === 'ready');
-    await child.waitUntil(async () => (await findPorts()) !== undefined, READY_TIMEOUT_MS);
-    const ca = await readFile(join(certDir, 'ca.crt'), 'utf8');
-    return new GuardProcess(options, child, { certDir, ca }, (await findPorts()) as unknown as Ports);
+  let child = startChild({ securePort: 0, healthPort: 0, metricsPort: 0 });
+  const findPorts = async () => (await readJsonLines(log)).find(({ msg }) => msg === 'ready');
+  await child.waitUntil(async () => (await findPorts()) !== undefined, READY_TIMEOUT_MS);
+  const ports = (await findPorts()) as unknown as Ports;
+  const healthUrl = `http://127.0.0.1:${ports.healthPort}`;
+
+  async function kill(): Promise<void> {
+    await child.stop('SIGKILL');
   }
 
-  get isRunning(): boolean {
-    return this.#child.isRunning;
-  }
+  return {
+    /** Address of the webhook. */
+    url: `https://127.0.0.1:${ports.securePort}/validate`,
+    healthUrl,
+    metricsUrl: `https://127.0.0.1:${ports.metricsPort}`,
+    /** PEM of the authority that issued the certificate. */
+    ca: await readFile(join(certDir, 'ca.crt'), 'utf8'),
+    /** Folder with ca.crt, tls.crt and tls.key. */
+    certDir,
+    /** File with the output of the process. */
+    log,
+    kill,
 
-  /** The number of the current or last process. */
-  get pid(): number {
-    return this.#child.pid;
-  }
+    get isRunning(): boolean {
+      return child.isRunning;
+    },
 
-  /** Sends a signal without waiting for its effect. */
-  signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
-  }
+    /** The number of the current or last process. */
+    get pid(): number {
+      return child.pid;
+    },
 
-  async kill(): Promise<void> {
-    await this.#child.stop('SIGKILL');
-  }
+    /** Sends a signal without waiting for its effect. */
+    signal(signal: NodeJS.Signals): void {
+      child.kill(signal);
+    },
 
-  /** Kills the process and starts another one with the same certificate and ports. Returns when it is ready. */
-  async restart(launch: Launch = {}): Promise<void> {
-    await this.kill();
-    this.#child = startChild(this.#options, this.certDir, this.#ports, launch);
-    // The log cannot tell: a launch may redirect it.
-    await this.#child.waitUntil(() => isHealthy(`${this.healthUrl}/readyz`), READY_TIMEOUT_MS);
-  }
+    /** Kills the process and starts another one with the same certificate and ports. Returns when it is ready. */
+    async restart(launch?: Launch): Promise<void> {
+      await kill();
+      child = startChild(ports, launch);
+      // The log cannot tell: a launch may redirect it.
+      await child.waitUntil(() => isHealthy(`${healthUrl}/readyz`), READY_TIMEOUT_MS);
+    },
 
-  /** Returns the exit code. */
-  stop(): Promise<number | null> {
-    return this.#child.stop('SIGTERM');
-  }
-}
-
-function startChild(
-  { kubeconfig, reaper }: GuardOptions,
-  certDir: string,
-  ports: Ports,
-  { script, env = {} }: Launch = {},
-): Child {
-  const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];
-  const serve = [...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }), ...flags];
-  return new Child({
-    command: script === undefined ? process.execPath : '/bin/sh',
-    args: script === undefined ? serve : ['-c', script, 'sh', process.execPath, ...serve],
-    logFile: logFileOf(certDir),
-    reaper,
-    env: { ...process.env, ...imageEnvironment(), ...env },
-  });
-}
-
-/** Not inside the folder of the certificate: the guard watches that folder, and each line would wake it. */
-function logFileOf(certDir: string): string {
-  return `${certDir}.log`;
+    /** Returns the exit code. */
+    stop: () => child.stop('SIGTERM'),
+  };
 }
 
 /** The guard's log lines about a config, oldest first. */

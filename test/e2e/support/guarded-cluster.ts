@@ -6,16 +6,16 @@ import { parseAllDocuments } from 'yaml';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import type { Binaries } from '../control-plane/binaries.ts';
 import { ControlPlane, kubeconfig, type ApiServer } from '../control-plane/control-plane.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
+import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { awaitGuardCalls, type ClusterConnection } from './cluster.ts';
-import { GuardProcess, type Launch } from './guard-process.ts';
-import { GuardToken } from './guard-token.ts';
-import { MetricsClient } from './metrics-client.ts';
+import { awaitGuardCalls, unique, type ClusterConnection } from './cluster.ts';
+import { startGuardProcess, type GuardProcess, type Launch } from './guard-process.ts';
+import { issueGuardToken } from './guard-token.ts';
 import { MANIFESTS } from './overlays.ts';
 import { PATHS } from './paths.ts';
+import { createServiceAccount } from './service-account.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-import { ThrottlingProxy } from './throttling-proxy.ts';
+import { startThrottlingProxy } from './throttling-proxy.ts';
 
 const NAMESPACE = 'machineconfig-guard';
 /** The guard's user name in the API server. */
@@ -45,15 +45,17 @@ export async function startGuardedCluster(binaries: Binaries, { direct = false }
 async function addGuard(controlPlane: ControlPlane, direct: boolean) {
   const { apiServer, caCertificate, directory, reaper } = controlPlane;
   await applyRbac(controlPlane);
-  const token = await GuardToken.issue(controlPlane, join(directory, 'guard.token'));
-  const throttle = await ThrottlingProxy.start(apiServer.url, caCertificate);
+  const token = await issueGuardToken(apiServer.admin, join(directory, 'guard.token'));
+  const throttle = await startThrottlingProxy(apiServer.url, caCertificate);
   const network = await TcpProxy.start(throttle.port);
   const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
   const file = join(directory, 'guard.kubeconfig');
   await writeFile(file, kubeconfig(url, direct ? caCertificate : throttle.ca, { tokenFile: token.file }));
-  const guard = await GuardProcess.start({ kubeconfig: file, directory, reaper });
+  const guard = await startGuardProcess({ kubeconfig: file, directory, reaper });
   await registerGuard(controlPlane, guard);
-  const metrics = await MetricsClient.create(guard, apiServer.admin);
+  const scraperRules = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }];
+  const scraperToken = await createServiceAccount(apiServer.admin, unique('scraper'), scraperRules);
+  const scraper = new KubeClient({ url: guard.metricsUrl, ca: guard.ca, token: scraperToken });
   const connection: ClusterConnection = { admin: apiServer.connection, auditLog: apiServer.auditLog };
   let secondApiServer: Promise<ApiServer> | undefined;
   let lastPreparation: LaunchPreparation | undefined;
@@ -65,7 +67,6 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
     guard,
     /** The guard's kubeconfig. */
     kubeconfig: file,
-    metrics,
     connection,
 
     /** A second API server on the same etcd, which calls the guard, too. The guard never reads from it. */
@@ -84,10 +85,20 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       lastPreparation = prepare;
     },
 
+    /** The number of denials that the guard's index led to. The guard needs the API server to check the token. */
+    async countIndexDenials(): Promise<number> {
+      const read = async () => {
+        const { status, body } = await scraper.request('GET', '/metrics');
+        return status === 200 && String(body);
+      };
+      const metrics = await until("the guard's metrics", read, { timeoutMs: 60_000 });
+      const pattern = /^mcguard_decision_duration_seconds_count\{path="index"\} (?<count>\d+)$/m;
+      return Number(pattern.exec(metrics)?.groups?.['count'] ?? 0);
+    },
+
     async stop(): Promise<void> {
-      await network.stop();
-      await throttle.stop();
-      metrics.close();
+      await network.refuse();
+      throttle.stop();
       await controlPlane.stop();
     },
   };
@@ -97,7 +108,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
 async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> {
   await admin.create(PATHS.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
   // The API server creates it a moment after it is ready.
-  await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`), { timeoutMs: 10_000 });
+  await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`));
   for (const document of parseAllDocuments(await readFile(join(MANIFESTS, 'base', 'rbac.yaml'), 'utf8'))) {
     const object = document.toJS() as KubeObject;
     await admin.create(collectionOf(object), object);

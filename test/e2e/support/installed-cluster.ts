@@ -21,13 +21,6 @@ import { ServiceCa } from './service-ca.ts';
 const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard';
 const ACCESS_REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 
-export interface InstalledClusterOptions {
-  /** False omits the CRDs of OpenShift and the garbage collector. */
-  readonly openshift?: boolean;
-  /** Projects whose CRDs exist, too. */
-  readonly projects?: readonly ForeignProject[];
-}
-
 /** A cluster in which the guard's manifests can be applied, and then run. */
 export class InstalledCluster {
   readonly controlPlane: ControlPlane;
@@ -43,13 +36,18 @@ export class InstalledCluster {
     this.kubelet = new Kubelet(controlPlane);
   }
 
-  /** Starts a cluster without the guard. */
-  static async start({ openshift = true, projects = [] }: InstalledClusterOptions = {}): Promise<InstalledCluster> {
+  /**
+   * Starts a cluster without the guard.
+   *
+   * @param projects projects whose CRDs exist, too
+   * @param options `openshift: false` omits the CRDs of OpenShift and the garbage collector
+   */
+  static async start(projects: readonly ForeignProject[] = [], { openshift = true } = {}): Promise<InstalledCluster> {
     requireProgram();
     const controlPlane = await ControlPlane.start(await runBinaries(), { openshift });
     await controlPlane.installCrds((await Promise.all(projects.map(readForeignCrds))).flat());
     const { admin } = controlPlane.apiServer;
-    await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`), { timeoutMs: 10_000 });
+    await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`));
     return new InstalledCluster(controlPlane);
   }
 
@@ -109,11 +107,11 @@ export class InstalledCluster {
     const binding = await admin.find(BINDING);
     await admin.delete(BINDING);
     try {
-      await until('the rights to go', async () => !(await mayListNodes()), { timeoutMs: 10_000 });
+      await until('the rights to go', async () => !(await mayListNodes()));
       await step();
     } finally {
       await admin.create(dirname(BINDING), { ...binding, metadata: { name: 'machineconfig-guard' } });
-      await until('the rights to come back', mayListNodes, { timeoutMs: 10_000 });
+      await until('the rights to come back', mayListNodes);
     }
   }
 

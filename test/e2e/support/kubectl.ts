@@ -23,9 +23,8 @@ export async function kubectlOk(controlPlane: ControlPlane, args: readonly strin
   return stdout;
 }
 
-/** The objects that `kubectl kustomize` builds from a directory. Needs no cluster. */
-export async function buildDirectory(kubectlFile: string, directory: string): Promise<readonly KubeObject[]> {
-  const { exitCode, stdout, stderr } = await runProcess(kubectlFile, ['kustomize', directory]);
-  if (exitCode !== 0) throw new Error(`kubectl kustomize ${directory} ended with ${exitCode}: ${stderr}`);
-  return parseAllDocuments(stdout).map((document) => document.toJS() as KubeObject);
+/** The objects that `kubectl kustomize` builds from a directory. */
+export async function buildDirectory(controlPlane: ControlPlane, directory: string): Promise<readonly KubeObject[]> {
+  const yaml = await kubectlOk(controlPlane, ['kustomize', directory]);
+  return parseAllDocuments(yaml).map((document) => document.toJS() as KubeObject);
 }

@@ -120,7 +120,7 @@ export class Kubelet {
   #createPod({ template }: DeploymentSpec): void {
     const name = `${NAME}-${(this.#count += 1)}`;
     const { directory, reaper } = this.#controlPlane;
-    const pod = new Pod({ name, template, directory: join(directory, 'pods', name), reaper });
+    const pod = new Pod(name, template, join(directory, 'pods', name), reaper);
     this.#pods.push(pod);
     this.history.push(pod);
   }

@@ -64,35 +64,23 @@ export interface NodeOptions {
   readonly role?: string;
 }
 
-/** A worker with the annotations of a real one (OVN-Kubernetes, bare metal, OpenShift 4.19). */
+/** A worker with annotations of a real one (OVN-Kubernetes, bare metal, OpenShift 4.19). */
 export function node({ name, currentConfig, desiredConfig, role = 'worker' }: NodeOptions): KubeObject {
-  const address = '10.74.208.21';
   return {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: {
       name,
       labels: {
-        'beta.kubernetes.io/arch': 'amd64',
         'kubernetes.io/hostname': name,
         'kubernetes.io/os': 'linux',
         [`node-role.kubernetes.io/${role}`]: '',
-        'node.openshift.io/os_id': 'rhel',
       },
       annotations: {
-        'alpha.kubernetes.io/provided-node-ip': address,
-        'k8s.ovn.org/host-cidrs': `["${address}/25"]`,
-        'k8s.ovn.org/l3-gateway-config': gatewayConfig(name, address),
-        'k8s.ovn.org/node-chassis-id': '394cb6ba-20fe-44b2-834f-b71be0e5407f',
-        'k8s.ovn.org/node-encap-ips': `["${address}"]`,
-        'k8s.ovn.org/node-id': '5',
         'k8s.ovn.org/node-subnets': '{"default":["10.131.0.0/23"]}',
-        'k8s.ovn.org/zone-name': name,
         [`${MCO}/controlPlaneTopology`]: 'HighlyAvailable',
         ...(currentConfig === undefined ? {} : { [`${MCO}/currentConfig`]: currentConfig }),
         ...(desiredConfig === undefined ? {} : { [`${MCO}/desiredConfig`]: desiredConfig }),
-        [`${MCO}/lastObservedServerCAAnnotation`]: 'false',
-        [`${MCO}/lastSyncedControllerConfigResourceVersion`]: '596195',
         [`${MCO}/reason`]: '',
         [`${MCO}/state`]: 'Done',
         'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
@@ -170,24 +158,6 @@ export function buildStatus(condition: 'Building' | 'Succeeded' | 'Failed' | 'In
     lastTransitionTime: new Date().toISOString(),
   }));
   return { status: { conditions } };
-}
-
-/** OVN-Kubernetes writes this annotation, the longest one of a node. */
-function gatewayConfig(node: string, address: string): string {
-  return JSON.stringify({
-    default: {
-      mode: 'shared',
-      'bridge-id': 'br-ex',
-      'interface-id': `br-ex_${node}`,
-      'mac-address': '02:92:26:00:00:11',
-      'ip-addresses': [`${address}/25`],
-      'ip-address': `${address}/25`,
-      'next-hops': ['10.74.208.1'],
-      'next-hop': '10.74.208.1',
-      'node-port-enable': 'true',
-      'vlan-id': '0',
-    },
-  });
 }
 
 function controllerReference(owner: KubeObject): { readonly [key: string]: string | boolean } {

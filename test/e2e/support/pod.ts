@@ -20,14 +20,6 @@ export interface PodTemplate {
   };
 }
 
-export interface PodOptions {
-  readonly name: string;
-  readonly template: PodTemplate;
-  /** Folder for the pod's volumes, credentials and log. */
-  readonly directory: string;
-  readonly reaper: ProcessReaper;
-}
-
 /**
  * One replica of the guard: the bundle with the arguments of its pod template, and Secret volumes in the layout of a
  * kubelet. Its ports differ from the template, because all pods share the address of this machine.
@@ -35,18 +27,20 @@ export interface PodOptions {
 export class Pod {
   readonly name: string;
   readonly template: PodTemplate;
+  /** Folder for the pod's volumes, credentials and log. */
   readonly directory: string;
   /** File with the output of the last container. */
   readonly log: string;
   /** File with the credentials of the pod's service account. */
   readonly kubeconfig: string;
   isTerminating = false;
+  /** Undefined until the guard has logged its ports. */
+  ports: Ports | undefined;
   readonly #reaper: ProcessReaper;
   readonly #volumeVersions = new Map<string, string>();
   #child: Child | undefined;
-  #ports: Ports | undefined;
 
-  constructor({ name, template, directory, reaper }: PodOptions) {
+  constructor(name: string, template: PodTemplate, directory: string, reaper: ProcessReaper) {
     this.name = name;
     this.template = template;
     this.directory = directory;
@@ -63,17 +57,12 @@ export class Pod {
     return this.#child !== undefined;
   }
 
-  /** Undefined until the guard has logged its ports. */
-  get ports(): Ports | undefined {
-    return this.#ports;
-  }
-
   /** Starts or restarts the container. Its volumes must exist. */
   async start(): Promise<void> {
     await mkdir(this.directory, { recursive: true });
     // Removes the ports of the container before.
     await writeFile(this.log, '');
-    this.#ports = undefined;
+    this.ports = undefined;
     const args = this.template.spec.containers[0]?.args ?? [];
     const overrides = ['--secure-port=0', '--health-port=0', '--metrics-port=0', `--kubeconfig=${this.kubeconfig}`];
     this.#child = new Child({
@@ -88,8 +77,8 @@ export class Pod {
   /** Probes readiness. */
   async isReady(): Promise<boolean> {
     if (!this.isRunning) return false;
-    this.#ports ??= (await readJsonLines(this.log)).find(({ msg }) => msg === 'listening') as Ports | undefined;
-    return this.#ports !== undefined && isHealthy(`http://127.0.0.1:${this.#ports.healthPort}/readyz`);
+    this.ports ??= (await readJsonLines(this.log)).find(({ msg }) => msg === 'listening') as Ports | undefined;
+    return this.ports !== undefined && isHealthy(`http://127.0.0.1:${this.ports.healthPort}/readyz`);
   }
 
   /** Sends SIGTERM, and SIGKILL after the grace period. */

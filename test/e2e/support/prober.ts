@@ -34,7 +34,7 @@ export function isWronglyAllowed({ subject, answer }: Probe): boolean {
   return subject !== 'unused' && answer === 'allowed';
 }
 
-export function isWronglyDenied({ subject, answer }: Probe): boolean {
+function isWronglyDenied({ subject, answer }: Probe): boolean {
   return subject === 'unused' && answer === 'in use';
 }
 
@@ -63,17 +63,19 @@ export class Prober {
     this.configs = configs;
   }
 
-  /** Creates the configs and the node. Probing begins with {@link start}. */
-  static async create(connection: KubeClientOptions): Promise<Prober> {
+  /** Creates the configs and the node, and starts. */
+  static async start(connection: KubeClientOptions): Promise<Prober> {
     const client = new KubeClient(connection);
     const [used, unused] = [await createConfig(client), await createConfig(client)];
     const name = unique('steady');
     await client.create(PATHS.nodes, node({ name, currentConfig: used }));
-    return new Prober(client, name, { used, unused });
+    const prober = new Prober(client, name, { used, unused });
+    prober.resume();
+    return prober;
   }
 
-  /** Starts, or goes on after {@link stop}. */
-  start(): void {
+  /** Goes on after {@link stop}. */
+  resume(): void {
     this.#isProbing = true;
     this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
   }
@@ -122,10 +124,6 @@ export class Prober {
     this.#isProbing = false;
     await Promise.all(this.#loops);
     await Promise.all(this.#pending);
-  }
-
-  close(): void {
-    this.#client.close();
   }
 
   async #probeSteadily(): Promise<void> {
@@ -177,6 +175,21 @@ export class Prober {
       record('no answer', String(error));
     }
   }
+}
+
+/** Probes before and during a step. Returns the prober, which has stopped. */
+export async function probeDuring(
+  connection: KubeClientOptions,
+  step: (prober: Prober) => Promise<unknown>,
+): Promise<Prober> {
+  const prober = await Prober.start(connection);
+  try {
+    await prober.awaitMore(20);
+    await step(prober);
+  } finally {
+    await prober.stop();
+  }
+  return prober;
 }
 
 async function createConfig(client: KubeClient): Promise<string> {

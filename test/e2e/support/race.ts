@@ -9,23 +9,17 @@ export interface Lane {
   readonly delete: KubeClient;
 }
 
-export interface RaceOptions {
-  /** One concurrent worker each. */
-  readonly lanes: readonly Lane[];
-  /** Total of all workers. */
-  readonly rounds: number;
+interface Tally {
+  rounds: number;
+  /** Configs that were deleted although an acknowledged write had made a node name them before. */
+  wronglyAllowed: number;
+  /** The number of denials by code: `MCG_IN_USE`, or the HTTP status if a denial has no code. */
+  refusals: Record<string, number>;
+  /** Deletions of the config that the node has just left. The guard must allow them. */
+  freed: { tried: number; allowed: number };
 }
 
-export interface RaceResult {
-  readonly rounds: number;
-  /** Configs that were deleted although an acknowledged write had made a node name them before. */
-  readonly wronglyAllowed: number;
-  /** The number of denials by code: `MCG_IN_USE`, or the HTTP status if a denial has no code. */
-  readonly refusals: Readonly<Record<string, number>>;
-  /** Deletions of the config that the node has just left. The guard must allow them. */
-  readonly freed: { readonly tried: number; readonly allowed: number };
-  readonly seconds: number;
-}
+export type RaceResult = Tally & { readonly seconds: number };
 
 /** Every 20th round also deletes the config that the node has left. */
 const FREE_EVERY = 20;
@@ -33,20 +27,15 @@ const FREE_EVERY = 20;
 /**
  * Moves a node back and forth between two configs. As soon as the API server has acknowledged a move, the race deletes
  * the config that the node moved to. A decision from stale data would allow it.
+ *
+ * @param options the lanes get one concurrent worker each, which share the rounds
  */
-export async function race({ lanes, rounds }: RaceOptions): Promise<RaceResult> {
+export async function race({ lanes, rounds }: { lanes: readonly Lane[]; rounds: number }): Promise<RaceResult> {
   const tally: Tally = { rounds: 0, wronglyAllowed: 0, refusals: {}, freed: { tried: 0, allowed: 0 } };
   const started = performance.now();
   const roundsPerLane = Math.ceil(rounds / lanes.length);
   await Promise.all(lanes.map((lane, index) => runLane(lane, index, roundsPerLane, tally)));
   return { ...tally, seconds: (performance.now() - started) / 1_000 };
-}
-
-interface Tally {
-  rounds: number;
-  wronglyAllowed: number;
-  refusals: Record<string, number>;
-  freed: { tried: number; allowed: number };
 }
 
 async function runLane(lane: Lane, index: number, rounds: number, tally: Tally): Promise<void> {

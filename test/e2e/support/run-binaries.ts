@@ -1,5 +1,5 @@
-import { availableReleases, findBinaries, type Binaries } from '../control-plane/binaries.ts';
-import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
+import { findBinaries, type Binaries } from '../control-plane/binaries.ts';
+import { log, selectRelease } from './runner.ts';
 
 /** `test/e2e/run.ts` names the Kubernetes release of a test run in this variable. */
 export const RELEASE_VARIABLE = 'MCG_E2E_KUBERNETES';
@@ -15,11 +15,5 @@ export const MUST_WRITE_DOCS = process.env[WRITE_DOCS_VARIABLE] === '1';
 
 /** The binaries of the release of this test run, or of the newest release if `run.ts` did not start it. */
 export async function runBinaries(): Promise<Binaries> {
-  const wanted = process.env[RELEASE_VARIABLE];
-  const releases = await availableReleases();
-  const release = releases.find(({ kubernetes }) => wanted === undefined || kubernetes === wanted);
-  if (release === undefined) {
-    throw new MissingControlPlaneError(`${RELEASE_VARIABLE}=${wanted} is not an available release.`);
-  }
-  return findBinaries(release, (line) => console.error(line));
+  return findBinaries(await selectRelease(RELEASE_VARIABLE, process.env[RELEASE_VARIABLE]), log);
 }

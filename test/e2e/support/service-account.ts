@@ -35,7 +35,7 @@ export async function serviceAccountToken(
 /** Creates a service account in the namespace default with these cluster-wide rights, and returns a token. */
 export async function createServiceAccount(admin: KubeClient, name: string, rules: readonly Rule[]): Promise<string> {
   const namespace = `${PATHS.namespaces}/default`;
-  await until('the namespace default', () => admin.find(namespace), { timeoutMs: 10_000 });
+  await until('the namespace default', () => admin.find(namespace));
   await admin.create(`${namespace}/serviceaccounts`, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   await admin.create(`${RBAC}/clusterroles`, { apiVersion, kind: 'ClusterRole', metadata: { name }, rules });

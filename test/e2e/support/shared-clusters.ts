@@ -21,7 +21,7 @@ export function sharedGuardedCluster(): Promise<GuardedCluster> {
 }
 
 async function startInstalledCluster(): Promise<InstalledCluster> {
-  const cluster = await InstalledCluster.start({ projects: ['prometheus-operator'] });
+  const cluster = await InstalledCluster.start(['prometheus-operator']);
   await cluster.applyOverlay('monitoring');
   await cluster.awaitGuard();
   return cluster;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { debianProgram } from './debian-program.ts';
-import { startProcess, type ProcessResult, type RunningProcess } from './process.ts';
+import { runProcess, type ProcessResult } from './process.ts';
 import { PROGRAM } from './program.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -56,13 +56,9 @@ export class Shell {
   /** Runs a line to its end. It fails if one command of a pipe fails. */
   async run(line: string): Promise<ProcessResult> {
     const directoryFile = join(this.home, '.pwd');
-    const result = await this.start(`${line}\nexitCode=$?; pwd >${directoryFile}; exit $exitCode`).result;
+    const script = `set -o pipefail; ${line}\nexitCode=$?; pwd >${directoryFile}; exit $exitCode`;
+    const result = await runProcess('bash', ['-c', script], { cwd: this.#directory, env: this.#env });
     this.#directory = (await readFile(directoryFile, 'utf8')).trimEnd();
     return result;
-  }
-
-  /** Starts a line without waiting for its end. */
-  start(line: string): RunningProcess {
-    return startProcess('bash', ['-c', `set -o pipefail; ${line}`], { cwd: this.#directory, env: this.#env });
   }
 }

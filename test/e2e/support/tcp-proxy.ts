@@ -19,8 +19,8 @@ export class TcpProxy {
     server.on('connection', (socket: Socket) => this.#accept(socket));
   }
 
-  static async start(targetPort: number, address = '127.0.0.1'): Promise<TcpProxy> {
-    const server = createServer().listen(0, address);
+  static async start(targetPort: number): Promise<TcpProxy> {
+    const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     return new TcpProxy(server, targetPort);
   }
@@ -53,10 +53,6 @@ export class TcpProxy {
     if (this.#server.listening) return;
     this.#server = createServer((socket) => this.#accept(socket)).listen(this.port, '127.0.0.1');
     await once(this.#server, 'listening');
-  }
-
-  async stop(): Promise<void> {
-    await this.refuse();
   }
 
   #accept(client: Socket): void {

@@ -17,6 +17,7 @@ const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io": fail
 const SOON = { timeout: 20_000 };
 const NOW = new Date();
 const LAST_WEEK = new Date(NOW.getTime() - 7 * 86_400_000);
+const { certificatePem: UNRELATED_CA } = await createAuthority({ days: 30, now: NOW });
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
@@ -89,10 +90,7 @@ test.for([
   {
     problem: 'the authority is unknown',
     end: 'x509: certificate signed by unknown authority',
-    start: async () => {
-      const { port } = await startTlsServer('127.0.0.1', NOW);
-      return { port, ca: (await createAuthority({ days: 30, now: NOW })).certificatePem };
-    },
+    start: async () => ({ ...(await startTlsServer('127.0.0.1', NOW)), ca: UNRELATED_CA }),
   },
   {
     problem: 'the certificate has expired',
@@ -111,16 +109,13 @@ test.for([
       const server = createServer();
       const port = await listen(server);
       await once(server.close(), 'close');
-      return { port, ca: (await createAuthority({ days: 30, now: NOW })).certificatePem };
+      return { port, ca: UNRELATED_CA };
     },
   },
   {
     problem: 'nobody answers',
     end: 'context deadline exceeded',
-    start: async () => ({
-      port: await listen(createServer()),
-      ca: (await createAuthority({ days: 30, now: NOW })).certificatePem,
-    }),
+    start: async () => ({ port: await listen(createServer()), ca: UNRELATED_CA }),
   },
 ])('the page has the message of the API server when $problem', async ({ end, start }) => {
   const { port, ca } = await start();

@@ -9,25 +9,14 @@ import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 const { cluster } = await sharedInstalledCluster();
 const GARBAGE_COLLECTOR = 'system:serviceaccount:kube-system:generic-garbage-collector';
 
-/** Deletes a pool that owns two configs, of which a node runs one. */
-async function deletePool(propagationPolicy: 'Background' | 'Foreground') {
+test("denies the garbage collector the config of a deleted pool until the pool's node has moved", async () => {
   const pool = await cluster.pool();
   const path = `${PATHS.pools}/${pool.metadata.name}`;
   const [unused, used] = [await cluster.config({ owner: pool }), await cluster.config({ owner: pool })];
   await cluster.admin.patch(path, { spec: { configuration: { name: used } } });
   const node = await cluster.node({ currentConfig: used, desiredConfig: used });
-  expectStatus(await cluster.admin.delete(path, { propagationPolicy }), [200], `DELETE ${path}`);
+  expectStatus(await cluster.admin.delete(path), [200], `DELETE ${path}`);
   await until('the unused config to go', async () => !(await cluster.exists(unused)), { timeoutMs: 20_000 });
-  return { path, used, node };
-}
-
-async function moveToNewConfig(node: string): Promise<void> {
-  const next = await cluster.config();
-  await cluster.moveNode(node, { currentConfig: next, desiredConfig: next });
-}
-
-test("denies the garbage collector the config of a deleted pool until the pool's node has moved", async () => {
-  const { used, node } = await deletePool('Background');
   const findAttempts = () =>
     cluster.auditLog.events(
       ({ user, verb, objectRef }) =>
@@ -42,19 +31,9 @@ test("denies the garbage collector the config of a deleted pool until the pool's
   }
 
   // The garbage collector doubles its delay after each denial, so the next attempt comes soon.
-  await moveToNewConfig(node);
+  const next = await cluster.config();
+  await cluster.moveNode(node, { currentConfig: next, desiredConfig: next });
 
   await until('the config to go', async () => !(await cluster.exists(used)), { timeoutMs: 60_000 });
   expect((await findAttempts()).at(-1)?.responseStatus?.code).toBe(200);
-}, 110_000);
-
-test('lets the foreground deletion of a pool wait for its node, and then complete', async () => {
-  const { path, used, node } = await deletePool('Foreground');
-  expect(await cluster.exists(used)).toBe(true);
-  expect(await cluster.admin.find(path)).toBeDefined();
-
-  await moveToNewConfig(node);
-
-  await until('the pool to go', async () => (await cluster.admin.find(path)) === undefined, { timeoutMs: 45_000 });
-  expect(await cluster.exists(used)).toBe(false);
 }, 110_000);

@@ -1,6 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
 
-import type { Mode } from '../../../src/decision/settings.ts';
 import { PATHS } from '../support/paths.ts';
 import { awaitFloor } from '../support/floor.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -23,10 +22,6 @@ async function expectVerify(exitCode: number, text: string): Promise<void> {
   await expect.poll(verify, { timeout: 10_000 }).toEqual(isExpected);
 }
 
-test('finds nothing to try without a config in use', async () => {
-  await expectVerify(1, 'NOT PROTECTED: there is nothing to try it with');
-});
-
 test('finds that the guard protects, deletes nothing, and prints its findings as JSON', async () => {
   const [used, unused] = [await cluster.config(), await cluster.config()];
   await cluster.node({ name: 'worker-0', currentConfig: used });
@@ -45,12 +40,6 @@ test('finds that the guard protects, deletes nothing, and prints its findings as
     unused: { config: unused, wouldBeDeleted: true },
   });
   expect([await cluster.exists(used), await cluster.exists(unused)]).toEqual([true, true]);
-});
-
-test.for(['Warn', 'Audit', 'Disabled'] as const)('finds that the mode %s does not protect', async (mode: Mode) => {
-  await installed.setSettings({ mode, holdSuperseded: '0s' });
-  await expectVerify(1, `NOT PROTECTED: it would be deleted: the mode is ${mode}\\.`);
-  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
 });
 
 test('finds that nothing protects without webhook and policies, and that the policies protect alone', async () => {

@@ -14,7 +14,6 @@ const apiServerKilled: Fault = {
   seen: SEEN,
   isInShortRun: true,
   needsSecondApiServer: true,
-  answers: { used: ['unverified', 'in use'], unused: ['unverified', 'allowed'] },
   requiredAnswer: 'unverified',
   durationMs: 5_000,
   inject: async ({ controlPlane: { apiServer } }) => {
@@ -29,7 +28,6 @@ const apiServerFrozen: Fault = {
   title: "The guard's API server hangs",
   seen: SEEN,
   needsSecondApiServer: true,
-  answers: { used: ['unverified', 'in use'], unused: ['unverified', 'allowed'] },
   requiredAnswer: 'unverified',
   durationMs: 6_000,
   inject: ({ controlPlane: { apiServer } }) => {
@@ -52,7 +50,6 @@ const etcdRestored: Fault = {
     '`versions went back from … to …` in the log; references to configs that the copy does not have ' +
     '[dangle](runbooks/MachineConfigGuardDanglingReference.md)',
   isInShortRun: true,
-  answers: { used: ['no answer', 'unverified', 'in use'], unused: ['no answer', 'unverified', 'allowed'] },
   requiredAnswer: 'no answer',
   durationMs: 1_000,
   prepare: async ({ controlPlane }, prober) => {
@@ -66,14 +63,14 @@ const etcdRestored: Fault = {
     }
     await admin.patch(path, nodeConfigPatch({ currentConfig: prober.configs.unused }));
     prober.configs = swapConfigs(prober.configs);
-    prober.start();
+    prober.resume();
     await prober.awaitRightAnswers(performance.now());
   },
   inject: async ({ controlPlane }, prober) => {
     await prober.stop();
     await controlPlane.kill();
     prober.configs = swapConfigs(prober.configs);
-    prober.start();
+    prober.resume();
     return () => controlPlane.restoreEtcd();
   },
 };

@@ -39,7 +39,6 @@ const clockBehind: Fault = {
   title: "The guard's clock goes back an hour",
   seen: 'nothing',
   launch: fakeClock,
-  answers: { used: ['in use'], unused: ['allowed'] },
   durationMs: 4_000,
   inject: async ({ controlPlane: { directory } }) => {
     await setClock(directory, '-1h');
@@ -55,7 +54,7 @@ const clockAhead: Fault = {
     '`… cannot be reached: CERT_HAS_EXPIRED` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
     'set the clock of the node',
   launch: fakeClock,
-  answers: { used: ['unverified'], unused: ['unverified'] },
+  preventsRightAnswers: true,
   requiredAnswer: 'unverified',
   durationMs: 15_000,
   inject: async ({ controlPlane: { directory }, network }) => {

@@ -6,7 +6,6 @@ const guardFrozen: Fault = {
   seen:
     '`failed calling webhook … context deadline exceeded`; ' +
     '[what to do](troubleshooting.md#-context-deadline-exceeded)',
-  answers: { used: ['guard unreachable', 'in use'], unused: ['guard unreachable', 'allowed'] },
   requiredAnswer: 'guard unreachable',
   durationMs: 7_000,
   inject: ({ guard }) => {
@@ -23,11 +22,6 @@ const guardKilled: Fault = {
     '[what to do](troubleshooting.md#-connect-connection-refused)',
   isInShortRun: true,
   endsGuard: true,
-  // The new process answers as soon as it listens.
-  answers: {
-    used: ['guard unreachable', 'unverified', 'in use'],
-    unused: ['guard unreachable', 'unverified', 'allowed'],
-  },
   requiredAnswer: 'guard unreachable',
   durationMs: 3_000,
   inject: async ({ guard }) => {

@@ -22,7 +22,7 @@ const everyRequestRejected: Fault = {
   name: 'every-429',
   title: 'The API server answers every request of the guard with 429',
   seen: SEEN_429,
-  answers: { used: ['unverified'], unused: ['unverified'] },
+  preventsRightAnswers: true,
   requiredAnswer: 'unverified',
   durationMs: 6_000,
   inject: throttleRequests({ rejectedShare: 1 }),
@@ -32,7 +32,6 @@ const someRequestsRejected: Fault = {
   name: 'some-429',
   title: 'The API server answers every fifth request of the guard with 429',
   seen: SEEN_429,
-  answers: { used: ['in use', 'unverified'], unused: ['allowed', 'unverified'] },
   // A live read takes five requests and waits a second after each 429. This is long enough for several reads.
   durationMs: 12_000,
   inject: throttleRequests({ rejectedShare: 1 / 5 }),
@@ -44,7 +43,6 @@ const slowAnswers: Fault = {
   seen:
     '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
     '[what to do](troubleshooting.md#no-complete-answer-in-time)',
-  answers: { used: ['in use', 'unverified'], unused: ['allowed', 'unverified'] },
   requiredAnswer: 'unverified',
   durationMs: 7_000,
   inject: throttleRequests({ delayMs: 2_000 }),

@@ -16,7 +16,6 @@ const logFull: Fault = {
   seen: 'no new lines; the answers are in [the audit log](audit.md)',
   // Writes to /dev/full fail with ENOSPC.
   launch: async () => ({ script: 'exec "$@" >/dev/full' }),
-  answers: { used: ['in use'], unused: ['allowed'] },
   durationMs: 4_000,
   inject: ({ guard }) => {
     requireStdout('/dev/full', guard);
@@ -35,7 +34,6 @@ const logNotRead: Fault = {
     pipe = new LogPipe(join(directory, 'log-pipe'));
     return { script: `exec "$@" >'${pipe.file}'` };
   },
-  answers: { used: ['in use'], unused: ['allowed'] },
   durationMs: 4_000,
   inject: ({ guard }) => {
     if (pipe === undefined) throw new Error('The guard was not started with a pipe.');

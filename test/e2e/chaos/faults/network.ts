@@ -6,7 +6,6 @@ const networkSilent: Fault = {
   seen:
     '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
     '[what to do](troubleshooting.md#no-complete-answer-in-time)',
-  answers: { used: ['unverified', 'in use'], unused: ['unverified', 'allowed'] },
   requiredAnswer: 'unverified',
   durationMs: 6_000,
   inject: ({ network }) => {
@@ -23,7 +22,6 @@ const connectionsHalfOpen: Fault = {
     '[MCG_UNVERIFIED](codes.md#mcg_unverified) in the first seconds at most; ' +
     '[`mcguard_index_age_seconds`](metrics.md) grows',
   isInShortRun: true,
-  answers: { used: ['in use', 'unverified'], unused: ['allowed', 'unverified'] },
   durationMs: 7_000,
   inject: ({ network }) => {
     network.freeze();

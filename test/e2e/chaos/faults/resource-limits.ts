@@ -24,10 +24,6 @@ export const cpuLimited: Fault = {
   name: 'cpu-starved',
   title: 'The guard gets a tenth of a core',
   seen: '[`mcguard_decision_duration_seconds`](metrics.md) rises',
-  answers: {
-    used: ['in use', 'unverified', 'guard unreachable'],
-    unused: ['allowed', 'unverified', 'guard unreachable'],
-  },
   durationMs: 6_000,
   inject: ({ guard }) => {
     const stop = new AbortController();
@@ -58,10 +54,6 @@ export const descriptorsExhausted: Fault = {
   title: 'The guard has no file descriptors left',
   seen: '`failed calling webhook` now and then; restarts of the pod by its liveness probe',
   launch: async () => ({ script: `ulimit -n ${DESCRIPTORS}; exec "$@"` }),
-  answers: {
-    used: ['in use', 'unverified', 'guard unreachable'],
-    unused: ['allowed', 'unverified', 'guard unreachable'],
-  },
   durationMs: 6_000,
   inject: ({ guard }) => {
     const port = Number(new URL(guard.url).port);

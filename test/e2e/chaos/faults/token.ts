@@ -7,7 +7,6 @@ const tokenRotated: Fault = {
   name: 'token-rotated',
   title: "The guard's token is rotated",
   seen: 'nothing',
-  answers: { used: ['in use'], unused: ['allowed'] },
   durationMs: TOKEN_CACHE_MS + 2_000,
   inject: async ({ token }) => {
     await token.rotate();
@@ -21,7 +20,6 @@ const tokenRevoked: Fault = {
   seen:
     '`the API server answered 401` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
     '[what to do](troubleshooting.md#the-api-server-answered-401)',
-  answers: { used: ['in use', 'unverified'], unused: ['allowed', 'unverified'] },
   requiredAnswer: 'unverified',
   durationMs: TOKEN_CACHE_MS + 3_000,
   inject: async ({ token }) => {
