@@ -12,7 +12,7 @@ const CONCLUSION = 'The refused deletion';
 const TO = 'Next, in README.md';
 
 /**
- * Extracts the styled lines of both runs and of the conclusion from the demo's output. The tables at its end would repeat
+ * Extracts the styled lines of both runs and of the conclusion from the demo's output, without the tables that repeat
  * them.
  */
 export function demoExcerpt(output: string): string {

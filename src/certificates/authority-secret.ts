@@ -119,7 +119,7 @@ class IssuedCertificate implements ServingCertificate {
     try {
       await this.#issue(authority, reason);
     } catch (error) {
-      this.#problem.warn(`a serving certificate could not be issued: ${describeError(error)}`);
+      this.#problem.warn(`cannot issue a serving certificate: ${describeError(error)}`);
     }
   }
 
@@ -135,7 +135,7 @@ class IssuedCertificate implements ServingCertificate {
 
   #findIssueReason(authority: Authority): string | undefined {
     if (this.#leaf === undefined) return 'there is none yet';
-    if (!isDeepStrictEqual(authority, this.#authority)) return 'the authority was exchanged';
+    if (!isDeepStrictEqual(authority, this.#authority)) return 'the authority was rotated';
     return findRenewalReason(new X509Certificate(this.#leaf.certificatePem), this.#now());
   }
 

@@ -106,7 +106,7 @@ function watchDirectories(options: CertificateFilesOptions, onChange: () => void
   const { certFile, keyFile, log, signal, watchDirectory = watch } = options;
   for (const directory of new Set([path.dirname(certFile), path.dirname(keyFile)])) {
     const onError = (err: unknown): void => {
-      log.warn({ err, directory }, 'certificate directory cannot be watched; changes are found by the poll alone');
+      log.warn({ err, directory }, 'cannot watch the certificate directory; only polling finds changes');
     };
     try {
       watchDirectory(directory, { persistent: false, signal }, onChange).on('error', onError);
@@ -152,6 +152,6 @@ function logCertificate(options: CertificateFilesOptions, certificate: X509Certi
   const fields = { certFile, names, ...dates, fingerprint256 };
   log.info(fields, text);
   const time = now();
-  if (time > notAfter) log.warn(fields, 'serving certificate has expired; the API server will refuse it');
-  else if (time < notBefore) log.warn(fields, 'serving certificate is not valid yet; the API server will refuse it');
+  if (time > notAfter) log.warn(fields, 'serving certificate has expired; the API server will reject it');
+  else if (time < notBefore) log.warn(fields, 'serving certificate is not valid yet; the API server will reject it');
 }

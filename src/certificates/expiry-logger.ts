@@ -7,8 +7,8 @@ const EXPIRES_SOON_DAYS = 30;
 
 const NAME = { authority: 'the authority of the serving certificates', serving: 'the serving certificate' };
 const ADVICE = {
-  authority: 'exchange it with `machineconfig-guard certs rotate`',
-  serving: 'whoever writes its files has to renew it',
+  authority: 'rotate it with `machineconfig-guard certs rotate`',
+  serving: 'renew it at its issuer',
 };
 
 /**
@@ -32,7 +32,7 @@ export function logExpiries(expiries: readonly Expiry[], log: Logger, now: Date)
     if (isRenewedHere || days > EXPIRES_SOON_DAYS) continue;
     const daysLeft = Math.floor(days);
     const date = notAfter.toISOString();
-    const fact = days <= 0 ? `expired at ${date}, calls fail` : `expires at ${date}, ${daysLeft} days are left`;
+    const fact = days <= 0 ? `expired at ${date}, calls fail` : `expires at ${date}, in ${daysLeft} days`;
     log.warn({ certificate, notAfter: date, daysLeft }, `${NAME[certificate]} ${fact}: ${ADVICE[certificate]}`);
   }
 }

@@ -3,14 +3,14 @@
  * docs/codes.md has a section for each, and a test compares both.
  */
 export const CODES = {
-  MCG_IN_USE: 'Refused: a node, a pool or an unfinished build still names the config.',
-  MCG_HELD: 'Refused: the config was superseded less than spec.holdSuperseded ago; a machine may be booting with it.',
-  MCG_UNVERIFIED: 'Refused: whether something uses the config could not be found out in time.',
-  MCG_NOT_IN_USE: 'Allowed: nothing names the config.',
-  MCG_OVERRIDDEN: 'Allowed: the config carries the allow-deletion annotation with a reason.',
-  MCG_WOULD_DENY: 'Allowed because of mode Warn or Audit; mode Enforce would refuse it.',
-  MCG_DISABLED: 'Allowed: the guard is switched off by mode Disabled.',
-  MCG_BAD_REVIEW: 'Refused: the request is not an admission review that the guard can read.',
+  MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
+  MCG_HELD: 'Denied: the config was superseded less than spec.holdSuperseded ago. A machine may be booting with it.',
+  MCG_UNVERIFIED: 'Denied: the guard could not list all references in time.',
+  MCG_NOT_IN_USE: 'Allowed: no object references the config.',
+  MCG_OVERRIDDEN: 'Allowed: the config has the allow-deletion annotation with a reason.',
+  MCG_WOULD_DENY: 'Allowed by mode Warn or Audit. Mode Enforce would deny it.',
+  MCG_DISABLED: 'Allowed: the mode is Disabled.',
+  MCG_BAD_REVIEW: 'Denied: the request is not a valid AdmissionReview.',
 } as const;
 
 /** The stable identifier of an answer. */

@@ -84,7 +84,7 @@ function decideByConfigAlone(config: ReviewedConfig, { mode }: Settings): Verdic
   }
   if (mode !== 'Disabled') return undefined;
   return {
-    ...allow(name, allowedMessage('MCG_DISABLED', name, 'was not looked at: the guard is disabled')),
+    ...allow(name, allowedMessage('MCG_DISABLED', name, 'was not checked: the guard is disabled')),
     code: 'MCG_DISABLED',
   };
 }

@@ -22,7 +22,7 @@ export function inUseMessage(name: ConfigName, summary: ReferenceSummary, hasEmp
   return formatAnswer('MCG_IN_USE', [
     `${formatName(name)} is in use by ${formatReferrers(summary.strong)}.`,
     ...consequenceOf(summary),
-    hasEmptyOverride ? 'Its allow-deletion annotation has no reason and does not count.' : '',
+    hasEmptyOverride ? 'Its allow-deletion annotation has no reason, so the guard ignores it.' : '',
   ]);
 }
 
@@ -55,7 +55,8 @@ export function unverifiedMessage(name: ConfigName | undefined, unreadable: read
   const config = name === undefined ? 'the config' : formatName(name);
   return formatAnswer('MCG_UNVERIFIED', [
     `could not verify whether ${config} is in use (${joinWithAnd(causes)}).`,
-    "Nothing was deleted. Try again; if it stays, look at the guard's log, its rights and its way to the API server.",
+    'Nothing was deleted. Retry.',
+    "If it persists, check the guard's logs, its RBAC and its connection to the API server.",
   ]);
 }
 
@@ -66,7 +67,7 @@ export function badReviewMessage(problem: string): string {
 
 /** The message of the modes Warn and Audit around the denial of mode Enforce. */
 export function wouldDenyMessage(mode: string, denial: string): string {
-  return `MCG_WOULD_DENY: mode ${mode} allows this deletion; Enforce would refuse it. ${denial}`;
+  return `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${denial}`;
 }
 
 /** The log line of an allowed deletion. */
@@ -78,7 +79,7 @@ export function allowedMessage(code: Code, name: ConfigName, why: string): strin
 export function weakReferenceWarnings(name: ConfigName, { weak, unreportedNodes }: ReferenceSummary): string[] {
   const warnings: string[] = [];
   // The name comes first: a long warning is cut at its end.
-  if (weak.total > 0) warnings.push(formatWarning(`${name} is still mentioned by ${formatReferrers(weak)}`));
+  if (weak.total > 0) warnings.push(formatWarning(`${name} is still referenced by ${formatReferrers(weak)}`));
   if (unreportedNodes > 0) {
     const have = unreportedNodes === 1 ? 'has' : 'have';
     warnings.push(formatWarning(`${countNoun(unreportedNodes, 'node')} ${have} not reported a configuration yet`));
@@ -93,7 +94,7 @@ export function overrideWarning(reason: string): string {
 
 /** The warning to the client in mode Warn. */
 export function wouldDenyWarning(cause: Code, name: ConfigName): string {
-  return formatWarning(`MCG_WOULD_DENY (${cause}): mode Enforce would refuse to delete ${name}`);
+  return formatWarning(`MCG_WOULD_DENY (${cause}): mode Enforce would deny deleting ${name}`);
 }
 
 /** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more) and pool worker (spec)`. */

@@ -39,12 +39,12 @@ export function parseSettings(object: unknown): ParsedSettings {
   const problems: string[] = [];
   const validMode = MODES.find((one) => one === mode);
   if (validMode === undefined && mode !== undefined) {
-    problems.push(`spec.mode ${quote(mode)} is none of ${MODES.join(', ')}; ${DEFAULT_SETTINGS.mode} holds`);
+    problems.push(`spec.mode ${quote(mode)} is not one of ${MODES.join(', ')}; using ${DEFAULT_SETTINGS.mode}`);
   }
   const holdMs = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
   const isValidHold = holdMs !== undefined && holdMs <= MAX_HOLD_MS;
   if (!isValidHold && holdSuperseded !== undefined) {
-    problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is no duration up to 720h; nothing is held`);
+    problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; ignored`);
   }
   return {
     settings: {

@@ -160,7 +160,7 @@ export class Guard {
   #whyNotReady(): string | undefined {
     if (this.#isDraining) return 'stopping';
     if (this.#ports === undefined) return 'not listening yet';
-    return this.#index.isSynced ? undefined : `not read yet: ${this.#index.unsynced.join(', ')}`;
+    return this.#index.isSynced ? undefined : `not listed yet: ${this.#index.unsynced.join(', ')}`;
   }
 
   /** Logs and counts a decision, and records an Event unless it was a dry run. */

@@ -50,7 +50,7 @@ export class Judge implements ReviewJudge {
       const state = await this.#options.live.read(signal);
       return { verdict: decide(review, state, settings, this.#now()), path: 'live' };
     } catch (error) {
-      this.#options.log.error({ err: error }, 'a review could not be judged');
+      this.#options.log.error({ err: error }, 'cannot decide a review');
       const unreadable = [{ name: 'the guard', reason: 'internal error' }];
       return { verdict: denyUnverified(name, unreadable, settings), path: 'none' };
     }
@@ -70,7 +70,7 @@ export class Judge implements ReviewJudge {
       if (current === undefined || !hasStrongReference(config, current)) return undefined;
       return { referrers: referrers.with(position, current), unreadable: [] };
     } catch (error) {
-      log.debug({ reason: describeError(error) }, 'a suspected referrer could not be read; reading everything');
+      log.debug({ reason: describeError(error) }, 'cannot get the referrer from the index; starting a live read');
       return undefined;
     }
   }

@@ -48,7 +48,7 @@ export class SettingsFollower {
   constructor(options: SettingsFollowerOptions) {
     const { api, log, timing = SINGLE_OBJECT_TIMING } = options;
     this.#options = options;
-    this.#problem = new ProblemLog(log, `machineconfigguard ${GUARD_NAME} is followed`);
+    this.#problem = new ProblemLog(log, `machineconfigguard ${GUARD_NAME} is readable again`);
     this.#createProblem = new ProblemLog(log);
     this.#reflector = new Reflector({
       api,
@@ -85,7 +85,7 @@ export class SettingsFollower {
     while (!signal.aborted) {
       const isListed = this.#reflector.isSynced;
       if (isListed && !this.#reflector.isServed) {
-        this.#problem.warn(`machineconfigguards are not served by this cluster: ${DEFAULT_SETTINGS.mode} holds`);
+        this.#problem.warn(`this cluster does not serve machineconfigguards; using ${DEFAULT_SETTINGS.mode}`);
       }
       const isAbsent = isListed && this.#reflector.isServed && [...this.#reflector.objects()].length === 0;
       if (isAbsent) {
@@ -111,11 +111,11 @@ export class SettingsFollower {
         await api.json({ method: 'POST', path: GUARDS_PATH, body, signal: limited });
       });
       this.#createProblem.clear();
-      log.info(`machineconfigguard ${GUARD_NAME} created: there was none`);
+      log.info(`machineconfigguard ${GUARD_NAME} created, because it did not exist`);
     } catch (error) {
       if (signal.aborted || (error instanceof ApiError && error.status === 409)) return;
       const reason = describeError(error);
-      this.#createProblem.warn(`machineconfigguard ${GUARD_NAME} cannot be created: ${reason}`, { reason });
+      this.#createProblem.warn(`cannot create machineconfigguard ${GUARD_NAME}: ${reason}`, { reason });
     }
   }
 }

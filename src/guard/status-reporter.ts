@@ -141,15 +141,15 @@ export class StatusReporter {
     const type = 'Ready';
     const unsynced = [...this.#options.index.unsynced, ...(this.#configs.isSynced ? [] : [MACHINE_CONFIGS.name])];
     return unsynced.length === 0
-      ? { type, status: 'True', reason: 'Serving', message: 'the guard answers and has read the cluster' }
-      : { type, status: 'False', reason: 'Reading', message: `not read yet: ${unsynced.join(', ')}` };
+      ? { type, status: 'True', reason: 'Serving', message: 'the guard serves and has listed the cluster' }
+      : { type, status: 'False', reason: 'Reading', message: `not listed yet: ${unsynced.join(', ')}` };
   }
 }
 
 function referencesCondition(findings: readonly DanglingFinding[]): Condition {
   const type = 'ReferencesConsistent';
   if (findings.length === 0) {
-    return { type, status: 'True', reason: 'AllExist', message: 'every MachineConfig that is named exists' };
+    return { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' };
   }
   const described = findings.slice(0, MAX_DESCRIBED_REFERENCES).map(describeFinding).join('. ');
   const more = findings.length - MAX_DESCRIBED_REFERENCES;

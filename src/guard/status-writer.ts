@@ -100,7 +100,7 @@ export class StatusWriter {
       // Without the object or its CRD there is nothing to write to, and SettingsFollower has logged that.
       if (signal.aborted || isNotFound(error)) return;
       const reason = describeError(error);
-      this.#problem.warn(`the status cannot be written: ${reason}`, { reason });
+      this.#problem.warn(`cannot write the status: ${reason}`, { reason });
     }
   }
 

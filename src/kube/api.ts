@@ -76,7 +76,7 @@ export class KubeApi {
     try {
       return JSON.parse(bytes.toString('utf8'));
     } catch {
-      throw new ApiUnreachable(`the answer of ${this.address} is not JSON`);
+      throw new ApiUnreachable(`the response of ${this.address} is not JSON`);
     }
   }
 
@@ -170,7 +170,7 @@ async function readBytes(body: IncomingMessage, signal: AbortSignal, max = Numbe
     }
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw new ApiUnreachable(`the answer broke off: ${describeError(error)}`);
+    throw new ApiUnreachable(`the response is incomplete: ${describeError(error)}`);
   }
   return Buffer.concat(chunks);
 }

@@ -37,6 +37,6 @@ interface DiscoveryEntry {
 
 function entriesOf(list: DiscoveryList, kind: string, field: 'resources' | 'groups'): readonly DiscoveryEntry[] {
   const entries = list.kind === kind ? list[field] : undefined;
-  if (!Array.isArray(entries)) throw new ApiUnreachable(`the API server's directory is no ${kind}`);
+  if (!Array.isArray(entries)) throw new ApiUnreachable(`discovery returned no ${kind}`);
   return entries as readonly DiscoveryEntry[];
 }

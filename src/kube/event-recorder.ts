@@ -149,7 +149,7 @@ export class EventRecorder {
       if (this.#writes.size === 0) this.#overflow.clear();
       return true;
     } catch (error) {
-      this.#log.warn({ reason: describeError(error) }, 'an event could not be written');
+      this.#log.warn({ reason: describeError(error) }, 'cannot write an Event');
       return false;
     }
   }

@@ -63,7 +63,7 @@ export class Lease {
       await this.#acquireOrRenew(signal).catch((error: unknown) => {
         if (signal.aborted) return;
         const reason = describeError(error);
-        this.#problem.warn(`the lease for writing the status cannot be had: ${reason}`, { reason });
+        this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
       });
       await sleep(this.#timing.retryMs, signal).catch(() => {});
     }
@@ -88,7 +88,7 @@ export class Lease {
     // From before the write: the other replicas count from after it.
     this.#validUntil = startedAt + this.#timing.durationMs;
     this.#problem.clear();
-    if (!wasHeld) log.info({ identity }, 'this replica writes the status now');
+    if (!wasHeld) log.info({ identity }, 'this replica is the leader and writes the status');
   }
 
   /** The next leader does not have to wait until the Lease expires. */

@@ -86,7 +86,7 @@ export class Reflector<Item extends { readonly name: string }> {
     this.#random = random;
     this.#onChange = onChange ?? (() => {});
     this.#backoff = new Backoff(...timing.backoffMs, random);
-    this.#problem = new ProblemLog(this.#log, `following ${resource.name} again`);
+    this.#problem = new ProblemLog(this.#log, `watching ${resource.name} again`);
   }
 
   /**
@@ -123,7 +123,7 @@ export class Reflector<Item extends { readonly name: string }> {
           this.#log.info(`listing again: ${error.message}`);
         } else {
           const reason = describeError(error);
-          this.#problem.warn(`cannot follow ${this.resource.name}: ${reason}`, { reason });
+          this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
         await this.#pause(this.#backoff.next(), signal);
       }

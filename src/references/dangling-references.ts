@@ -41,8 +41,8 @@ export function countProtectedConfigs(referrers: Iterable<Referrer>, configs: Re
 
 /** Explains why a config does not exist, without a period at the end. */
 export function explainMissingConfig(config: ConfigName | undefined, deletedAt: Date | undefined): string {
-  if (config === undefined) return 'the pool names no config in its status: machines that boot are served nothing';
+  if (config === undefined) return 'the pool has no config in its status, so booting machines get none';
   if (deletedAt !== undefined) return `deleted at ${deletedAt.toISOString()}`;
-  const cause = 'rendered elsewhere, as during bootstrap, or misspelt';
-  return `never seen in this cluster since the guard has been watching: ${cause}`;
+  const cause = 'rendered elsewhere, as during bootstrap, or misspelled';
+  return `never existed since this guard pod started to watch: ${cause}`;
 }

@@ -94,7 +94,7 @@ export function createAdmissionApp({ judge, log, onDecision, isDraining, limits 
     try {
       onDecision(decision, review);
     } catch (error) {
-      log.error({ err: error }, 'a decision could not be recorded');
+      log.error({ err: error }, 'cannot record a decision');
     }
   };
 
@@ -122,10 +122,10 @@ export function createAdmissionApp({ judge, log, onDecision, isDraining, limits 
     // Without this the rest of the body would block the next request on the connection.
     request.resume();
     if (error instanceof BadReview) {
-      log.warn({ problem: toPrintableLine(error.message, 300) }, 'a request that is not a readable review was refused');
+      log.warn({ problem: toPrintableLine(error.message, 300) }, 'denied a malformed review');
       answer(response, error.uid, denyBadReview(error.message));
     } else {
-      log.error({ err: error }, 'a review could not be answered');
+      log.error({ err: error }, 'cannot answer a review');
       answerUnread(response, INTERNAL_ERROR);
     }
   };

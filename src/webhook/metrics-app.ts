@@ -28,8 +28,8 @@ export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions
         sendText(response, 401, 'unauthorized: needs the bearer token of a service account');
       }
     } catch (error) {
-      log.warn({ reason: describeError(error) }, 'a scrape could not be authorised');
-      sendText(response, 503, 'unavailable: the API server could not be asked who you are');
+      log.warn({ reason: describeError(error) }, 'cannot authorize a scrape');
+      sendText(response, 503, 'unavailable: the API server did not review the token');
     }
   };
   const scrape: RequestHandler = async (_request, response) => {

@@ -49,14 +49,14 @@ export class Metrics {
     }
     this.#duration = new Histogram({
       name: 'mcguard_decision_duration_seconds',
-      help: 'Time from the arrival of a review to its answer, by where the knowledge came from.',
+      help: 'Time from the arrival of a review to its answer, by path: none, index or live.',
       labelNames: ['path'],
       buckets: BUCKETS_SECONDS,
       registers,
     });
     const reads: Counter = new Counter({
       name: 'mcguard_live_reads_total',
-      help: 'Fresh reads of all references.',
+      help: 'Live reads of all references.',
       registers,
       collect: () => {
         reads.reset();
@@ -67,10 +67,10 @@ export class Metrics {
     this.#addGaugePer('certificate', 'mcguard_certificate_expiry_timestamp_seconds', expiryHelp, () =>
       expiries().map(({ certificate, notAfter }) => [certificate, notAfter.getTime() / 1000]),
     );
-    this.#addGaugePer('mode', 'mcguard_mode', '1 for the mode at work, 0 for the others.', () =>
+    this.#addGaugePer('mode', 'mcguard_mode', '1 for the current mode, 0 for the others.', () =>
       MODES.map((one) => [one, one === mode() ? 1 : 0]),
     );
-    const danglingHelp = 'References that name a MachineConfig which does not exist.';
+    const danglingHelp = 'References to MachineConfigs that do not exist.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, () => sources.danglingCount() ?? 0);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, () => sources.protectedConfigs() ?? 0);
@@ -78,11 +78,11 @@ export class Metrics {
     this.#addGaugePer('resource', 'mcguard_index_synced', syncedHelp, () =>
       resources.map((resource) => [resource, unsynced().includes(resource) ? 0 : 1]),
     );
-    const ageHelp = 'Time since the API server last said anything about the kind.';
+    const ageHelp = 'Time since the last message from the API server about the resource.';
     this.#addGaugePer('resource', 'mcguard_index_age_seconds', ageHelp, () =>
       ages().map(({ resource, ms }) => [resource, ms / 1000]),
     );
-    const referencesHelp = 'Places that name a MachineConfig and protect it, by the kind of object.';
+    const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';
     this.#addGaugePer('kind', 'mcguard_references', referencesHelp, () => countStrongReferences(referrers()));
     this.#addGaugePer('version', 'mcguard_build_info', 'Always 1; the label tells the version.', () => [
       [packageJson.version, 1],

@@ -77,7 +77,7 @@ function isConfigDeletion(request: Record<string, unknown>, uid: string): boolea
   const { group, resource } = asRecord(request['resource']) ?? {};
   if (typeof operation !== 'string') throw new BadReview('the request has no operation', uid);
   if (typeof resource !== 'string' || typeof group !== 'string') {
-    throw new BadReview('the request does not say which resource it is about', uid);
+    throw new BadReview('the request names no resource', uid);
   }
   // Any version of the group counts, because matchPolicy Equivalent may deliver a newer one.
   return operation === 'DELETE' && group === GROUP && resource === RESOURCE;
@@ -86,7 +86,7 @@ function isConfigDeletion(request: Record<string, unknown>, uid: string): boolea
 function parseOldObject(request: Record<string, unknown>, uid: string): ReviewedConfig {
   const metadata = asRecord(asRecord(request['oldObject'])?.['metadata']);
   if (metadata === undefined) {
-    throw new BadReview('the request has no oldObject, so it cannot be told what is deleted', uid);
+    throw new BadReview('the request has no oldObject, so the deleted object is unknown', uid);
   }
   const { name } = metadata;
   if (typeof name !== 'string' || name === '') throw new BadReview('oldObject has no name', uid);

@@ -18,7 +18,7 @@ export async function readBody(
 ): Promise<Buffer> {
   // The API server never compresses reviews, and a few bytes can inflate to gigabytes.
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
-    throw new BadReview('the request body is compressed, which admission reviews are not');
+    throw new BadReview('the request body is compressed');
   }
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks = new ChunkReader(request, signal);
@@ -63,7 +63,7 @@ class ChunkReader {
       const chunk = this.#request.read() as Buffer | null;
       if (chunk !== null) return chunk;
       if (this.#request.complete) return undefined;
-      if (this.#request.destroyed) throw new BadReview('the request body broke off');
+      if (this.#request.destroyed) throw new BadReview('the request body is incomplete');
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });

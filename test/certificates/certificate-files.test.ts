@@ -108,8 +108,8 @@ test('waits at start for files that are being written', async () => {
 });
 
 test.each([
-  ['has expired', 8, 'serving certificate has expired; the API server will refuse it'],
-  ['is not valid yet', -8, 'serving certificate is not valid yet; the API server will refuse it'],
+  ['has expired', 8, 'serving certificate has expired; the API server will reject it'],
+  ['is not valid yet', -8, 'serving certificate is not valid yet; the API server will reject it'],
 ])('serves a certificate that %s, and warns', async (_case, days, warning) => {
   const files = await createFiles(first);
   const certificate = await files.start({ now: () => new Date(Date.now() + days * DAY_MS) });
@@ -190,6 +190,6 @@ test.each<readonly [string, () => EventEmitter, number]>([
   await sleep(100);
   await write(second);
   await vi.waitFor(() => expect(certificate.current()).toEqual(second), { timeout: 5_000 });
-  const text = 'certificate directory cannot be watched; changes are found by the poll alone';
+  const text = 'cannot watch the certificate directory; only polling finds changes';
   expect(messages().filter((message) => message === text)).toHaveLength(warnings);
 });

@@ -19,11 +19,11 @@ test('warns from 30 days before the end on', () => {
 
 test('the warning names the certificate, the date and the repair', () => {
   expect(logBeforeEnd(29.5)).toEqual([
-    'the authority of the serving certificates expires at 2030-01-01T00:00:00.000Z, 29 days are left: ' +
-      'exchange it with `machineconfig-guard certs rotate`',
+    'the authority of the serving certificates expires at 2030-01-01T00:00:00.000Z, in 29 days: ' +
+      'rotate it with `machineconfig-guard certs rotate`',
   ]);
   expect(logBeforeEnd(-1, { certificate: 'serving' })).toEqual([
-    'the serving certificate expired at 2030-01-01T00:00:00.000Z, calls fail: whoever writes its files has to renew it',
+    'the serving certificate expired at 2030-01-01T00:00:00.000Z, calls fail: renew it at its issuer',
   ]);
 });
 

@@ -68,7 +68,7 @@ test('says how to remove a node from its pool if the pool is terminating', () =>
 
 test('mentions an override without a reason', () => {
   const { message } = decideReferrers([WORKER], { override: ' ' });
-  expect(message).toContain('Its allow-deletion annotation has no reason and does not count.');
+  expect(message).toContain('Its allow-deletion annotation has no reason, so the guard ignores it.');
 });
 
 test('warns with the reason of an override, shortened to one line', () => {
@@ -115,13 +115,13 @@ test('warns about weak references and unreported nodes if it allows', () => {
   ]);
   expect(verdict).toMatchObject({ outcome: 'allowed', code: 'MCG_NOT_IN_USE' });
   expect(verdict.warnings).toEqual([
-    `${NAME} is still mentioned by build worker-1 (machineConfig)`,
+    `${NAME} is still referenced by build worker-1 (machineConfig)`,
     '1 node has not reported a configuration yet',
   ]);
 });
 
 test('warns the client in mode Warn and not in mode Audit', () => {
-  const warnings = [`MCG_WOULD_DENY (MCG_IN_USE): mode Enforce would refuse to delete ${NAME}`];
+  const warnings = [`MCG_WOULD_DENY (MCG_IN_USE): mode Enforce would deny deleting ${NAME}`];
   expect(decideReferrers([WORKER], { mode: 'Warn' }).warnings).toEqual(warnings);
   expect(decideReferrers([WORKER], { mode: 'Audit' }).warnings).toEqual([]);
 });

@@ -62,7 +62,7 @@ test('denies the deletion of a config in use with an Event, and allows that of a
 
 test('is unready and denies as unverified until it has read the cluster once', async () => {
   const { cluster, decisions, readyz } = await startGuardedCluster({ areNodesUnreadable: true });
-  await expect.poll(readyz).toBe('503 not read yet: nodes');
+  await expect.poll(readyz).toBe('503 not listed yet: nodes');
   const denied = await cluster.delete('machineconfigs', UNUSED);
   expect(denied.status).toBe(503);
   expect(JSON.stringify(denied.body)).toContain('MCG_UNVERIFIED');

@@ -58,8 +58,8 @@ test('applies Enforce and creates the object with an empty spec when it is delet
 test('logs once that the object cannot be created, however often it tries', async () => {
   const { cluster, messages } = await follow({ createIntervalMs: 10, fault: refuseToCreate });
   await expect.poll(() => countPosts(cluster)).toBeGreaterThan(2);
-  expect(messages().filter((message) => message.includes('cannot be created'))).toEqual([
-    'machineconfigguard cluster cannot be created: the API server answered 403',
+  expect(messages().filter((message) => message.includes('cannot create'))).toEqual([
+    'cannot create machineconfigguard cluster: the API server answered 403',
   ]);
 });
 
@@ -69,7 +69,7 @@ test('applies Enforce and creates nothing if the CRD is absent', async () => {
   cluster.serve(RESOURCE, []);
   cluster.faults.dropWatches();
   await expect.poll(() => follower.settings.mode).toBe('Enforce');
-  const expected = 'machineconfigguards are not served by this cluster: Enforce holds';
+  const expected = 'this cluster does not serve machineconfigguards; using Enforce';
   await expect.poll(() => messages().filter((message) => message === expected)).toHaveLength(1);
   expect(countPosts(cluster)).toBe(0);
 });
@@ -83,13 +83,13 @@ test.each<readonly [string, ReturnType<Interceptor>]>([
   await expect.poll(() => follower.settings.mode).toBe('Audit');
   cluster.faults.intercept((request) => (isFollowed(request) ? fault : 'pass'));
   cluster.faults.dropWatches();
-  const problems = (): string[] => messages().filter((message) => message.startsWith('cannot follow'));
+  const problems = (): string[] => messages().filter((message) => message.startsWith('cannot watch'));
   await expect.poll(() => problems().length).toBeGreaterThan(0);
   expect(follower.settings.mode).toBe('Audit');
   cluster.faults.clear();
   cluster.patch(RESOURCE, 'cluster', { spec: { mode: 'Warn' } });
   await expect.poll(() => follower.settings.mode).toBe('Warn');
-  expect(messages()).toContain('following machineconfigguards again');
+  expect(messages()).toContain('watching machineconfigguards again');
 });
 
 test('applies Enforce while the object was never readable', async () => {
@@ -101,10 +101,12 @@ test('applies Enforce while the object was never readable', async () => {
 test('applies Enforce for an invalid mode and logs it once', async () => {
   const { cluster, follower, messages } = await follow({ mode: false });
   const problem =
-    'machineconfigguard cluster: spec.mode false is none of Enforce, Warn, Audit, Disabled; Enforce holds';
+    'machineconfigguard cluster: spec.mode false is not one of Enforce, Warn, Audit, Disabled; using Enforce';
   await expect.poll(() => messages()).toEqual([problem]);
   cluster.patch(RESOURCE, 'cluster', { metadata: { labels: { a: 'b' } } });
   expect(follower.settings.mode).toBe('Enforce');
   cluster.patch(RESOURCE, 'cluster', { spec: { mode: 'Warn' } });
-  await expect.poll(() => messages()).toEqual([problem, 'mode is Warn', 'machineconfigguard cluster is followed']);
+  await expect
+    .poll(() => messages())
+    .toEqual([problem, 'mode is Warn', 'machineconfigguard cluster is readable again']);
 });

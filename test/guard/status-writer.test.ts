@@ -95,7 +95,7 @@ test('writes the last of many denials, at most every ten seconds', async () => {
   ]);
 });
 
-test('logs once that the status cannot be written, and nothing if the object is absent', async () => {
+test('logs once that cannot write the status, and nothing if the object is absent', async () => {
   const { writer, lines } = createWriter();
   cluster.erase(GUARDS, 'cluster');
   await writer.writeIfChanged(signal);
@@ -103,5 +103,5 @@ test('logs once that the status cannot be written, and nothing if the object is 
   api.failure = new ApiError(403, 'Forbidden', 'x');
   await writer.writeIfChanged(signal);
   await writer.writeIfChanged(signal);
-  expect(lines.map(({ msg }) => msg)).toEqual(['the status cannot be written: the API server answered 403 Forbidden']);
+  expect(lines.map(({ msg }) => msg)).toEqual(['cannot write the status: the API server answered 403 Forbidden']);
 });

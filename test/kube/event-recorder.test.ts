@@ -82,7 +82,7 @@ test('logs an Event that cannot be written, and drops it', async () => {
   });
   events.record(DENIAL);
   await events.flush();
-  expect(lines).toMatchObject([{ msg: 'an event could not be written', reason: 'x cannot be reached: ECONNREFUSED' }]);
+  expect(lines).toMatchObject([{ msg: 'cannot write an Event', reason: 'x cannot be reached: ECONNREFUSED' }]);
 });
 
 test('creates an Event again that was deleted in the cluster', async () => {

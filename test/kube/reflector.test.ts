@@ -185,7 +185,7 @@ test('opens another watch if the probe hangs, because the watch may hang as well
   });
   await waitForWatch(followed);
   isFrozen = true;
-  await expect.poll(() => followed.lines.map(({ msg }) => msg)).toContain('cannot follow nodes: timed out');
+  await expect.poll(() => followed.lines.map(({ msg }) => msg)).toContain('cannot watch nodes: timed out');
   isFrozen = false;
   await expect.poll(() => followed.watchedVersions().length).toBeGreaterThan(1);
 });
@@ -216,7 +216,7 @@ test.each<[string, Fault]>([
   await expect.poll(() => reflector.isSynced, { timeout: 20_000 }).toBe(true);
   expect(left).toBeLessThan(1);
   expect(known()).toEqual(['a rendered-1']);
-  expect(lines.filter(({ msg }) => String(msg).startsWith('cannot follow nodes'))).toHaveLength(1);
+  expect(lines.filter(({ msg }) => String(msg).startsWith('cannot watch nodes'))).toHaveLength(1);
 });
 
 test('keeps what it knows while the API server is unavailable', async () => {

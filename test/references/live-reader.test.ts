@@ -102,7 +102,7 @@ describe('over HTTPS', () => {
         response.writeHead(200, { 'content-length': NODE_LIST.length });
         response.write(NODE_LIST.slice(0, 20), () => response.destroy());
       },
-      /the answer broke off: ECONNRESET/,
+      /the response is incomplete: ECONNRESET/,
     ],
     ['a login page', { status: 200, body: '<html>' }, 'the list is incomplete or not JSON'],
     ['a nameless node', { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') }, 'a Node has no name'],
@@ -117,7 +117,7 @@ describe('over HTTPS', () => {
     const deadline = abortAfterThree(POOLS, (path) => (path === POOLS ? NOT_SERVED : 'pass'));
     expect((await reader.read(deadline)).unreadable).toContainEqual({
       name: 'machineconfigpools',
-      reason: 'machineconfigpools are served, and yet their list was answered 404',
+      reason: 'listing machineconfigpools returned 404 although discovery serves the resource',
     });
   });
 

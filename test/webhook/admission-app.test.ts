@@ -80,16 +80,16 @@ test('denies after an error of the judge, and logs the error without sending it'
   const response = await post();
   expect(response).toMatchObject({ allowed: false, status: { code: 503 } });
   expect(JSON.stringify(response)).not.toContain('secret detail');
-  expect(lines).toMatchObject([{ msg: 'a review could not be answered', err: { message: 'secret detail' } }]);
+  expect(lines).toMatchObject([{ msg: 'cannot answer a review', err: { message: 'secret detail' } }]);
 });
 
-test('answers the next review after a decision could not be recorded', async () => {
+test('answers the next review after cannot record a decision', async () => {
   onDecision = () => {
     throw new Error('no room');
   };
   await post();
   expect((await post()).allowed).toBe(true);
-  const line = { msg: 'a decision could not be recorded', err: { message: 'no room' } };
+  const line = { msg: 'cannot record a decision', err: { message: 'no room' } };
   await expect.poll(() => lines).toMatchObject([line, line]);
 });
 

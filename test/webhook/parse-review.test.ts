@@ -71,7 +71,7 @@ describe('rejects', () => {
     ['v1beta1', { ...reviewBody(), apiVersion: 'v1beta1' }, UID, `${EXPECTED}"AdmissionReview" of "v1beta1"`],
     ['no oldObject', reviewBody({ oldObject: null }), UID, expect.stringMatching(/^the request has no oldObject/)],
     ['no operation', reviewBody({ operation: undefined }), UID, 'the request has no operation'],
-    ['no resource', reviewBody({ resource: undefined }), UID, 'the request does not say which resource it is about'],
+    ['no resource', reviewBody({ resource: undefined }), UID, 'the request names no resource'],
     ['no name in oldObject', reviewBody({ oldObject: { metadata: {} } }), UID, 'oldObject has no name'],
     [
       'two names',

@@ -23,11 +23,11 @@ export class JsonListParser implements ListParser {
 
   end(): ListMetadata {
     const { kind, metadata, items } = parseEnvelope(Buffer.concat(this.#chunks).toString('utf8'));
-    if (typeof kind !== 'string' || !kind.endsWith('List')) throw new MalformedList('the answer is not a list');
+    if (typeof kind !== 'string' || !kind.endsWith('List')) throw new MalformedList('the response is not a list');
     // An empty metadata-only list has `"items":null`. Without the field it is no list.
     if (items !== null && !Array.isArray(items)) throw new MalformedList('the list has no readable items');
     const { resourceVersion, continue: next = '' } = metadata ?? {};
-    if (next !== '') throw new MalformedList('the list is only a page of a longer one');
+    if (next !== '') throw new MalformedList('the list is one page of several');
     if (typeof resourceVersion !== 'string' || resourceVersion === '') {
       throw new MalformedList('the list has no resourceVersion');
     }

@@ -36,7 +36,7 @@ export async function listResource(
       const isLast = index === resource.paths.length - 1;
       if (!isNotFound(error) || (isLast && !resource.isOptional)) throw error;
       if (await isServed(api, path, signal)) {
-        throw new ApiUnreachable(`${resource.name} are served, and yet their list was answered 404`);
+        throw new ApiUnreachable(`listing ${resource.name} returned 404 although discovery serves the resource`);
       }
     }
   }
@@ -89,7 +89,7 @@ async function parseBody({ body }: ApiResponse, parser: ListParser, signal: Abor
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof Error && 'code' in error) {
-      throw new ApiUnreachable(`the answer broke off: ${describeError(error)}`);
+      throw new ApiUnreachable(`the response is incomplete: ${describeError(error)}`);
     }
     throw error;
   }

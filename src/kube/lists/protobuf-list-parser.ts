@@ -62,8 +62,9 @@ export class ProtobufListParser implements ListParser {
     if (this.#position !== 'envelope' || !this.#hasList || this.#queue.length > 0) {
       throw new MalformedList('the list is incomplete');
     }
-    if (this.#type !== 'meta.k8s.io/v1 PartialObjectMetadataList') throw new MalformedList('the answer is not a list');
-    if (this.#continue !== '') throw new MalformedList('the list is only a page of a longer one');
+    if (this.#type !== 'meta.k8s.io/v1 PartialObjectMetadataList')
+      throw new MalformedList('the response is not a list');
+    if (this.#continue !== '') throw new MalformedList('the list is one page of several');
     if (this.#resourceVersion === '') throw new MalformedList('the list has no resourceVersion');
     return { resourceVersion: this.#resourceVersion };
   }
@@ -75,7 +76,7 @@ export class ProtobufListParser implements ListParser {
     while (at < bytes.length) {
       if (this.#position === 'magic') {
         if (!bytes.subarray(0, PROTOBUF_MAGIC.length).equals(PROTOBUF_MAGIC)) {
-          throw new MalformedList('the answer is not protobuf of Kubernetes');
+          throw new MalformedList('the response is not protobuf of Kubernetes');
         }
         this.#position = 'envelope';
         at = PROTOBUF_MAGIC.length;
@@ -109,14 +110,14 @@ export class ProtobufListParser implements ListParser {
   }
 
   #startList(length: number): void {
-    if (this.#hasList) throw new MalformedList('the answer holds more than one list');
+    if (this.#hasList) throw new MalformedList('the response holds more than one list');
     this.#hasList = true;
     this.#remainingListBytes = length;
     if (length > 0) this.#position = 'list';
   }
 
   #parseEnvelopeField(field: number, content: ProtobufReader, length: number): void {
-    if (field === ENVELOPE.contentEncoding && length > 0) throw new MalformedList('the list is encoded once more');
+    if (field === ENVELOPE.contentEncoding && length > 0) throw new MalformedList('the list has a content encoding');
     if (field !== ENVELOPE.typeMeta) return;
     let apiVersion = '';
     let kind = '';
@@ -152,6 +153,6 @@ function readHeader(
   if (tag.end === undefined) return undefined;
   const length = readVarint(bytes, tag.end, limit);
   if (length.end === undefined) return undefined;
-  if (tag.value % 8 !== LENGTH_DELIMITED) throw new MalformedList('the answer is not a list');
+  if (tag.value % 8 !== LENGTH_DELIMITED) throw new MalformedList('the response is not a list');
   return { field: Math.floor(tag.value / 8), start: length.end, length: length.value };
 }

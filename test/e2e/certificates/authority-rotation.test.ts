@@ -58,7 +58,7 @@ test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the aut
       await apply(trustBoth);
       await pause(TRUST_MS);
       await apply(issueFromNew);
-      const count = () => countInLogs(rendered, 'serving certificate issued: the authority was exchanged');
+      const count = () => countInLogs(rendered, 'serving certificate issued: the authority was rotated');
       await expect.poll(count, { timeout: 30_000 }).toEqual([rotation, rotation]);
       await apply(trustNew);
       await prober.awaitMore(20);

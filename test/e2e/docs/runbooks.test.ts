@@ -106,7 +106,7 @@ test('the runbooks Unverified and IndexStale show that the guard has lost its ri
     expect(rights?.stdout.trim()).toBe('no');
 
     const logs = 'oc logs -n machineconfig-guard -l app.kubernetes.io/name=machineconfig-guard --prefix --tail=-1';
-    const reason = 'cannot follow nodes: the API server answered 403';
+    const reason = 'cannot watch nodes: the API server answered 403';
     await expect.poll(() => readStdout(logs), SOON).toContain(reason);
     const [following] = await run('IndexStale');
     expect(following.stdout).toContain(reason);

@@ -56,7 +56,7 @@ test('reports dangling references in status, columns and Events, and forgets the
   ]);
   expect(found.toSorted()).toEqual(['MachineConfigPool master status ', ...ofNodes]);
   const ofNode = status.danglingReferences.find(({ kind }) => kind === 'Node');
-  expect(ofNode?.['explanation']).toMatch(/^never seen in this cluster/);
+  expect(ofNode?.['explanation']).toMatch(/^never existed since/);
   expect(formatConditions(status)).toContain('ReferencesConsistent=False');
   const table = await kubectlOk(controlPlane, ['get', 'mcguard', 'cluster']);
   const [columns, row] = table.split('\n').map((line) => line.split(/\s{2,}/));
