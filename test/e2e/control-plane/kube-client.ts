@@ -140,8 +140,8 @@ export class KubeClient {
     return {
       accept: 'application/json',
       'user-agent': userAgent,
-      ...(credentials || {}),
-      ...(content || {}),
+      ...(credentials || undefined),
+      ...(content || undefined),
     };
   }
 }
