@@ -84,6 +84,7 @@ describe('build', () => {
 
   test.each([
     ['no status yet', undefined, 'strong'],
+    ['started', [{ type: 'Building', status: 'True' }], 'strong'],
     ['not succeeded', [{ type: 'Succeeded', status: 'False' }], 'strong'],
     ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
     ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],

@@ -32,11 +32,11 @@ async function review(port: number, timeout: string, change: Record<string, unkn
 }
 
 /** Sends only the first bytes of a body, and waits until the server has read them. */
-async function sendPart(port: number, timeout: string, announcedBytes: number, sentBytes: number): Promise<Socket> {
+async function sendPart(port: number, timeout: string, announcedBytes: number, sentBytes: number, sent = 'x') {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${announcedBytes}`;
-  socket.write(`POST /validate?timeout=${timeout} HTTP/1.1\r\n${headers}\r\n\r\n${'x'.repeat(sentBytes)}`);
+  socket.write(`POST /validate?timeout=${timeout} HTTP/1.1\r\n${headers}\r\n\r\n${sent.repeat(sentBytes)}`);
   await new Promise((resolve) => setTimeout(resolve, 100));
   await fetch(`http://127.0.0.1:${port}`);
   return socket;
@@ -46,19 +46,37 @@ async function sendParts(count: number, ...args: Parameters<typeof sendPart>): P
   return await Promise.all(Array.from({ length: count }, async () => await sendPart(...args)));
 }
 
-test('denies reviews beyond the limit as overload until others are answered', async () => {
-  const answers = new AbortController();
-  const released = once(answers.signal, 'abort');
-  const port = await serve({ maxReviews: 2 }, async (...args) => {
+/** Serves with a judge that answers when the signal aborts. */
+async function serveBlocked(limits: Partial<AdmissionLimits>, answers: AbortSignal): Promise<number> {
+  const released = once(answers, 'abort');
+  return await serve(limits, async (...args) => {
     await released;
     return await allowUnused(...args);
   });
+}
+
+test('denies reviews beyond the limit as overload until others are answered', async () => {
+  const answers = new AbortController();
+  const port = await serveBlocked({ maxReviews: 2 }, answers.signal);
   const waiting = [review(port, '5s'), review(port, '5s')];
   await expect.poll(async () => (await review(port, '5s')).status?.message).toContain('too many requests at once');
   expect(await review(port, '5s')).toMatchObject({ uid: '', allowed: false });
   answers.abort();
   expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true]);
   expect((await review(port, '5s')).allowed).toBe(true);
+});
+
+test('denies a review as overload if others took its place while its body arrived', async () => {
+  const answers = new AbortController();
+  const port = await serveBlocked({ maxReviews: 1 }, answers.signal);
+  const body = JSON.stringify(reviewBody());
+  const socket = await sendPart(port, '5s', body.length + 1, 1, ' ');
+  const waiting = review(port, '5s');
+  await expect.poll(async () => (await review(port, '5s')).status?.message).toContain('too many requests at once');
+  socket.end(body);
+  expect(await text(socket)).toContain('too many requests at once');
+  answers.abort();
+  expect((await waiting).allowed).toBe(true);
 });
 
 test('the signal of the judge aborts at the deadline, even if the garbage collector runs', async () => {

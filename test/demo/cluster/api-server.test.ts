@@ -65,6 +65,21 @@ test('watches the changes of one kind after a version', async () => {
   await expect.poll(() => selected).toEqual(['MODIFIED a', 'DELETED a']);
 });
 
+test('answers 410 to a watch from a forgotten version', async () => {
+  cluster.create('nodes', { metadata: { name: 'a' } });
+  for (let change = 0; change < 20_000; change += 1) cluster.patch('nodes', 'a', {});
+  await expect(watch('resourceVersion=1000')).rejects.toMatchObject({ status: 410, reason: 'Expired' });
+});
+
+test('applies a merge patch, and rejects one of an old version', async () => {
+  const annotations = { x: '1', y: '2' };
+  const { metadata } = cluster.create('nodes', { metadata: { name: 'a', annotations } });
+  await cluster.request('PATCH', `${NODES}/a`, { metadata: { annotations: { x: null, z: '3' } } });
+  expect(cluster.get('nodes', 'a')?.metadata.annotations).toEqual({ y: '2', z: '3' });
+  const { resourceVersion } = metadata;
+  expect((await cluster.request('PATCH', `${NODES}/a`, { metadata: { resourceVersion } })).status).toBe(409);
+});
+
 test('sends the warnings of a webhook as headers', async () => {
   const { at } = await stubWebhook(() => ({ response: { allowed: true, warnings: ['say "hi"', 'a \\ b'] } }));
   register(cluster, at);
