@@ -37,8 +37,8 @@ const TREND_COLUMNS = [
 /** The results of a run as tables. */
 export function createTables({ observations, tally, cpu }: SoakRun): readonly Table[] {
   const counts: Readonly<Record<string, number>> = {
-    'deletions of configs in use, refused': tally.refused,
-    'deletions of free configs, gone': tally.deleted,
+    'deletions of configs in use, denied': tally.refused,
+    'deletions of unused configs, allowed': tally.deleted,
     'deletions that nobody decided': tally.undecided,
     'wrong decisions': tally.wrong.length,
     'rollouts of a pool': tally.rollouts,

@@ -46,10 +46,10 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   const ca = authority.certificatePem;
   const measurements = [
     { name: EMPTY_PROGRAM, measure: () => measureMs(runEmptyProgram) },
-    { name: 'guard, a config in use is refused', measure: () => measureStart(cluster, used, false) },
-    { name: 'guard, a free config is let go', measure: () => measureStart(cluster, unused, true) },
+    { name: 'guard, a config in use is denied', measure: () => measureStart(cluster, used, false) },
+    { name: 'guard, an unused config is allowed', measure: () => measureStart(cluster, unused, true) },
     {
-      name: 'guard, its certificate made first (--tls-secret), a config in use is refused',
+      name: 'guard, its certificate made first (--tls-secret), a config in use is denied',
       measure: () => measureStart(cluster, used, false, ca),
     },
   ];

@@ -97,7 +97,7 @@ describe('docs/audit.md', () => {
   });
 
   test('finds the denied deletions with time and user', async () => {
-    const lines = (await query('Who was refused')).map(
+    const lines = (await query('Denied deletions')).map(
       (line) => JSON.parse(line) as { time: string; user: string; decision: AuditedDeletion },
     );
     for (const { name, code } of deletions.filter(({ outcome }) => outcome === 'denied')) {
@@ -117,7 +117,7 @@ describe('docs/audit.md', () => {
     const [{ name }] = deletions.filter(({ code }) => code === 'MCG_UNVERIFIED') as [AuditedDeletion];
     const reason = 'nodes: the API server answered 403 Forbidden';
     const message = new RegExp(`could not verify whether ${name} is in use \\(.*${reason}`);
-    expect(await query('What could not be verified')).toContainEqual(expect.stringMatching(message));
+    expect(await query('Unverified deletions')).toContainEqual(expect.stringMatching(message));
   });
 
   test('finds the overridden deletions with their reasons', async () => {
@@ -128,7 +128,7 @@ describe('docs/audit.md', () => {
   });
 
   test('finds the deletions that Enforce would have denied', async () => {
-    const lines = await query('What Enforce would have refused');
+    const lines = await query('Deletions that Enforce would deny');
     const found = lines.map((line) => line.trim().split(/\s+/).slice(2));
     const wanted = deletions.filter(({ outcome }) => outcome === 'would-deny').map(({ cause, name }) => [cause, name]);
     expect(wanted).toHaveLength(6);
@@ -136,7 +136,7 @@ describe('docs/audit.md', () => {
   });
 
   test('finds the deleted configs, and no others', async () => {
-    const found = (await query('What is gone')).map((line) => line.split(' ').slice(2));
+    const found = (await query('Deleted configs')).map((line) => line.split(' ').slice(2));
     const wanted = deletions.filter(({ status }) => status === 200).map(({ name, code }) => [name, code]);
     expect(found).toEqual(expect.arrayContaining(wanted));
     const kept = new Set(deletions.filter(({ status }) => status !== 200).map(({ name }) => name));
