@@ -30,7 +30,6 @@ export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
   return `\n${applyStyle(format, 'bold', title)}\n${explanation}\n\n`;
 }
 
-/** Formats one event. A denial follows with the words of the API server. */
 export function formatEvent(format: TextFormat, { t, actor, message, refusal }: StoryEvent): string {
   const indent = TIME_WIDTH + ACTOR_WIDTH;
   const style = chooseStyle(message, actor);
@@ -54,7 +53,12 @@ export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<
     : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please ' +
       'report it with the output of --output json.';
   const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
-  return `\n${tables}\n${lines.join('\n')}\n`;
+  const next = [
+    'Next, in README.md:',
+    '  "Try it"   machineconfig-guard dev     in front of a cluster of your own',
+    '  "Run it"   machineconfig-guard serve   as it runs in a cluster',
+  ];
+  return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
 }
 
 function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoRun): string {

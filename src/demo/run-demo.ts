@@ -28,7 +28,7 @@ export interface DemoRun extends Replay {
   readonly decisions: readonly DemoDecision[];
 }
 
-/** The output of `demo --output json`. */
+/** `demo --output json`. */
 export interface DemoReport {
   readonly speed: number;
   /** Whether only the run without the guard ended in a deadlock. */

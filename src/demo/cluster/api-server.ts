@@ -22,7 +22,6 @@ export interface ApiServerOptions {
 const HOST = '127.0.0.1';
 const UNAUTHORIZED = new StatusError(401, 'Unauthorized', 'Unauthorized');
 
-/** Serves an in-memory cluster over HTTPS, to clients with a bearer token. */
 export class ApiServer {
   readonly #options: ApiServerOptions;
   readonly #server: Server;
@@ -43,7 +42,7 @@ export class ApiServer {
     return `https://${HOST}:${this.#port}`;
   }
 
-  /** The text of a kubeconfig with a new token for this user. */
+  /** A kubeconfig with a new token. */
   kubeconfigFor(user: string): string {
     const token = randomUUID();
     this.#usersByToken.set(token, user);

@@ -69,7 +69,7 @@ export class InMemoryCluster {
     return this.store.list(resource, '');
   }
 
-  /** Removes an object without a review, as an edit of etcd does. */
+  /** Removes an object without a review. */
   erase(resource: string, name: string, namespace = ''): void {
     this.store.remove(resource, namespace, name);
   }

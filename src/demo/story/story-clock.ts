@@ -47,7 +47,7 @@ export class StoryClock {
     });
   }
 
-  /** Stops the simulated time during real work, such as a request. */
+  /** Stops the simulated time. */
   async pauseDuring<Result>(work: Promise<Result>): Promise<Result> {
     this.#realWorkCount += 1;
     try {

@@ -18,7 +18,6 @@ export interface StoryEvent {
 
 export interface StoryOptions {
   readonly cluster: InMemoryCluster;
-  /** Stops while the API is down. */
   readonly server: Pick<ApiServer, 'start' | 'stop'>;
   /** Simulated seconds in a real second. */
   readonly speed: number;
@@ -46,7 +45,6 @@ export class Story {
     this.#options.onEvent?.(event);
   }
 
-  /** Stops the API server for some simulated seconds. */
   async stopApiFor(seconds: number): Promise<void> {
     const { server } = this.#options;
     this.isApiUp = false;
