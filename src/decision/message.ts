@@ -22,7 +22,7 @@ export function inUseMessage(name: ConfigName, summary: ReferenceSummary, hasEmp
   return formatAnswer('MCG_IN_USE', [
     `${formatName(name)} is in use by ${formatReferrers(summary.strong)}.`,
     ...consequenceOf(summary),
-    hasEmptyOverride ? 'Its allow-deletion annotation has no reason, so the guard ignores it.' : '',
+    hasEmptyOverride ? 'Its allow-deletion annotation has no reason, so it is ignored.' : '',
   ]);
 }
 

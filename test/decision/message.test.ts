@@ -68,7 +68,7 @@ test('says how to remove a node from its pool if the pool is terminating', () =>
 
 test('mentions an override without a reason', () => {
   const { message } = decideReferrers([WORKER], { override: ' ' });
-  expect(message).toContain('Its allow-deletion annotation has no reason, so the guard ignores it.');
+  expect(message).toContain('Its allow-deletion annotation has no reason, so it is ignored.');
 });
 
 test('warns with the reason of an override, shortened to one line', () => {

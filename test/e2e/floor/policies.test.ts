@@ -152,7 +152,7 @@ test.for(['', '   ', '\n\t', '\u0000\u200b'])('the annotation with the empty rea
   const response = await cluster.delete(config);
 
   expect(response.status).toBe(403);
-  expect(policyDenialOf(response)?.message).toContain('allow-deletion annotation has no reason and does not count.');
+  expect(policyDenialOf(response)?.message).toContain('allow-deletion annotation has no reason, so it is ignored.');
 });
 
 test('the deletion of a collection stops at the config in use', async () => {
