@@ -8,12 +8,12 @@ const ESCAPE = '\u001B';
 const STYLES = ['1', '31', '32', '33'].map((style) => `${ESCAPE}[${style}m`);
 const FROM = '1  Without the guard';
 const TABLES = 'Without the guard: ';
-const CONCLUSION = 'The refused deletion';
+const CONCLUSION = 'The denied deletion';
 const TO = 'Next, in README.md';
 
 /**
- * Extracts the styled lines of both runs and of the conclusion from the demo's output. The tables at its end would repeat
- * them.
+ * Extracts the styled lines of both runs and of the conclusion from the demo's output. The tables at its end would
+ * repeat them.
  */
 export function demoExcerpt(output: string): string {
   const lines = output.split('\n');

@@ -6,8 +6,8 @@ import { TIMING } from './timing.ts';
 
 /**
  * Updates the nodes of the pool to its config one at a time (maxUnavailable 1). A node that is not Ready, is updating
- * or is Degraded counts as unavailable, and then no other node is updated. A Degraded node is not updated either
- * (machine-config-operator, pkg/controller/node).
+ * or is Degraded counts as unavailable, and then no other node is updated (machine-config-operator,
+ * pkg/controller/node). The daemon of a Degraded node cannot update it, because it fails on the missing config.
  */
 export async function runNodeController(story: Story): Promise<void> {
   const { cluster, clock } = story;
@@ -22,7 +22,7 @@ export async function runNodeController(story: Story): Promise<void> {
     if (!story.isApiUp) continue;
     const degraded = unavailable().find(isDegraded);
     if (degraded !== undefined) {
-      story.record('operator', `${degraded.name} is Degraded: a Degraded node is not updated`);
+      story.record('operator', `${degraded.name} is Degraded: its daemon cannot update it`);
       await clock.waitFor(() => !unavailable().some(isDegraded));
       continue;
     }
