@@ -95,10 +95,10 @@ test('check --wait waits for the node, the config and the API server, and then r
   await cluster.moveNode(node, { currentConfig: worker, desiredConfig: missing });
   await check.awaitStderr(`node ${node}: desiredConfig ${missing} does not exist`);
   await proxy.refuse();
-  await check.awaitStderr('Trying again.');
+  await check.awaitStderr('; retrying');
   await cluster.config({ name: missing });
   await proxy.resume();
-  await check.awaitStderr('the API server answers again');
+  await check.awaitStderr('the API server is reachable again');
   await admin.patch(`${PATHS.pools}/infra`, { spec: { configuration: { name: missing } } });
 
   const { exitCode, stdout } = await check.result;
