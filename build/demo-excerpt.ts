@@ -8,7 +8,7 @@ const ESCAPE = '\u001B';
 const STYLES = ['1', '31', '32', '33'].map((style) => `${ESCAPE}[${style}m`);
 const FROM = '1  Without the guard';
 const TABLES = 'Without the guard: ';
-const CONCLUSION = 'The refused deletion';
+const CONCLUSION = 'The denied deletion';
 const TO = 'Next, in README.md';
 
 /**

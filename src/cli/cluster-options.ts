@@ -10,10 +10,10 @@ export interface ClusterFlags {
 }
 
 export function addClusterFlags(command: Command): Command {
-  const description = 'kubeconfig to use (default: KUBECONFIG, the pod, ~/.kube/config)';
+  const description = 'kubeconfig file (default: $KUBECONFIG, the pod, ~/.kube/config)';
   return command
     .addOption(createEnvOption('--kubeconfig <file>', description))
-    .addOption(createEnvOption('--context <name>', 'context in the kubeconfig'));
+    .addOption(createEnvOption('--context <name>', 'context of the kubeconfig'));
 }
 
 /** Throws a CliError if there is no usable kubeconfig. */

@@ -19,21 +19,21 @@ export function createNumberParser(min: number, max: number, problem: string): (
 }
 
 /** 0 lets the system choose a free port. */
-export const parsePort = createNumberParser(0, 65_535, 'A port is a number from 0 to 65535.');
-export const parseDays = createNumberParser(1, MAX_DAYS, `A whole number from 1 to ${MAX_DAYS} is needed.`);
+export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
+export const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
 /** The value is a duration such as `1m30s`. Commands get milliseconds. */
 export function toDurationOption(option: Option, defaultValue: string): Option {
   return option.default(parseDuration(defaultValue), defaultValue).argParser((value) => {
     const ms = parseDuration(value);
-    if (ms === undefined) throw new InvalidArgumentError('A duration looks like 5s, 500ms or 1m30s.');
+    if (ms === undefined) throw new InvalidArgumentError('Must be a duration, such as 5s, 500ms or 1m30s.');
     return ms;
   });
 }
 
 /** Rejects an empty `--out`, which would mean the current directory. */
 export function parseOutputDirectory(value: string): string {
-  if (value === '') throw new CliError('--out needs the name of a directory.', EXIT_CODE.usage);
+  if (value === '') throw new CliError('--out must not be empty', EXIT_CODE.usage);
   return value;
 }
 

@@ -10,7 +10,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EEXIST: 'it is a file, not a directory',
   ENOTDIR: 'a part of the path is a file, not a directory',
-  ENOENT: 'a part of the path does not exist and cannot be made',
+  ENOENT: 'a part of the path does not exist and cannot be created',
 };
 
 /** Throws a CliError if the directory cannot take these files, or if one exists and `overwrite` is false. */
@@ -23,16 +23,14 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
       // lstat, because a dangling link counts: rename() replaces the link and never writes through it.
       const stats = lstatSync(file, { throwIfNoEntry: false });
       if (stats?.isDirectory() === true) {
-        throw new CliError(`${file} is a directory where a file is to be written; remove it.`, EXIT_CODE.usage);
+        throw new CliError(`cannot write ${file}: it is a directory; remove it`, EXIT_CODE.usage);
       }
       if (stats !== undefined) existing.push(file);
     }
   });
-  const [first] = existing;
-  if (first === undefined || overwrite) return;
-  const subject = existing.length === 1 ? `${first} is` : `${first} and ${existing.length - 1} more are`;
-  const advice = `use --force to replace all ${names.length} files of the set, or another --out.`;
-  throw new CliError(`${subject} there already; ${advice}`, EXIT_CODE.usage);
+  if (existing.length === 0 || overwrite) return;
+  const exist = existing.length === 1 ? '1 file exists' : `${existing.length} files exist`;
+  throw new CliError(`${exist} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
 }
 
 /**
@@ -60,7 +58,7 @@ async function explainErrors(directory: string, work: () => Promise<void>): Prom
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
-    const message = `${directory} cannot be written to: ${REASONS[code] ?? code}.`;
+    const message = `cannot write to ${directory}: ${REASONS[code] ?? code}`;
     throw new CliError(message, EXIT_CODE.usage, { cause: error });
   }
 }

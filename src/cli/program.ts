@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { inspect } from 'node:util';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { createCertsCommand } from './certs/certs.ts';
@@ -72,7 +72,7 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
     if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
   } else {
     const message = toPrintableLine(error instanceof Error ? error.message || error.name : String(error), MAX_LENGTH);
-    const hint = ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)';
+    const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)';
     terminal.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
   }
   if (isDebug) terminal.stderr(`${inspect(error)}\n`);
@@ -81,7 +81,7 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
 
 function createProgram(name: string): Command {
   const program = new Command(name)
-    .description('Refuses to let a rendered MachineConfig be deleted while something still uses it.')
+    .description('Deny the deletion of rendered MachineConfigs that are in use.')
     .version(packageJson.version)
     .helpCommand(false)
     // Flags after the name of a command belong to that command: both `certs` and `certs rotate` have --out and --days.
@@ -90,13 +90,13 @@ function createProgram(name: string): Command {
       'after',
       `
 Exit codes:
-  0  fine
+  0  success, or the answer is yes
   1  the answer is no, or the command failed
   2  wrong usage; nothing was changed
-  3  the cluster cannot be reached, or does not permit what is needed
+  3  the cluster is unreachable or denies access
 
 Example:
-  machineconfig-guard certs --out certs/`,
+  machineconfig-guard verify --help`,
     );
   for (const createCommand of COMMANDS) program.addCommand(createCommand());
   return program;
@@ -106,19 +106,27 @@ Example:
 function configureOutput(root: Command, terminal: Terminal, name: string): void {
   // A help and the end of a report contain commands to type.
   const replaceName = (text: string): string => text.replaceAll(COMMAND_LINE, `$1${name}`);
-  root.exitOverride().configureOutput({
-    writeOut: (text) => {
-      terminal.stdout(replaceName(text));
-    },
-    writeErr: (text) => {
-      terminal.stderr(replaceName(text));
-    },
-    outputError: (message, write) => {
-      // Commander's message is "error: unknown option '--forse'\n(Did you mean --force?)\n".
-      write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_LENGTH)}\n`);
-    },
-  });
+  root
+    .configureHelp({ visibleOptions: sortOptions })
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => {
+        terminal.stdout(replaceName(text));
+      },
+      writeErr: (text) => {
+        terminal.stderr(replaceName(text));
+      },
+      outputError: (message, write) => {
+        // Commander's message is "error: unknown option '--forse'\n(Did you mean --force?)\n".
+        write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_LENGTH)}\n`);
+      },
+    });
   for (const command of root.commands) inheritSettings(root, command);
+}
+
+/** Sorts by long names, as kubectl does. Commander's `sortOptions` sorts by short names. */
+function sortOptions(command: Command) {
+  return new Help().visibleOptions(command).toSorted((a, b) => (a.name() < b.name() ? -1 : 1));
 }
 
 /** addCommand() does not hand down settings. A subcommand's bad flag would end the process with 1. */

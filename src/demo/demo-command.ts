@@ -19,15 +19,17 @@ const START_SECONDS = 2;
 
 export function createDemoCommand(): Command {
   const command = new Command('demo')
-    .description('Watch the guard save an install that dead-locks without it, on a cluster in memory.')
-    .addOption(new Option('--output <format>', 'what to print').choices(['text', 'json']).default('text'))
-    .option('--speed <factor>', 'how many times as fast as the real install', parseSpeed, DEFAULT_SPEED)
+    .description('Replay an install that deadlocks without the guard, on a cluster in memory.')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .option('--speed <factor>', 'speed compared to the real install', parseSpeed, DEFAULT_SPEED)
     .addHelpText(
       'after',
       `
-Needs no cluster and leaves nothing behind: everything listens on 127.0.0.1 and ends with the command. The guard in it
-is the real one. Exit code 0 if the run without it ends in a dead-lock and the one with it in a complete install, 1
-otherwise.
+The demo runs the real guard and a simulated cluster on 127.0.0.1. Both stop
+with the command.
+Permissions: none, it does not access a cluster.
+Exit codes: 0 deadlock without the guard and complete install with it,
+1 another result, 2 wrong usage.
 
 Examples:
   npm run demo
@@ -59,7 +61,7 @@ function print(command: Command, text: string): void {
 function parseSpeed(value: string): number {
   const factor = Number(value);
   if (!/^\d+$/.test(value) || factor < 1 || factor > MAX_SPEED) {
-    throw new InvalidArgumentError(`It is a whole number from 1 to ${MAX_SPEED}.`);
+    throw new InvalidArgumentError(`Must be a whole number from 1 to ${MAX_SPEED}.`);
   }
   return factor;
 }

@@ -8,15 +8,16 @@ const ACTOR_WIDTH = 10;
 
 export function formatIntro(format: TextFormat, seconds: number): string {
   const paragraphs = [
-    'An OpenShift install, replayed twice on a cluster in memory: without the guard, then with it. ' +
+    'This demo replays an OpenShift install on a cluster in memory: without the guard, then with it. ' +
       `About ${seconds} seconds.`,
     'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such ' +
-      'as rendered-master-aaa111. Every node names two of them: the one it runs (current) and the one it is to run ' +
-      '(desired). If one that a node names is deleted, the node turns Degraded, and the operator does not update a ' +
-      'Degraded node.',
-    'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 has moved on to ' +
-      'it, control2 has not, when a clean-up job deletes the first one: no pool names it any more, and the job does ' +
-      'not ask the nodes. (The operator itself deletes none; jobs, scripts and people do.)',
+      'as rendered-master-aaa111. Every node names two of them: the config that it runs (current) and the config ' +
+      'that it should run (desired). If one of them is deleted, the node turns Degraded. Its machine-config-daemon ' +
+      'cannot update it any more, because it fails on the missing config.',
+    'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 already runs ' +
+      'the second one, control2 still runs the first one. Then a clean-up job deletes the first one, because no pool ' +
+      'names it and the job does not check the nodes. (The operator itself deletes no rendered configs. Jobs, ' +
+      'scripts and people do.)',
   ];
   const [title = '', ...rest] = paragraphs.map((paragraph) => wrapText(paragraph, format.width).join('\n'));
   return `${[applyStyle(format, 'bold', title), ...rest].join('\n\n')}\n`;
@@ -25,8 +26,8 @@ export function formatIntro(format: TextFormat, seconds: number): string {
 export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
   const title = isGuarded ? '2  With the guard' : '1  Without the guard';
   const explanation = isGuarded
-    ? 'The same install; the guard is registered as a validating webhook for deletions.'
-    : 'Nothing watches over deletions.';
+    ? 'The same install. The guard is a validating webhook for deletions.'
+    : 'Nothing checks deletions.';
   return `\n${applyStyle(format, 'bold', title)}\n${explanation}\n\n`;
 }
 
@@ -49,21 +50,21 @@ export function formatEvent(format: TextFormat, { t, actor, message, refusal }: 
 export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<DemoReport, 'speed'>): string {
   const tables = runs.map((run) => formatEnd(format, run)).join('\n');
   const verdict = asExpected
-    ? 'The refused deletion is the whole difference: the config stayed until no node needed it, and was deleted then.'
-    : 'This is not how it should have ended: without the guard a dead-lock, with it a complete install. Please ' +
+    ? 'The denied deletion is the only difference. The config existed until no node used it, and was deleted then.'
+    : 'Unexpected result: it should be a deadlock without the guard and a complete install with the guard. Please ' +
       'report it with the output of --output json.';
   const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
   const next = [
     'Next, in README.md:',
-    '  "Try it"   machineconfig-guard dev     in front of a cluster of your own',
-    '  "Run it"   machineconfig-guard serve   as it runs in a cluster',
+    '  "Try it"   machineconfig-guard dev     with your own cluster',
+    '  "Run it"   machineconfig-guard serve   as in a real installation',
   ];
   return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
 }
 
 function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoRun): string {
   const isComplete = outcome === 'completed';
-  const end = isComplete ? 'the install completes' : 'dead-lock, the install never ends';
+  const end = isComplete ? 'the install completes' : 'deadlock, the install never completes';
   const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
   const formatConfig = (config: string): string => (configs.includes(config) ? config : `${config}*`);
   const columns = ['NODE', 'CURRENT', 'DESIRED', 'STATE'].map((head) => ({ head }));

@@ -43,7 +43,7 @@ export async function readPendingCertificateRequests(
     });
   } catch (error) {
     const isForbidden = error instanceof ApiError && error.status === 403;
-    const permission = 'you may not list certificatesigningrequests.certificates.k8s.io';
+    const permission = '403 Forbidden: you need "list" on certificatesigningrequests.certificates.k8s.io';
     return { readable: false, reason: isForbidden ? permission : describeError(error), requests: [] };
   }
   const requests = await Promise.all(pending.map(parseRequest));

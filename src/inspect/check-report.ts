@@ -34,10 +34,9 @@ export async function checkCluster(
   api: KubeApi,
   { selector, minNodes, waitMs, onReport, onFailure }: CheckOptions,
 ): Promise<{ report: CheckReport; repairs: readonly Repair[] }> {
-  const scope = { isPartial: selector !== undefined, minNodes };
+  const scope = { selector, minNodes };
   const { answer, elapsedMs } = await pollUntilSettled({
-    read: (timeoutMs) =>
-      withTimeout(timeoutMs, new AbortController().signal, (signal) => inspect(api, selector, scope, signal)),
+    read: (timeoutMs) => withTimeout(timeoutMs, new AbortController().signal, (signal) => inspect(api, scope, signal)),
     isSettled: ({ consistency }) => waitMs === undefined || consistency.ok || !consistency.isRecoverable,
     timeoutMs: waitMs ?? RETRY_TIMEOUT_MS,
     ...(waitMs === undefined ? { intervalMs: RETRY_INTERVAL_MS } : {}),
@@ -53,10 +52,10 @@ export async function checkCluster(
   return { report: buildCheckReport(answer, waitMs === undefined ? 0 : elapsedMs), repairs: answer.repairs };
 }
 
-async function inspect(api: KubeApi, selector: string | undefined, scope: CheckScope, signal: AbortSignal) {
+async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
   const additional = Promise.all([readPendingCertificateRequests(api, signal), readGuardExplanations(api, signal)]);
   const readAndCheck = async () => {
-    const snapshot = await readClusterSnapshot(api, selector, signal);
+    const snapshot = await readClusterSnapshot(api, scope.selector, signal);
     return { snapshot, consistency: checkConsistency(snapshot, scope) };
   };
   let { snapshot, consistency } = await readAndCheck();

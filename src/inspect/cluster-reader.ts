@@ -9,6 +9,8 @@ import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../references/sources.ts'
 import { accessCluster, orUndefined } from './cluster-access.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistency.ts';
 
+const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
+
 // All functions of this file throw a ClusterAccessError, or the signal's reason.
 
 /** Lists the selected nodes, all pools, and last the names of all configs. */
@@ -21,7 +23,15 @@ export async function readClusterSnapshot(
   const nodes = await listAll(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
   const configs = await readConfigs(api, signal);
-  return { nodes: sortByName(nodes), pools: sortByName(pools), configs: new Set(configs.map(({ name }) => name)) };
+  const names = new Set(configs.map(({ name }) => name));
+  const roles = nodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
+  return { nodes: sortByName(nodes), pools: sortByName(pools), configs: names, roles };
+}
+
+async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
+  const labels = await listAll(api, NODES, ({ metadata }) => Object.keys(metadata?.labels ?? {}), signal);
+  const roles = labels.flat().filter((label) => label.startsWith(ROLE_LABEL_PREFIX));
+  return [...new Set(roles.map((label) => label.slice(ROLE_LABEL_PREFIX.length)))].sort();
 }
 
 export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<ConfigMetadata[]> {

@@ -28,11 +28,13 @@ export interface ClusterSnapshot {
   readonly nodes: readonly InspectedNode[];
   readonly pools: readonly InspectedPool[];
   readonly configs: ReadonlySet<ConfigName>;
+  /** The roles of all nodes, if the selector matches no node. */
+  readonly roles?: readonly string[];
 }
 
 export interface CheckScope {
-  /** Whether to check only the pools that select one of the nodes. */
-  readonly isPartial: boolean;
+  /** The label selector of the nodes. If it is set, only the pools of these nodes are checked. */
+  readonly selector: string | undefined;
   /** At least 1: an empty selection proves nothing. */
   readonly minNodes: number;
 }
@@ -66,7 +68,7 @@ const NOT_REPORTED: Problem = {
  * Checks that each node has both annotations, each pool has a config in spec and status, and all these configs exist.
  * Nothing else counts: neither a node's state nor a paused pool nor a rollout.
  */
-export function checkConsistency({ nodes, pools, configs }: ClusterSnapshot, { isPartial, minNodes }: CheckScope) {
+export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapshot, scope: CheckScope) {
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const describeMissing = createMissingDescriber(configs, livePools);
   const findProblems = (referrer: Referrer, fields: readonly string[], hasStuckNode = false): Problem[] => {
@@ -83,6 +85,7 @@ export function checkConsistency({ nodes, pools, configs }: ClusterSnapshot, { i
     const pool = findPoolOfNode(node, livePools)?.referrer.name;
     return { node, pool, problems: findProblems(node.referrer, NODE_FIELDS) };
   });
+  const isPartial = scope.selector !== undefined;
   const selectedPools = isPartial
     ? pools.filter(({ nodeSelector }) => nodes.some(({ labels }) => matchesNodeSelector(nodeSelector, labels)))
     : pools;
@@ -94,7 +97,7 @@ export function checkConsistency({ nodes, pools, configs }: ClusterSnapshot, { i
     return { pool, problems: findProblems(pool.referrer, POOL_FIELDS, hasStuckNode) };
   });
   const problems = [...nodeResults, ...poolResults].flatMap((result) => result.problems);
-  if (nodes.length < minNodes) problems.unshift(describeTooFewNodes(nodes.length, minNodes, isPartial));
+  if (nodes.length < scope.minNodes) problems.unshift(describeTooFewNodes(nodes.length, scope, roles ?? []));
   return {
     ok: problems.length === 0,
     /** Whether there are problems and all of them are recoverable. */
@@ -148,11 +151,13 @@ function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]):
   return pool === undefined ? livePools.length === 0 : findReferencedConfig(pool.referrer, 'spec') === undefined;
 }
 
-function describeTooFewNodes(count: number, minNodes: number, isPartial: boolean): Problem {
-  const plural = isPartial ? 'match the selection' : 'are in the cluster';
-  const singular = isPartial ? 'matches the selection' : 'is in the cluster';
-  const only = `only ${countNoun(count, 'node')} ${count === 1 ? singular : plural}, ${minNodes} are needed`;
-  return { code: 'TooFewNodes', isRecoverable: true, description: count === 0 ? `no node ${singular}` : only };
+function describeTooFewNodes(count: number, { selector, minNodes }: CheckScope, roles: readonly string[]): Problem {
+  const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
+  const fewNodes = `only ${countNoun(count, 'node')} ${selection}, ${minNodes} are required`;
+  const rolesHere = roles.length === 0 ? 'none' : roles.join(', ');
+  const noNode = `no node has label ${selector}. Roles here: ${rolesHere}`;
+  const noMatch = selector === undefined ? 'the cluster has no nodes' : noNode;
+  return { code: 'TooFewNodes', isRecoverable: true, description: count === 0 ? noMatch : fewNodes };
 }
 
 /**

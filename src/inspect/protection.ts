@@ -59,18 +59,18 @@ const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string 
   {
     pattern: /x509:/,
     reason: "the API server does not trust the guard's certificate",
-    advice: 'apply the manifests of one rendering again, or wait for the certificate to be injected',
+    advice: 'apply all manifests of one rendering again, or wait for the injection of the caBundle',
   },
   {
     pattern: /service "[^"]+" not found/,
-    reason: 'the webhook is registered, but its Service is gone',
+    reason: 'the Service of the webhook does not exist',
     advice:
-      'install the guard again, or remove the registration: ' +
+      'install the guard again, or remove the webhook: ' +
       'oc delete validatingwebhookconfiguration machineconfig-guard',
   },
   {
     pattern: /no endpoints available|endpoints "[^"]+" not found|no service port/,
-    reason: 'no pod of the guard is ready',
+    reason: 'no guard pod is ready',
     advice: LIST_PODS_COMMAND,
   },
   { pattern: /^/, reason: 'the API server cannot reach the guard', advice: `${LIST_PODS_COMMAND},endpointslices` },
@@ -91,14 +91,15 @@ export function assessProtection(
   const failedWebhook = WEBHOOK_FAILED.exec(message)?.groups?.['webhook'];
   if (failedWebhook === WEBHOOK_NAME) {
     const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
-    return unprotected(`deletions are refused, but not by the guard's decision: ${reason}`, advice);
+    const effect = 'every rendered-config deletion is denied';
+    return unprotected(`${effect} because ${reason}. Configs in use are safe`, advice);
   }
   const otherWebhook = denyingWebhook ?? failedWebhook;
-  const otherPolicy = policy === undefined ? 'somebody else' : `the policy ${policy}`;
+  const otherPolicy = policy === undefined ? 'an unknown component' : `the policy ${policy}`;
   const denier = otherWebhook === undefined ? otherPolicy : `the webhook ${otherWebhook}`;
   return unprotected(
-    `the deletion was refused, but by ${denier}: whether the guard would have refused it too does not show`,
-    'see the answer; try again once that no longer refuses it',
+    `denied by ${denier}, so the guard's decision is unknown`,
+    'see the answer; run verify again when the deletion is no longer denied there',
   );
 }
 
@@ -107,29 +108,36 @@ export function isAdmissionError({ message }: TrialResponse): boolean {
   return [/admission webhook "/, DENIED_BY_POLICY, WEBHOOK_FAILED].some((pattern) => pattern.test(message));
 }
 
+/** Whether the guard's webhook or a policy of the floor denied the deletion, by a decision or because it failed. */
+export function isDeniedByGuard({ message }: TrialResponse): boolean {
+  const { webhook } = (DENIED_BY_WEBHOOK.exec(message) ?? WEBHOOK_FAILED.exec(message))?.groups ?? {};
+  const policy = DENIED_BY_POLICY.exec(message)?.groups?.['policy'] ?? '';
+  return webhook === WEBHOOK_NAME || Object.values(ADMISSION_POLICIES).includes(policy);
+}
+
 function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProtection): Protection {
   if (code !== 'MCG_IN_USE') {
-    const causes = "look at the guard's log, its rights and its way to the API server";
-    const advice = code === 'MCG_UNVERIFIED' ? `nothing is deleted meanwhile; ${causes}` : 'see the answer';
-    return unprotected(`the guard answered ${code ?? 'without a code'} where MCG_IN_USE was due`, advice);
+    const causes = "check the guard's logs, its RBAC and its connection to the API server";
+    const advice = code === 'MCG_UNVERIFIED' ? causes : 'see the answer';
+    return unprotected(`the guard answered ${code ?? 'without a code'} instead of MCG_IN_USE`, advice);
   }
-  const explanation = 'the guard refuses the deletion of a config in use';
+  const explanation = 'the guard denies the deletion of a config in use';
   const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
   if (!isDevOnly) return { protected: true, by: 'guard', explanation, advice: '' };
-  const limitation = 'but only until a session of "machineconfig-guard dev" ends';
+  const limitation = 'but only until "machineconfig-guard dev" stops';
   return { protected: true, by: 'guard', explanation: `${explanation}, ${limitation}`, advice: INSTALL_COMMAND };
 }
 
 /** A policy that fails denies too, with a reason of the API server. */
 function assessPolicyDenial(policy: string, reason: string): Protection {
   if (reason.startsWith('MCG_IN_USE')) {
-    const explanation = `the policy ${policy} refuses the deletion of a config in use`;
+    const explanation = `the policy ${policy} denies the deletion of a config in use`;
     return { protected: true, by: 'floor', explanation, advice: '' };
   }
   const advice = reason.startsWith('failed to configure')
-    ? 'see the answer; after a restart of the API server or a change of definitions it passes by itself within a minute'
+    ? 'see the answer; after a restart of the API server or a CRD change the policy recovers within a minute'
     : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`;
-  return unprotected(`deletions are refused, but not by a decision: the policy ${policy} cannot decide`, advice);
+  return unprotected(`the policy ${policy} fails and denies the deletion. Configs in use are safe`, advice);
 }
 
 /** Of all possible reasons, the first to solve comes first. */
@@ -138,11 +146,11 @@ function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer:
   if (webhooks.length === 0) {
     const nothing = { reason: 'neither the webhook nor the policies are installed', advice: INSTALL_COMMAND };
     const { reason, advice } = floorGap ?? nothing;
-    return unprotected(`it would be deleted: ${reason}`, advice);
+    return unprotected(`the deletion is allowed: ${reason}`, advice);
   }
   const { reason, advice } = findGuardGap(webhooks, mode);
   const reasons = floorGap === undefined ? reason : `${reason}; ${floorGap.reason}`;
-  return unprotected(`it would be deleted: ${reasons}`, advice);
+  return unprotected(`the deletion is allowed: ${reasons}`, advice);
 }
 
 function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undefined) {
@@ -151,26 +159,25 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
     return { reason: `the mode is ${mode}`, advice };
   }
   if (webhooks.some(({ failurePolicy }) => failurePolicy !== 'Ignore')) {
-    const advice =
-      'a registration takes a moment to work; try again, then look at the log of the guard and of the API server';
-    return { reason: 'the API server did not ask the guard, although it is registered and enforces', advice };
+    const advice = 'a new webhook needs some seconds; retry, then check the logs of the guard and the API server';
+    return { reason: 'the API server did not call the guard, although its mode is Enforce', advice };
   }
   if (webhooks.some(({ caBundle }) => caBundle)) {
-    const reason = 'the API server could not ask the guard, and its failurePolicy is Ignore';
+    const reason = 'the API server could not call the guard, and its failurePolicy is Ignore';
     return { reason, advice: LIST_PODS_COMMAND };
   }
   return {
     reason: 'the webhook has no caBundle, so the API server does not trust the guard, and its failurePolicy is Ignore',
     advice: webhooks.some(({ injected }) => injected)
-      ? 'wait for the caBundle to be injected; if it stays empty, look at what injects it (service-ca, cert-manager)'
-      : 'apply the manifests of one rendering again',
+      ? 'wait for the injection of the caBundle; if it stays empty, check service-ca or cert-manager'
+      : 'apply all manifests of one rendering again',
   };
 }
 
 /** Each policy of the floor knows the references of one kind. None knows builds. */
 function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind) {
   const policy = ADMISSION_POLICIES[referrer];
-  if (policy === undefined) return { reason: 'the policies know nothing of builds', advice: INSTALL_COMMAND };
+  if (policy === undefined) return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_COMMAND };
   const actions = floor.find((binding) => binding.policy === policy)?.actions;
   if (actions === undefined) {
     return { reason: `the policy ${policy} has no binding`, advice: 'oc apply -k manifests/overlays/policy-floor' };
@@ -178,13 +185,13 @@ function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind) {
   if (actions.includes('Deny')) {
     const command = `oc get validatingadmissionpolicy ${policy} -o yaml`;
     return {
-      reason: `the policy ${policy} did not refuse, although its binding says Deny`,
-      advice: `a binding takes a moment to work; try again, then see: ${command}`,
+      reason: `the policy ${policy} did not deny it, although its binding has the action Deny`,
+      advice: `a new binding needs some seconds; retry, then run: ${command}`,
     };
   }
   const patch = '{"spec":{"validationActions":["Deny"]}}';
   return {
-    reason: `the binding of the policy ${policy} says ${joinWithAnd(actions)} instead of Deny`,
+    reason: `the binding of the policy ${policy} has ${joinWithAnd(actions)} instead of Deny`,
     advice: `oc patch validatingadmissionpolicybinding ${policy} --type merge -p '${patch}'`,
   };
 }

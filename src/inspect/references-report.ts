@@ -41,7 +41,7 @@ export async function readReferencesReport(api: KubeApi, names: readonly ConfigN
 }
 
 /** Lists the configs first, so every existing reference to a config of the list is seen. */
-export async function readUnusedReport(api: KubeApi): Promise<UnusedReport> {
+export async function readUnusedReport(api: KubeApi): Promise<{ report: UnusedReport; renderedCount: number }> {
   const references = await readWithRetries(async (signal) => {
     const configs = await readConfigs(api, signal);
     const referrers = await readReferrers(api, signal);
@@ -57,7 +57,8 @@ export async function readUnusedReport(api: KubeApi): Promise<UnusedReport> {
     }
   };
   await Promise.all(Array.from({ length: MAX_CONCURRENT_SIZE_READS }, readSizes));
-  return buildUnusedReport(references, unused, sizes);
+  const renderedCount = references.configs.filter(({ name }) => isRenderedConfig(name)).length;
+  return { report: buildUnusedReport(references, unused, sizes), renderedCount };
 }
 
 function buildReferencesReport({ server, at, configs, referrers }: ClusterReferences, names: readonly ConfigName[]) {

@@ -24,7 +24,7 @@ export function planRepairs(
   const repairs = pools.flatMap((result) => planPoolRepair(result, configByPool.get(result.pool.referrer.name)));
   for (const [annotations, names] of groupNodesByRepair(nodes, configByPool)) {
     repairs.push({
-      description: `${names.length === 1 ? 'node' : 'nodes'}: the annotations that name the missing config`,
+      description: `${names.length === 1 ? 'node' : 'nodes'}: replace the annotations that name the missing config`,
       command: [
         ['oc', 'annotate', 'node', ...names.map(toShellWord), '--overwrite'],
         ...annotations.split(' ').map((annotation) => [toShellWord(annotation)]),
@@ -33,7 +33,7 @@ export function planRepairs(
   }
   if (pendingRequests.length > 0) {
     repairs.push({
-      description: 'pending certificate requests of nodes; look at who asks first',
+      description: 'approve pending certificate requests of nodes; check the requestors first',
       command: [['oc', 'adm', 'certificate', 'approve', ...pendingRequests.map(toShellWord)]],
     });
   }
@@ -45,7 +45,7 @@ function planPoolRepair({ pool, problems }: ConsistencyResult['pools'][number], 
   if (config === undefined || !isStuck) return [];
   const { name } = pool.referrer;
   const patch = JSON.stringify({ status: { configuration: { name: config } } });
-  const description = `pool ${name}: its status, which machines that boot are served from`;
+  const description = `pool ${name}: set the status, from which new machines get their config`;
   const words = ['oc', 'patch', 'machineconfigpool', toShellWord(name), '--subresource=status', '--type=merge'];
   return [{ description, command: [words, ['-p', toShellWord(patch)]] }];
 }

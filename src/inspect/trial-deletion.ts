@@ -44,8 +44,8 @@ export async function assertDryRunIsHonored(api: KubeApi): Promise<void> {
   const { status, message } = await sendDeletion(api, NONEXISTENT_CONFIG, 'Proof', {});
   if (status === 422 && message.includes('dryRun')) return;
   throw new DryRunError(
-    `the API server at ${api.address} (or a proxy in front of it) does not honour dry runs, so nothing was tried: ` +
-      `it answered ${status} ${toPrintableLine(message, 200)} where 422 was due.`,
+    `the API server at ${api.address} (or a proxy in front of it) does not honor dry runs, so nothing was tested: ` +
+      `it answered ${status} ${toPrintableLine(message, 200)} instead of 422`,
   );
 }
 
@@ -61,8 +61,8 @@ export async function tryDryRunDeletion(api: KubeApi, candidate: Candidate): Pro
   const response = await sendDeletion(api, config, 'All', { preconditions: { uid } });
   if (response.status < 400 && !(await stillExists(api, candidate))) {
     throw new DryRunError(
-      `${config} is gone after a dry run: either somebody else deleted it in the same moment, ` +
-        `or dry runs are none at ${api.address}; find out in the audit log before you run this again.`,
+      `${config} no longer exists after the dry run: another client deleted it, ` +
+        `or ${api.address} does not honor dry runs; check the audit log before you retry`,
     );
   }
   const isGone = response.status === 404 || response.status === 409;

@@ -63,14 +63,14 @@ export async function verifyProtection(
 
 function explainMissingTrial(candidates: TrialCandidates | undefined): Protection {
   let reason = 'no rendered MachineConfig is in use by a node or a pool';
-  let advice = 'come back once the Machine Config Operator has rolled one out';
+  let advice = 'run verify again when the Machine Config Operator has rolled out a config';
   if (candidates?.used !== undefined) {
-    reason = 'the configs that it was tried with went away meanwhile';
-    advice = 'run it once more';
+    reason = 'every tested config was deleted during the test';
+    advice = 'run verify again';
   } else if (candidates === undefined || candidates.configs === 0) {
-    reason = 'there are no rendered MachineConfigs';
+    reason = 'no rendered MachineConfigs found';
   } else if (candidates.overridden > 0) {
-    reason = 'every rendered MachineConfig in use has the annotation that allows its deletion, or none is in use';
+    reason = 'no rendered MachineConfig is in use, except those with the allow-deletion annotation';
   }
-  return { protected: false, by: null, explanation: `there is nothing to try it with: ${reason}`, advice };
+  return { protected: false, by: null, explanation: reason, advice };
 }

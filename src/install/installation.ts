@@ -69,10 +69,9 @@ const FIRST_NUMBER: Readonly<Record<string, number>> = {
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, image, kubernetesVersion } = options;
   if (profile === 'fail-open-with-floor' && !isAtLeast(kubernetesVersion, ADMISSION_POLICY)) {
-    const requirement = 'needs ValidatingAdmissionPolicy, which Kubernetes has from 1.30 (OpenShift 4.17) on';
-    const advice =
-      kubernetesVersion === undefined ? 'say which version the cluster has: --kubernetes-version' : 'use fail-closed';
-    throw new InvalidInstallation(`the profile fail-open-with-floor ${requirement}; ${advice}.`);
+    const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
+    const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'use fail-closed';
+    throw new InvalidInstallation(`the profile fail-open-with-floor ${requirement}; ${advice}`);
   }
   const hasFlowSchema = isAtLeast(kubernetesVersion, FLOW_SCHEMA);
   const manifests = buildManifests(chooseDirectories(options)).filter(
@@ -82,14 +81,14 @@ export function buildInstallation(options: InstallationOptions): Installation {
   if (authority !== undefined) {
     const webhook = findByKind(manifests, 'ValidatingWebhookConfiguration');
     webhook.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(authority.certificatePem));
-    const comment = ' The authority from which each replica issues its own serving certificate. Keep it secret.';
+    const comment = ' The authority that signs the serving certificate of each replica. Keep it secret.';
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
   if (mode !== undefined) {
     const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
     const guard = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
-    manifests.push(createManifest(' Applying this again sets the mode again.', guard));
+    manifests.push(createManifest(' Applying this file again resets the mode.', guard));
   }
   return { files: toFiles(manifests), leftOut: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)] };
 }
@@ -110,8 +109,8 @@ function chooseDirectories({
 }
 
 function explainMissingFlowSchema(version: KubernetesVersion | undefined): string {
-  const reason = version === undefined ? 'no --kubernetes-version was given' : 'the cluster is older';
-  return `FlowSchema: it needs Kubernetes 1.29 (OpenShift 4.16), and ${reason}`;
+  const reason = version === undefined ? '--kubernetes-version is not set' : 'the cluster is older';
+  return `FlowSchema: needs Kubernetes 1.29 (OpenShift 4.16), but ${reason}`;
 }
 
 function findByKind(manifests: readonly Manifest[], kind: string): Manifest {

@@ -15,13 +15,13 @@ const VERSION = /^v?(?<major>\d{1,3})\.(?<minor>\d{1,3})(?:\.\d{1,4}(?:[-+][-+.0
 /** Parses `1.31` and `v1.31.14`. Throws a RangeError with a sentence. */
 export function parseKubernetesVersion(text: string): KubernetesVersion {
   const { major, minor } = VERSION.exec(text)?.groups ?? {};
-  if (major === undefined || minor === undefined) throw new RangeError('It must be a version such as 1.31.');
+  if (major === undefined || minor === undefined) throw new RangeError('Must be a version, such as 1.31.');
   const version = { major: Number(major), minor: Number(minor) };
   if (version.major >= 4) {
     const examples = '4.14 has 1.27, 4.18 has 1.31, 4.20 has 1.33';
-    throw new RangeError(`That is a version of OpenShift; the one of Kubernetes is wanted (${examples}).`);
+    throw new RangeError(`Must be the Kubernetes version, not the OpenShift version (${examples}).`);
   }
-  if (!isAtLeast(version, OLDEST)) throw new RangeError('The oldest that is supported is 1.27 (OpenShift 4.14).');
+  if (!isAtLeast(version, OLDEST)) throw new RangeError('The oldest supported version is 1.27 (OpenShift 4.14).');
   return version;
 }
 

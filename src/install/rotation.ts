@@ -15,9 +15,8 @@ export class RotationError extends Error {
 
 /** Annotations that ask another issuer for the certificates. */
 const OTHER_ISSUERS: Readonly<Record<string, string>> = {
-  'service.beta.openshift.io/inject-cabundle':
-    "OpenShift's service CA makes the certificates and rotates them by itself",
-  'cert-manager.io/inject-ca-from': 'cert-manager makes the certificates; rotate its issuer (cmctl renew)',
+  'service.beta.openshift.io/inject-cabundle': "OpenShift's service CA issues and rotates the certificates",
+  'cert-manager.io/inject-ca-from': 'cert-manager issues the certificates; rotate its issuer (cmctl renew)',
 };
 const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
@@ -43,18 +42,18 @@ export function planRotation({ webhookConfiguration, secret }: RotationInput, no
   }
   if (!trusted.some(({ fingerprint256 }) => fingerprint256 === oldCertificate.fingerprint256)) {
     throw new RotationError(
-      'the caBundle of the webhook configuration does not hold the authority of the Secret machineconfig-guard-ca, ' +
-        'so calls fail already; apply the manifests of one rendering again, both of them',
+      'the caBundle of the webhook configuration does not contain the authority of the Secret ' +
+        'machineconfig-guard-ca, so calls already fail; apply all manifests of one rendering again',
     );
   }
   const renderFiles = (newAuthority: Authority): readonly OutputFile[] => {
     const check = checkAuthority(newAuthority, now);
-    if (!check.usable) throw new Error(`the new authority cannot be used: ${check.reason}`);
+    if (!check.usable) throw new Error(`cannot use the new authority: ${check.reason}`);
     const newPem = newAuthority.certificatePem;
     const trustBoth = ' 1 of 3. The API servers trust the old authority and the new one.';
     const issueFromNew =
-      ' 2 of 3. Each replica issues itself a certificate from the new authority, within two seconds. Keep it secret.';
-    const trustNew = ' 3 of 3. The API servers trust the new authority alone.';
+      ' 2 of 3. Each replica issues a certificate from the new authority within two seconds. Keep it secret.';
+    const trustNew = ' 3 of 3. The API servers trust only the new authority.';
     // Scripts rely on the names.
     return [
       toFile('1-trust-both.yaml', createConfiguration(trustBoth, configuration, [oldCertificatePem, newPem])),
@@ -73,14 +72,14 @@ function toFile(name: string, manifest: Manifest): OutputFile {
 function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {
   const annotations = configuration.metadata?.annotations ?? {};
   const [, issuer] = Object.entries(OTHER_ISSUERS).find(([annotation]) => annotation in annotations) ?? [];
-  if (issuer !== undefined) throw new RotationError(`there is nothing to rotate here: ${issuer}`);
+  if (issuer !== undefined) throw new RotationError(`nothing to rotate: ${issuer}`);
   const webhook = configuration.webhooks?.find(({ name }) => name === WEBHOOK_NAME);
   if (webhook === undefined) throw new RotationError(`the webhook configuration has no webhook ${WEBHOOK_NAME}`);
   const certificates = [...decodeBase64(webhook.clientConfig?.caBundle).matchAll(CERTIFICATE_PEM)]
     .map(([pem]) => parseCertificate(pem))
     .filter((certificate) => certificate !== undefined);
   if (certificates.length > 0) return certificates;
-  throw new RotationError('the caBundle of the webhook configuration holds no certificate');
+  throw new RotationError('the caBundle of the webhook configuration contains no certificate');
 }
 
 function createConfiguration(

@@ -27,8 +27,7 @@ async function write(directory = root, overwrite = false): Promise<void> {
 
 test('does not replace an existing file', async () => {
   writeFileSync(fileOf('ca.key'), 'mine');
-  const advice = 'use --force to replace all 2 files of the set, or another --out.';
-  const message = `${fileOf('ca.key')} is there already; ${advice}`;
+  const message = `1 file exists in ${root}; use --force to overwrite`;
   await expect(write()).rejects.toMatchObject({ exitCode: 2, message });
   expect(readdirSync(root)).toEqual(['ca.key']);
   expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('mine');
@@ -61,7 +60,7 @@ test('replaces a dangling link and does not write to its target', async () => {
 test('reports a directory with the name of a file before it replaces any file', async () => {
   mkdirSync(fileOf('ca.key'));
   writeFileSync(fileOf('ca.crt'), 'mine');
-  const message = `${fileOf('ca.key')} is a directory where a file is to be written; remove it.`;
+  const message = `cannot write ${fileOf('ca.key')}: it is a directory; remove it`;
   await expect(write(root, true)).rejects.toMatchObject({ exitCode: 2, message });
   expect(readFileSync(fileOf('ca.crt'), 'utf8')).toBe('mine');
 });
@@ -72,7 +71,7 @@ test.each([
   ['x'.repeat(300), 'ENAMETOOLONG'],
 ])('explains why it cannot write to %s', async (name, reason) => {
   writeFileSync(fileOf('file'), '');
-  const message = `${fileOf(name)} cannot be written to: ${reason}.`;
+  const message = `cannot write to ${fileOf(name)}: ${reason}`;
   await expect(write(fileOf(name))).rejects.toMatchObject({ exitCode: 2, message });
   expect(readdirSync(root)).toEqual(['file']);
 });

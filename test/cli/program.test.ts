@@ -10,7 +10,7 @@ function report(error: unknown, env: Record<string, string> = {}): { exitCode: n
   return { exitCode, stderr };
 }
 
-const HINT = ' (this was not expected; run again with MCG_DEBUG=1 to see where it happened)\n';
+const HINT = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)\n';
 
 test.each([
   ['a CliError', new CliError('no cluster.', EXIT_CODE.cluster), 3, 'machineconfig-guard: no cluster.\n'],
@@ -51,3 +51,15 @@ test('as a kubectl plugin, help and errors have the name that a user types', asy
   const { stderr } = await runProgram(['chek'], 'kubectl mcguard');
   expect(stderr).toBe("kubectl mcguard: unknown command 'chek' (Did you mean check?)\n");
 });
+
+test.each(['serve', 'render', 'verify', 'check', 'who-uses', 'dev', 'demo', 'certs', 'certs rotate'])(
+  '%s --help lists flags in alphabetical order, exit codes and an example',
+  async (command) => {
+    const { stdout } = await runProgram([...command.split(' '), '--help']);
+    const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
+      ({ groups }) => groups?.['flag'] ?? '',
+    );
+    expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
+    expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
+  },
+);

@@ -36,7 +36,7 @@ test('prints JSON with a deadlock without the guard, a complete install with it,
   ]);
   expect(guarded?.events.filter(({ actor }) => actor === 'clean-up')).toMatchObject([
     { t: 366, refusal: { code: 403, reason: 'Forbidden', message: expect.stringContaining('MCG_IN_USE') } },
-    { t: 606, message: 'deletes rendered-master-aaa111, which nothing uses any more' },
+    { t: 606, message: 'deletes rendered-master-aaa111, which no node uses any more' },
   ]);
 });
 
@@ -45,7 +45,7 @@ test('prints the words of the API server, both ends, and neither long lines nor 
   const text = stdout.replaceAll(/\s+/g, ' ');
   expect(text).toContain('admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE:');
   expect(text).toContain('rendered-master-aaa111 is in use by node control2 (currentConfig, desiredConfig).');
-  expect(text).toContain('Without the guard: dead-lock, the install never ends');
+  expect(text).toContain('Without the guard: deadlock, the install never completes');
   expect(text).toContain('With the guard: the install completes');
   const longLines = stdout.split('\n').filter((line) => line.length > 80);
   // A link is not broken.

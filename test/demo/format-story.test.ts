@@ -30,6 +30,6 @@ test('marks a config that no longer exists', () => {
 
 test('says that the end was not expected', () => {
   const text = formatConclusion(PLAIN, { runs: [{ ...RUN, guard: true }], asExpected: false });
-  expect(text).toContain('With the guard: dead-lock');
-  expect(text).toContain('This is not how it should have ended');
+  expect(text).toContain('With the guard: deadlock');
+  expect(text).toContain('Unexpected result');
 });

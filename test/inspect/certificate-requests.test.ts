@@ -65,7 +65,7 @@ test.each([['bm90aGluZw=='], [undefined], [7], [pkcs10({ shortName: 'CN', value:
 );
 
 test.each<[Fault, string]>([
-  [{ status: 403 }, 'you may not list certificatesigningrequests.certificates.k8s.io'],
+  [{ status: 403 }, '403 Forbidden: you need "list" on certificatesigningrequests.certificates.k8s.io'],
   [{ status: 404 }, 'the API server answered 404'],
   ['hang', 'timed out'],
 ])('gives the reason if the answer to the list is %j', async (fault, reason) => {

@@ -84,19 +84,22 @@ test('suggests the nearest name for a misspelled one', () => {
 });
 
 test.each([
-  [0, 1, false, 'no node is in the cluster'],
-  [0, 1, true, 'no node matches the selection'],
-  [1, 2, true, 'only 1 node matches the selection, 2 are needed'],
-  [2, 3, false, 'only 2 nodes are in the cluster, 3 are needed'],
-])('reports too few nodes: %i of %i (partial: %s): %s', (count, minNodes, isPartial, description) => {
+  [0, 1, undefined, 'the cluster has no nodes'],
+  [0, 1, 'role/wroker', 'no node has label role/wroker. Roles here: master, worker'],
+  [0, 1, 'a=b', 'no node has label a=b. Roles here: master, worker'],
+  [1, 2, 'role/worker', 'only 1 node with label role/worker, 2 are required'],
+  [2, 3, 'role/worker', 'only 2 nodes with label role/worker, 3 are required'],
+  [2, 3, undefined, 'only 2 nodes in the cluster, 3 are required'],
+])('reports too few nodes: %i of %i with the selector %j: %s', (count, minNodes, selector, description) => {
   const nodes = [NODE, NODE].slice(0, count);
-  const result = checkConsistency(snapshot(nodes, [WORKER], [NEW]), { isPartial, minNodes });
+  const cluster = { ...snapshot(nodes, [WORKER], [NEW]), roles: ['master', 'worker'] };
+  const result = checkConsistency(cluster, { selector, minNodes });
   expect(result).toMatchObject({ ok: false, isRecoverable: true, problems: [{ code: 'TooFewNodes', description }] });
 });
 
 test('checks only the pools of selected nodes', () => {
   const cluster = snapshot([NODE], [WORKER, inspectedPool('master', { spec: GONE })], [NEW]);
-  expect(checkConsistency(cluster, { isPartial: true, minNodes: 1 }).ok).toBe(true);
+  expect(checkConsistency(cluster, { selector: 'a', minNodes: 1 }).ok).toBe(true);
   expect(checkConsistency(cluster, EVERYTHING).ok).toBe(false);
 });
 

@@ -3,6 +3,7 @@ import {
   assessProtection,
   type InstalledProtection,
   isAdmissionError,
+  isDeniedByGuard,
   type PolicyBinding,
   type Protection,
 } from '../../src/inspect/protection.ts';
@@ -51,9 +52,16 @@ function matching(isProtected: boolean, by: string | undefined, explanation: Reg
 }
 
 test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]>([
-  ['the guard', `${DENIED}MCG_IN_USE: x`, {}, 'guard', /^the guard refuses.*in use$/, /^$/],
+  ['the guard', `${DENIED}MCG_IN_USE: x`, {}, 'guard', /^the guard denies.*in use$/, /^$/],
   ['the guard beside dev', `${DENIED}MCG_IN_USE: x`, { webhooks: [DEV, REGISTERED] }, 'guard', /in use$/, /^$/],
-  ['dev', `${DENIED}MCG_IN_USE: x`, { webhooks: [DEV] }, 'guard', /only until a session/, /apply -k/],
+  [
+    'dev',
+    `${DENIED}MCG_IN_USE: x`,
+    { webhooks: [DEV] },
+    'guard',
+    /only until "machineconfig-guard dev" stops/,
+    /apply -k/,
+  ],
   ['the policy of nodes', deniedBy(NODES, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy nodes\./, /^$/],
 ])('is protected if %s denies', (_name, message, installed, by, explanation, advice) => {
   expect(assess(403, message, installed)).toEqual(matching(true, by, explanation, advice));
@@ -62,26 +70,26 @@ test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]
 describe('is not protected if the deletion is allowed', () => {
   test.each<[string, Partial<InstalledProtection>, RegExp, RegExp]>([
     ['nothing is installed', { webhooks: [] }, /neither the webhook nor the policies/, /^oc apply -k/],
-    ['the mode is Warn', { mode: 'Warn' }, /^it would be deleted: the mode is Warn$/, /"Enforce"/],
-    ['the guard fails open', OPEN, /could not ask the guard, and its failurePolicy is Ignore$/, /get pods/],
+    ['the mode is Warn', { mode: 'Warn' }, /^the deletion is allowed: the mode is Warn$/, /"Enforce"/],
+    ['the guard fails open', OPEN, /could not call the guard, and its failurePolicy is Ignore$/, /get pods/],
     [
       'the guard fails open above a floor that warns',
       { ...OPEN, floor: WARNING_FLOOR },
-      /Ignore; .* says Warn and/,
+      /Ignore; .* has Warn and/,
       /get pods/,
     ],
     ['the caBundle is not injected', { webhooks: [{ ...UNTRUSTED, injected: true }] }, /no caBundle/, /wait for the/],
     ['the caBundle is missing', { webhooks: [UNTRUSTED] }, /no caBundle/, /manifests/],
-    ['the registration is new', { mode: undefined }, /did not ask the guard, although/, /try again/],
+    ['the registration is new', { mode: undefined }, /did not call the guard, although/, /retry/],
   ])('because %s', (_name, installed, explanation, advice) => {
     expect(assess(200, '', installed)).toEqual(matching(false, undefined, explanation, advice));
   });
 
   test.each<[string, Parameters<typeof assessProtection>[2], readonly PolicyBinding[], RegExp, RegExp]>([
-    ['does not work', 'Node', FLOOR, /policy nodes\S+ did not refuse/, /get validatingadmissionpolicy nodes\./],
-    ['only warns', 'MachineConfigPool', WARNING_FLOOR, /pools\S+ says Warn and Audit/, /patch \S+ pools\..*"Deny"/],
+    ['does not work', 'Node', FLOOR, /policy nodes\S+ did not deny/, /get validatingadmissionpolicy nodes\./],
+    ['only warns', 'MachineConfigPool', WARNING_FLOOR, /pools\S+ has Warn and Audit/, /patch \S+ pools\..*"Deny"/],
     ['is not bound', 'MachineConfigPool', FLOOR.slice(0, 1), /policy pools\S+ has no binding$/, /policy-floor/],
-    ['does not exist', 'MachineOSBuild', FLOOR, /the policies know nothing of builds$/, /overlays\/service-ca/],
+    ['does not exist', 'MachineOSBuild', FLOOR, /the policies do not check MachineOSBuilds$/, /overlays\/service-ca/],
   ])('because there is no webhook and the policy %s (%s)', (_name, referrer, floor, explanation, advice) => {
     const installed = { webhooks: [], floor, mode: undefined };
     expect(assess(200, '', installed, referrer)).toEqual(matching(false, undefined, explanation, advice));
@@ -89,22 +97,46 @@ describe('is not protected if the deletion is allowed', () => {
 });
 
 test.each<[string, number, string, RegExp, RegExp]>([
-  ['the guard cannot verify', 503, `${DENIED}MCG_UNVERIFIED: x`, /MCG_UNVERIFIED where MCG_IN_USE was due/, /log/],
-  ['no pod is ready', 500, `${FAILED}no endpoints available for service "x"`, /no pod of the guard/, /get pods/],
-  ['there is no Service', 500, `${FAILED}service "x" not found`, /its Service is gone/, /oc delete validatingwebhookc/],
+  ['the guard cannot verify', 503, `${DENIED}MCG_UNVERIFIED: x`, /MCG_UNVERIFIED instead of MCG_IN_USE/, /log/],
+  [
+    'no pod is ready',
+    500,
+    `${FAILED}no endpoints available for service "x"`,
+    /no guard pod is ready\. Configs in use are safe$/,
+    /get pods/,
+  ],
+  [
+    'there is no Service',
+    500,
+    `${FAILED}service "x" not found`,
+    /the Service of the webhook does not exist/,
+    /oc delete validatingwebhookc/,
+  ],
   ['the guard is not trusted', 500, `${FAILED}tls: x509: unknown authority`, /does not trust/, /manifests/],
   ['the guard does not answer', 500, `${FAILED}context deadline exceeded`, /cannot reach the guard/, /endpointslices/],
   [
     'a policy has no params yet',
     422,
     deniedBy(POOLS, 'failed to configure policy: x'),
-    /pools\.\S+ cannot/,
-    /by itself/,
+    /policy pools\.\S+ fails/,
+    /recovers/,
   ],
-  ['a policy fails', 422, deniedBy(NODES, 'no such key'), /policy nodes\.\S+ cannot/, /get validatingadmission/],
-  ['another webhook denies', 403, 'admission webhook "x.y" denied the request: no', /by the webhook x\.y:/, /./],
-  ['another policy denies', 403, deniedBy('x.example.com', 'MCG_IN_USE'), /by the policy x\.example\.com:/, /./],
-  ['the reason is unknown', 403, 'no', /by somebody else:/, /./],
+  ['a policy fails', 422, deniedBy(NODES, 'no such key'), /policy nodes\.\S+ fails/, /get validatingadmission/],
+  [
+    'another webhook denies',
+    403,
+    'admission webhook "x.y" denied the request: no',
+    /^denied by the webhook x\.y,/,
+    /./,
+  ],
+  [
+    'another policy denies',
+    403,
+    deniedBy('x.example.com', 'MCG_IN_USE'),
+    /^denied by the policy x\.example\.com,/,
+    /./,
+  ],
+  ['the reason is unknown', 403, 'no', /^denied by an unknown component,/, /./],
 ])('is not protected if %s', (_name, status, message, explanation, advice) => {
   expect(assess(status, message, { floor: FLOOR })).toEqual(matching(false, undefined, explanation, advice));
 });
@@ -115,4 +147,15 @@ test.each([
   ['etcdserver: request timed out', false],
 ])('isAdmissionError of %j is %s', (message, expected) => {
   expect(isAdmissionError({ status: 500, message })).toBe(expected);
+});
+
+test.each([
+  [`${FAILED}EOF`, true],
+  [`${DENIED}MCG_UNVERIFIED: x`, true],
+  [deniedBy(NODES, 'no such key'), true],
+  [deniedBy('x.example.com', 'no'), false],
+  ['admission webhook "x.y" denied the request: no', false],
+  ['no', false],
+])('isDeniedByGuard of %j is %s', (message, expected) => {
+  expect(isDeniedByGuard({ status: 403, message })).toBe(expected);
 });

@@ -18,7 +18,7 @@ interface PoolOptions {
 }
 
 /** All nodes, at least one. */
-export const EVERYTHING: CheckScope = { isPartial: false, minNodes: 1 };
+export const EVERYTHING: CheckScope = { selector: undefined, minNodes: 1 };
 
 /** A node of a role, with the annotations that it has reported. */
 export function inspectedNode(

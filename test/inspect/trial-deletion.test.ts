@@ -30,7 +30,7 @@ describe('assertDryRunIsHonored', () => {
   });
 
   test.each([apiError(404), apiError(422)])('throws a DryRunError after the answer %j', async (error) => {
-    const message = expect.stringContaining(`it answered ${error.status} the reason where 422 was due`) as string;
+    const message = expect.stringContaining(`it answered ${error.status} the reason instead of 422`) as string;
     const assertion = assertDryRunIsHonored(createApi(error, undefined).api);
     await expect(assertion).rejects.toMatchObject({ name: 'DryRunError', message });
   });
@@ -53,7 +53,7 @@ describe('tryDryRunDeletion', () => {
   ])('throws a DryRunError if the config %s after the dry run', async (_condition, onGet) => {
     const trial = tryDryRunDeletion(createApi({}, onGet).api, CANDIDATE);
     await expect(trial).rejects.toThrow(DryRunError);
-    await expect(trial).rejects.toThrow(/^rendered-worker-\w+ is gone after a dry run: .* audit log/);
+    await expect(trial).rejects.toThrow(/^rendered-worker-\w+ no longer exists after the dry run: .* audit log/);
   });
 
   test.each([403, 404])('returns the denial of a webhook with status %i', async (status) => {

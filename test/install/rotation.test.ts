@@ -83,11 +83,11 @@ test.each<[string, (configuration: Configuration, secret: Secret) => void, RegEx
     /cert-manager/,
   ],
   ['the webhook is missing', ({ webhooks }) => void webhooks.splice(0), /has no webhook guard\.machineconfig-guard/],
-  ['the caBundle is invalid', (configuration) => void setBundle(configuration, 'Z2Fy'), /holds no certificate/],
+  ['the caBundle is invalid', (configuration) => void setBundle(configuration, 'Z2Fy'), /contains no certificate/],
   [
     'the caBundle has another authority',
     (configuration) => void setBundle(configuration, encode(NEW.certificatePem)),
-    /calls fail already/,
+    /calls already fail/,
   ],
   ['the Secret is empty', (_configuration, secret) => void (secret.data = {}), /has no certificate in ca\.crt/],
 ])('throws a RotationError if %s', (_condition, change, message) => {

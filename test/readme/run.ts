@@ -23,7 +23,7 @@ const SERVERS: ReadonlyMap<string, RegExp> = new Map([
 /** The page has an ellipsis for the file that the control plane prints. */
 const EXPORT_KUBECONFIG = /^export KUBECONFIG=/;
 /** A comment after a command that must fail with this code in its output. */
-const DENIED = /\s+# refused: (?<code>MCG_\w+)$/;
+const DENIED = /\s+# denied: (?<code>MCG_\w+)$/;
 
 /** The lines of the `sh` blocks. */
 function findCommands(readme: string): readonly string[] {

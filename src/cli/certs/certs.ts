@@ -35,27 +35,29 @@ type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 type CertificateSummary = ReturnType<typeof summarizeValidity>;
 
 export function createCertsCommand(): Command {
-  const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; made if it is not there`;
-  const dnsDescription = `name the API server calls; repeat for more (default: ${DEFAULT_DNS_NAMES.join(', ')})`;
-  const ipDescription = 'IPv4 or IPv6 address the API server calls; repeat for more';
+  const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; created if missing`;
+  const dnsDescription = `DNS name of the webhook; repeatable (default: ${DEFAULT_DNS_NAMES.join(', ')})`;
+  const ipDescription = 'IP address of the webhook; repeatable';
   const command = new Command('certs')
-    .description('Make a certificate authority and a serving certificate for the webhook.')
+    .description('Create a certificate authority and a serving certificate for the webhook.')
     .option('--out <dir>', outDescription, parseOutputDirectory, 'certs')
     .option('--dns <name>', dnsDescription, createCollector(findDnsNameProblem))
     .option('--ip <address>', ipDescription, createCollector(findIpAddressProblem))
     .option('--days <n>', `days until the serving certificate expires, 1 to ${MAX_DAYS}`, parseDays, DEFAULT_DAYS)
     .option('--ca-days <n>', `days until the authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
-    .option('--force', 'replace existing files: all four, the authority included')
-    .addOption(new Option('--output <format>', 'what to print').choices(['text', 'json']).default('text'))
+    .option('--force', 'overwrite existing files, including the authority')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
-Private keys get mode 0600. Every run makes a new authority, with --force too, so the webhook's caBundle
-has to be replaced along with the files.
+Every run creates a new authority, also with --force. Replace the caBundle of
+the webhook configuration together with the files. Private keys have mode 0600.
+Permissions: none, it does not access a cluster.
+Exit codes: 0 written, 2 wrong usage, unwritable directory or existing files.
 
 Examples:
   machineconfig-guard certs --out certs/
-  machineconfig-guard certs --out certs/ --dns guard.example.com --ip 192.0.2.10 --days 90`,
+  machineconfig-guard certs --dns guard.example.com --ip 192.0.2.10 --days 90`,
     )
     .action(async (flags: CertsFlags) => {
       const report = await makeCertificates(flags, new Date());
@@ -66,7 +68,7 @@ Examples:
 
 async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlags, now: Date) {
   if (days > caDays) {
-    const message = `--days ${days} is more than --ca-days ${caDays}: a certificate cannot outlive its authority.`;
+    const message = `--days ${days} exceeds --ca-days ${caDays}: a certificate cannot outlive its authority`;
     throw new CliError(message, EXIT_CODE.usage);
   }
   const dnsNames = [...new Set(dns ?? DEFAULT_DNS_NAMES)];
@@ -105,11 +107,11 @@ function formatReport({ files, authority, leaf }: CertsReport): string {
     '',
     'Serving certificate',
     ...formatKeyPair(files['tls.crt'], files['tls.key'], leaf),
-    `  serves       ${[...leaf.dnsNames, ...leaf.ipAddresses].join(', ')}`,
+    `  names        ${[...leaf.dnsNames, ...leaf.ipAddresses].join(', ')}`,
     '',
-    'Next: start the guard with',
+    'Next: start the guard:',
     `  machineconfig-guard serve --tls-cert-file ${files['tls.crt']} --tls-private-key-file ${files['tls.key']}`,
-    `and put ${files['ca.crt']}, base64-encoded, into the caBundle of the webhook configuration.`,
+    `Set the caBundle of the webhook configuration to the base64 encoding of ${files['ca.crt']}.`,
     '',
   ].join('\n');
 }

@@ -30,17 +30,20 @@ const WAIT_SECONDS = 30;
 
 export function createRotateCommand(): Command {
   const command = new Command('rotate')
-    .description('Render the three steps that exchange the authority of an installation without a refused call.')
-    .requiredOption('--out <dir>', 'directory for the three files; made if it is not there', parseOutputDirectory)
-    .option('--from <dir>', 'read the installation from a rendered set instead of from the cluster')
+    .description('Write three manifests that replace the authority of an installation without a failed call.')
+    .requiredOption('--out <dir>', 'directory for the three files; created if missing', parseOutputDirectory)
+    .option('--from <dir>', 'read the installation from this rendered directory instead of the cluster')
     .option('--days <n>', `days until the new authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
-    .option('--force', 'replace the files of an earlier run')
-    .addOption(new Option('--output <format>', 'what to print').choices(['text', 'json']).default('text'))
+    .option('--force', 'overwrite the files of an earlier run')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
-Nothing is applied. Each step can be repeated; where you stop in the middle, calls go on being answered, and a new
-run starts from what is there. Needs the right to get the Secret machineconfig-guard-ca and the webhook configuration.
+The command applies nothing. You can repeat each step. If you stop after a step,
+calls still succeed, and a new run continues from there.
+Permissions: get Secret machineconfig-guard-ca and the webhook configuration.
+Exit codes: 0 written, 1 nothing to rotate, 2 wrong usage, unwritable directory
+or existing files, 3 the API server is unreachable or denies access.
 
 Example:
   machineconfig-guard certs rotate --out rotation/`,
@@ -70,7 +73,7 @@ async function rotate({ out, from, days, force, ...clusterFlags }: RotateFlags, 
       waitSeconds: WAIT_SECONDS,
     };
   } catch (error) {
-    if (error instanceof RotationError) throw new CliError(`${error.message}.`, EXIT_CODE.no, { cause: error });
+    if (error instanceof RotationError) throw new CliError(error.message, EXIT_CODE.no, { cause: error });
     throw error;
   }
 }
@@ -80,7 +83,7 @@ async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
     const webhookConfiguration = await readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, NAME));
     const secret = await readObject(api, SECRET_PATH);
     if (webhookConfiguration !== undefined) return { webhookConfiguration, secret: secret ?? {} };
-    const message = `there is no webhook configuration ${NAME} at ${api.address}: the guard is not installed.`;
+    const message = `${api.address} has no webhook configuration ${NAME}: the guard is not installed`;
     throw new CliError(message, EXIT_CODE.no);
   });
 }
@@ -95,19 +98,19 @@ async function readRenderedSet(directory: string): Promise<RotationInput> {
   try {
     return { webhookConfiguration: await read('validatingwebhookconfiguration'), secret: await read('secret') };
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? 'it is no YAML';
-    const message = `${directory} cannot be read as a rendered set: ${reason}.`;
+    const reason = (error as NodeJS.ErrnoException).code ?? 'a file is not YAML';
+    const message = `cannot read ${directory} as the output of render: ${reason}`;
     throw new CliError(message, EXIT_CODE.usage, { cause: error });
   }
 }
 
 function formatReport({ files, old, new: newAuthority, leftOver }: RotateReport): string {
   const [first = '', second = '', third = ''] = files;
-  const leftOverNote = `  An earlier rotation is unfinished: the first step drops ${leftOver} more from the bundle.`;
+  const leftOverNote = `  An earlier rotation is unfinished: step 1 removes ${leftOver} more from the caBundle.`;
   return [
     `Wrote ${first}, ${second} (private key, mode 0600) and ${third}`,
-    `  old authority  expires at ${old.notAfter}, SHA-256 ${old.fingerprint256}`,
-    `  new authority  expires at ${newAuthority.notAfter}, SHA-256 ${newAuthority.fingerprint256}`,
+    `  old authority  expires on ${old.notAfter}, SHA-256 ${old.fingerprint256}`,
+    `  new authority  expires on ${newAuthority.notAfter}, SHA-256 ${newAuthority.fingerprint256}`,
     ...(leftOver === 0 ? [] : [leftOverNote]),
     '',
     'Next, in this order:',
@@ -117,8 +120,8 @@ function formatReport({ files, old, new: newAuthority, leftOver }: RotateReport)
     `  sleep ${WAIT_SECONDS}`,
     `  oc apply -f ${third}`,
     '',
-    'A rendered set that is kept somewhere still holds the old authority; applied again it would bring that back.',
-    'Render it again with --ca-cert-file and --ca-key-file.',
+    'Stored output of `render` still contains the old authority. Do not apply it again. Render it with',
+    '--ca-cert-file and --ca-key-file.',
     '',
   ].join('\n');
 }

@@ -20,39 +20,39 @@ interface CheckFlags extends ClusterFlags {
 
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const parseRole = createParser(LABEL_NAME, 'A role is one word, such as master or worker.');
+const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
 /** The API server parses the selector. An empty one would select all nodes. */
-const parseSelector = createParser(/\S/, 'It must not be empty; without it, all nodes are checked.');
-const parseCount = createNumberParser(1, 999_999, 'It must be a whole number from 1 on.');
+const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
+const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at least 1.');
 
 export function createCheckCommand(): Command {
   const command = new Command('check')
-    .description('Check that every config named by nodes and pools exists; with --wait, until it does.')
-    .option('--role <role>', 'only nodes with this role, such as master, and the pools that choose them', parseRole)
-    .option('-l, --selector <labels>', 'only nodes with these labels, and the pools that choose them', parseSelector)
-    .option('--min-nodes <n>', 'how many nodes there have to be at least', parseCount, 1)
-    .option('--wait', 'wait until all is fine, or until something turns out that waiting does not heal')
+    .description('Check that every config that nodes and pools name exists.')
+    .option('--role <role>', 'check only nodes with this role, such as master, and their pools', parseRole)
+    .option('-l, --selector <labels>', 'check only nodes with these labels, and their pools', parseSelector)
+    .option('--min-nodes <n>', 'minimum number of nodes', parseCount, 1)
+    .option('--wait', 'wait until the result is fine or cannot recover')
     // Longer than an install needs for its nodes.
-    .addOption(toDurationOption(new Option('--timeout <duration>', 'how long --wait waits'), '30m'))
-    .addOption(new Option('-o, --output <format>', 'what to print').choices(['table', 'json']).default('table'))
+    .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
     .addHelpText(
       'after',
       `
-Fine means: every node has reported its current and its desired config, every pool's spec and status name one, and all
-of these exist. Paused pools and nodes between two configs are fine. What the nodes say of their state and pending
-certificate requests are shown and decide nothing.
+The result is fine if every node has reported its current and desired config,
+every pool has a config in its spec and status, and all these configs exist.
+Node states, paused pools, rollouts and pending certificate requests do not
+count. The command prints repair commands and never runs them.
+Permissions: list nodes, machineconfigpools and machineconfigs.
 
 Exit codes:
   0  fine
-  1  not fine: now, or still when the timeout has passed, or in a way that waiting does not heal (said at once)
-  3  the API server cannot be reached or does not permit it. With --wait, one that has never answered is tried for 30 s;
-     one that goes away in the middle until the timeout
-
-Changes nothing: commands that repair are printed and never run.
+  1  not fine: now, after the timeout, or immediately if waiting cannot help
+  2  wrong usage
+  3  the API server is unreachable (with --wait: for 30 s) or denies access
 
 Examples:
   machineconfig-guard check
-  machineconfig-guard check --role master --min-nodes 2 --wait --timeout 20m && reboot`,
+  machineconfig-guard check --role master --min-nodes 2 --wait --timeout 20m`,
     )
     .action((flags: CheckFlags) => check(flags, command));
   return addClusterFlags(command);
@@ -61,7 +61,7 @@ Examples:
 async function check(flags: CheckFlags, command: Command): Promise<void> {
   const isWaiting = flags.wait === true;
   if (!isWaiting && command.getOptionValueSource('timeout') === 'cli') {
-    throw new CliError('--timeout says how long --wait waits: add --wait.', EXIT_CODE.usage);
+    throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
   }
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
     const write = (text: string): void => command.configureOutput().writeErr?.(text);

@@ -119,13 +119,13 @@ function explainProblems(group: readonly CheckReportProblem[]): string {
       return `${subjectsHave} not reported ${fields} yet.`;
     }
     case 'SpecEmpty':
-      return `${subjectsHave} an empty spec.configuration.name: nothing has been rendered yet.`;
+      return `${subjectsHave} an empty spec.configuration.name: the operator has not rendered a config yet.`;
     case 'StatusEmpty': {
-      const exception = first.canHeal ? '' : ', which those that name a missing config never do';
+      const exception = first.canHeal ? '' : ', which nodes that name a missing config never do';
       return (
         `${subjectsHave} an empty status.configuration.name: ` +
-        'machines that boot get HTTP 500 from the machine-config-server. ' +
-        `The operator sets it once all machines of the pool run its config${exception}.`
+        'the machine-config-server answers new machines with HTTP 500. ' +
+        `The operator sets the field when all machines of the pool run its config${exception}.`
       );
     }
     case 'ConfigMissing':
@@ -139,11 +139,9 @@ function explainMissingConfig({ config, canHeal, suggestion, explanation }: Chec
   const guardText = toPrintableLine(explanation ?? '', MAX_REASON_LENGTH).replace(/\.$/, '');
   return [
     `${toPrintableLine(config ?? '', MAX_NAME_LENGTH)} does not exist; ${use}.`,
-    canHeal
-      ? 'The Machine Config Operator can still render it.'
-      : "No pool's spec names it, so waiting does not bring it back.",
-    ...(suggestion === null ? [] : [`Nearest existing name: ${suggestion}.`]),
-    ...(explanation === null ? [] : [`The guard says: ${guardText}.`]),
+    canHeal ? 'The Machine Config Operator can still render it.' : "No pool's spec names it, so waiting does not help.",
+    ...(suggestion === null ? [] : [`Closest existing name: ${suggestion}.`]),
+    ...(explanation === null ? [] : [`The guard reports: ${guardText}.`]),
   ].join(' ');
 }
 
@@ -168,7 +166,7 @@ function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
     .map(({ name, reason }) => formatItem(format, `${name}: ${toPrintableLine(reason, MAX_REASON_LENGTH)}`));
   const more = nodesWithReason.length - items.length;
   if (more > 0) items.push(formatItem(format, `and ${more} more (see --output json)`));
-  return `What the nodes say of their state:\n${items.join('\n')}`;
+  return `State reported by the nodes:\n${items.join('\n')}`;
 }
 
 function formatRequests(
@@ -177,7 +175,7 @@ function formatRequests(
   now: Date,
 ): string {
   if (!readable) {
-    const text = `Pending certificate requests of nodes are not shown: they could not be read (${reason}).`;
+    const text = `Cannot list pending certificate requests of nodes (${reason}).`;
     return formatItem(format, text);
   }
   if (requests.length === 0) return '';
@@ -188,7 +186,7 @@ function formatRequests(
     { text: node === null ? NONE : toPrintableLine(node, MAX_NAME_LENGTH) },
   ]);
   const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map(toColumn);
-  return `Certificate requests of nodes that nobody has approved yet:\n${formatTable(format, columns, rows)}`;
+  return `Pending certificate requests of nodes:\n${formatTable(format, columns, rows)}`;
 }
 
 function formatRepairs(format: TextFormat, repairs: readonly Repair[]): string {
@@ -197,7 +195,7 @@ function formatRepairs(format: TextFormat, repairs: readonly Repair[]): string {
     const lines = command.map((words) => words.join(' '));
     return `  ${applyStyle(format, 'dim', `# ${description}`)}\n  ${lines.join(' \\\n    ')}`;
   });
-  return `To repair it by hand. Nothing of this has been run:\n${commands.join('\n')}`;
+  return `Repair commands (not run):\n${commands.join('\n')}`;
 }
 
 function formatConclusion(report: CheckReport, hasWaited: boolean): string {
@@ -208,9 +206,10 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
   }
   const counts = joinWithAnd([...countProblematic(nodes, 'node'), ...countProblematic(pools, 'pool')]);
   const result = `Not fine: ${counts === '' ? problems[0]?.message : counts}.`;
-  if (!canHeal) return `${result} Waiting does not heal this.`;
-  if (hasWaited) return `${result} Still so after ${formatDuration(waitedSeconds * 1_000)}.`;
-  return `${result} Waiting may heal this (--wait).`;
+  if (!canHeal) return `${result} Waiting does not help.`;
+  if (hasWaited) return `${result} Waited ${formatDuration(waitedSeconds * 1_000)}.`;
+  // An empty selection usually has a wrong label.
+  return nodes.length === 0 ? result : `${result} Waiting can help (--wait).`;
 }
 
 function countProblematic(objects: readonly { readonly ok: boolean }[], noun: string): string[] {

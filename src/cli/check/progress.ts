@@ -23,7 +23,7 @@ export class Progress {
     const before = this.#pending;
     const pending = findPending(report);
     const lines: string[] = [];
-    if (this.#failure !== undefined) lines.push('the API server answers again');
+    if (this.#failure !== undefined) lines.push('the API server is reachable again');
     for (const [subject, problem] of pending) {
       if (before?.get(subject) !== problem) lines.push(`${subject}: ${problem}`);
     }
@@ -41,7 +41,7 @@ export class Progress {
   printFailure(reason: string, elapsedMs: number): void {
     if (reason === this.#failure) return;
     this.#failure = reason;
-    this.#printLines([`${reason} Trying again.`], elapsedMs);
+    this.#printLines([`${reason}; retrying`], elapsedMs);
   }
 
   #printLines(lines: string[], elapsedMs: number): void {

@@ -4,7 +4,7 @@ import { CliError, EXIT_CODE } from '../exit.ts';
 export function createDemoCommand(): Command {
   return (
     new Command('demo')
-      .description('Watch the guard save an install that dead-locks without it, on a cluster in memory.')
+      .description('Replay an install that deadlocks without the guard, on a cluster in memory.')
       // The flags of the real demo get the same answer.
       .allowUnknownOption()
       .argument('[flags...]')
@@ -12,13 +12,13 @@ export function createDemoCommand(): Command {
       .addHelpText(
         'after',
         `
-The demo runs from a checkout: npm ci && npm run demo
+The demo needs a checkout of the repository and no cluster. Exit code: 1.
 
 Example:
-  machineconfig-guard demo`,
+  npm ci && npm run demo`,
       )
       .action(() => {
-        throw new CliError('the demo runs from a checkout of the repository: npm ci && npm run demo', EXIT_CODE.no);
+        throw new CliError('the demo needs a checkout of the repository: npm ci && npm run demo', EXIT_CODE.no);
       })
   );
 }

@@ -28,21 +28,25 @@ const CERTIFICATE_DAYS = 7;
 
 export function createDevCommand(): Command {
   const command = new Command('dev')
-    .description('Try the guard from this machine against the current cluster; nothing stays behind.')
+    .description('Run the guard on this machine for the current cluster, until Ctrl-C.')
     .addOption(
-      new Option('--url <address>', 'address at which the API server reaches this machine')
-        .default(new URL('https://127.0.0.1'), 'https://127.0.0.1, right for a control plane on this machine')
+      new Option('--url <address>', 'address of this machine for the API server')
+        .default(new URL('https://127.0.0.1'), 'https://127.0.0.1, for a control plane on this machine')
         .argParser(parseUrl),
     )
-    .option('--secure-port <port>', 'port to listen on (default: that of --url, else a free one)', parsePort)
+    .option('--secure-port <port>', 'port to listen on (default: port of --url, else a free port)', parsePort)
     .addHelpText(
       'after',
       `
-Example:
-  machineconfig-guard dev --context lab --url https://192.168.1.20:9443
+Creates a temporary certificate, registers a webhook with failurePolicy Ignore
+and prints every decision. Its denials are real. Ctrl-C removes the webhook.
+After a crash, the next start removes it.
+Permissions: as serve; create and delete validatingwebhookconfigurations.
+Exit codes: 0 stopped, 1 unexpected error, 2 wrong usage or a port in use,
+3 the API server is unreachable or denies access.
 
-Makes a temporary certificate, registers a webhook with failurePolicy Ignore, prints a line for each decision, and
-removes the webhook on Ctrl-C. After a crash the next start removes what was left. Refusals are real while it runs.`,
+Example:
+  machineconfig-guard dev --context lab --url https://192.168.1.20:9443`,
     )
     .action(dev);
   return addClusterFlags(command);
@@ -52,15 +56,15 @@ async function dev(flags: DevFlags): Promise<void> {
   const stopped = waitForStopSignal();
   const api = await createKubeApi(flags, 'machineconfig-guard/dev');
   const name = createRegistrationName();
-  const run = async <T>(purpose: string, call: Promise<T>): Promise<T> => {
+  const run = async <T>(failure: string, call: Promise<T>): Promise<T> => {
     try {
       return await call;
     } catch (error) {
-      throw new CliError(`cannot ${purpose} at ${api.address}: ${describeError(error)}.`, EXIT_CODE.cluster);
+      throw new CliError(`${failure} at ${api.address}: ${describeError(error)}`, EXIT_CODE.cluster);
     }
   };
-  if (await run('remove an earlier webhook registration', unregisterWebhook(api, name))) {
-    printLine(`removed ${name}, which an earlier run had left behind`);
+  if (await run('cannot remove an earlier webhook registration', unregisterWebhook(api, name))) {
+    printLine(`removed ${name} of an earlier run`);
   }
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
   const guard = await startDevGuard(api, certificate, flags);
@@ -69,7 +73,7 @@ async function dev(flags: DevFlags): Promise<void> {
     const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(() => 'ready' as const);
     const first = await Promise.race([ready.catch(() => 'timeout' as const), stopped]);
     if (first === 'timeout') {
-      throw new CliError(`the cluster at ${api.address} could not be read within 30 s.`, EXIT_CODE.cluster);
+      throw new CliError(`cannot list all resources of ${api.address} within 30 s`, EXIT_CODE.cluster);
     }
     if (first !== 'ready') return;
     const url = new URL('/validate', flags.url);
@@ -80,9 +84,9 @@ async function dev(flags: DevFlags): Promise<void> {
       failurePolicy: 'Ignore',
     });
     const request = { method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body } as const;
-    await run('register the webhook', api.json({ ...request, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) }));
+    await run('cannot register the webhook', api.json({ ...request, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) }));
     isRegistered = true;
-    printLine(`guarding rendered MachineConfigs of ${api.address} through ${url.href}; Ctrl-C ends it`);
+    printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
     await stopped;
   } finally {
     // The API server calls the guard while the webhook is registered, so the guard stops last.
@@ -117,7 +121,7 @@ async function startDevGuard(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (typeof code !== 'string') throw error;
-    throw new CliError(`cannot listen for ${url.host}: ${code}.`, EXIT_CODE.usage);
+    throw new CliError(`cannot listen for ${url.host}: ${code}`, EXIT_CODE.usage);
   }
 }
 
@@ -133,10 +137,10 @@ async function endRegistration(api: KubeApi, name: string): Promise<void> {
     await unregisterWebhook(api, name);
   } catch (error) {
     const command = `oc delete validatingwebhookconfiguration ${name}`;
-    const message = `could not remove the webhook (${describeError(error)}); remove it with: ${command}`;
+    const message = `cannot remove the webhook (${describeError(error)}); remove it with: ${command}`;
     throw new CliError(message, EXIT_CODE.cluster);
   }
-  printLine(`removed ${name}; the cluster is as it was`);
+  printLine(`removed ${name}`);
 }
 
 async function createTemporaryCertificate(host: string) {
@@ -182,7 +186,7 @@ function createWarningLog(): Logger {
 function parseUrl(value: string): URL {
   const { protocol, host, pathname } = URL.canParse(value) ? new URL(value) : {};
   if (protocol !== 'https:' || !['/', '/validate'].includes(pathname ?? '')) {
-    throw new InvalidArgumentError('It must be an https address without a path, such as https://192.168.1.20:9443.');
+    throw new InvalidArgumentError('Must be an https address without a path, such as https://192.168.1.20:9443.');
   }
   return new URL(`https://${host}`);
 }

@@ -28,25 +28,23 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'> {
 /** The JSON of `render --output json`. Its keys are a contract. */
 type RenderReport = Awaited<ReturnType<typeof render>>;
 
-const DIGEST_REASON = 'what it names may change, and mirrors for disconnected clusters go by digest';
+const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard';
 
 export function createRenderCommand(): Command {
   const command = new Command('render')
-    .description(
-      "Write the manifests of an installation, certificates included, for an installer's openshift/ directory.",
-    )
-    .requiredOption('--out <dir>', 'directory to write to; made if it is not there', parseOutputDirectory)
-    .requiredOption('--image <reference>', 'image of the guard, best with its digest', parseImage)
+    .description("Write the manifests of the guard, for an installer's openshift/ directory or for `oc apply`.")
+    .requiredOption('--out <dir>', 'output directory; created if missing', parseOutputDirectory)
+    .requiredOption('--image <reference>', 'image of the guard, preferably with a digest', parseImage)
     .addOption(
-      new Option('--profile <profile>', 'what happens to deletions while the guard does not answer')
+      new Option('--profile <profile>', 'what the API server does while the guard is down')
         .choices(['fail-closed', 'fail-open-with-floor'])
         .default('fail-closed'),
     )
     .addOption(
       new Option(
         '--tls <source>',
-        "where serving certificates come from: an authority made now, or OpenShift's service CA",
+        "issuer of the serving certificates: a generated authority or OpenShift's service CA",
       )
         .choices(['generated', 'service-ca'])
         .default('generated'),
@@ -54,40 +52,41 @@ export function createRenderCommand(): Command {
     .addOption(
       new Option(
         '--mode <mode>',
-        'write a MachineConfigGuard with this mode (default: none is written, and Enforce holds)',
+        'mode of the MachineConfigGuard (default: the guard creates one with Enforce)',
       ).choices(MODES),
     )
-    .option('--single-node', 'one replica, for a cluster with one control-plane node')
-    .option(
-      '--host-network',
-      'pods on the network of their hosts, ports 9843 to 9845: reachable while the cluster boots',
-    )
+    .option('--single-node', 'run one replica, for a cluster with one control-plane node')
+    .option('--host-network', 'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap')
     .option(
       '--kubernetes-version <version>',
-      'of the cluster, such as 1.31: some kinds need 1.29 or 1.30',
+      'Kubernetes version of the cluster, such as 1.31; some objects need 1.29 or 1.30',
       parseVersion,
     )
-    .option('--days <n>', `days until the authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`, parseDays)
-    .option(
-      '--ca-cert-file <file>',
-      'use this authority instead of a new one, PEM; as when an installation is rendered again',
-    )
-    .option('--ca-key-file <file>', 'its private key, PEM')
-    .option('--force', 'replace the files of an earlier rendering; no other file is touched')
-    .addOption(new Option('--output <format>', 'what to print').choices(['text', 'json']).default('text'))
+    .option('--days <n>', `days until a new authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`, parseDays)
+    .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
+    .option('--ca-key-file <file>', 'private key of the reused authority, PEM')
+    .option('--force', 'overwrite the files of an earlier run; keeps all other files')
+    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
-One object a file, 99_machineconfig-guard-NN-kind.yaml, less than 32 KiB gzipped, private keys with mode 0600.
-Every run makes a new authority unless --ca-cert-file and --ca-key-file name one; to exchange the authority of
-an installation that runs, use \`machineconfig-guard certs rotate\`.
+Each object is one file, 99_machineconfig-guard-NN-kind.yaml. Private keys have
+mode 0600. Every run creates a new authority, unless you pass --ca-cert-file. To
+replace the authority of a running installation, use \`certs rotate\`.
 
-fail-closed            rendered MachineConfigs cannot be deleted while the guard is down; nothing else is touched
-fail-open-with-floor   two ValidatingAdmissionPolicies judge alone while the guard is down (Kubernetes 1.30 or newer)
+Profiles:
+  fail-closed           while the guard is down, the API server denies every
+                        deletion of a rendered MachineConfig
+  fail-open-with-floor  while the guard is down, ValidatingAdmissionPolicies
+                        check the deletions (Kubernetes 1.30 or newer)
+
+Permissions: none, it does not access a cluster.
+Exit codes: 0 written, 2 wrong usage, unwritable directory or existing files.
 
 Examples:
-  machineconfig-guard render --out openshift/ --image ${EXAMPLE_IMAGE}@sha256:<digest> --kubernetes-version 1.31
-  machineconfig-guard render --out sno/openshift/ --image ${EXAMPLE_IMAGE}:0.1.0 --single-node --mode Audit`,
+  machineconfig-guard render --out openshift/ --image ${EXAMPLE_IMAGE}:0.1.0
+  machineconfig-guard render --out openshift/ --image ${EXAMPLE_IMAGE}:0.1.0 \\
+    --kubernetes-version 1.31 --profile fail-open-with-floor`,
     )
     .action(async (flags: RenderFlags) => {
       const report = await render(flags, new Date());
@@ -133,18 +132,19 @@ async function render(flags: RenderFlags, now: Date) {
     tls,
     authority: authority === undefined ? null : summarizeCertificate(authority.certificatePem),
     leftOut,
-    warnings: checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}.`],
+    warnings: checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}`],
   };
 }
 
 function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string | undefined {
   const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
   if (tls === 'service-ca' && (hasAuthority || days !== undefined)) {
-    return '--days, --ca-cert-file and --ca-key-file are about an authority; --tls service-ca has none of its own.';
+    return '--days, --ca-cert-file and --ca-key-file cannot be used with --tls service-ca';
   }
   if (!hasAuthority) return undefined;
-  if (caCertFile === undefined || caKeyFile === undefined) return '--ca-cert-file and --ca-key-file go together.';
-  return days === undefined ? undefined : '--days is for a new authority; the one in --ca-cert-file has its own.';
+  if (caCertFile === undefined || caKeyFile === undefined)
+    return '--ca-cert-file and --ca-key-file must be used together';
+  return days === undefined ? undefined : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
 }
 
 async function provideAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
@@ -154,7 +154,7 @@ async function provideAuthority(flags: RenderFlags, now: Date): Promise<Authorit
   const authority = { certificatePem: await readPem(caCertFile), privateKeyPem: await readPem(caKeyFile) };
   const check = checkAuthority(authority, now);
   if (check.usable) return authority;
-  throw new CliError(`${caCertFile} and ${caKeyFile} cannot be used: ${check.reason}.`, EXIT_CODE.usage);
+  throw new CliError(`${caCertFile} and ${caKeyFile} cannot be used: ${check.reason}`, EXIT_CODE.usage);
 }
 
 async function readPem(file: string): Promise<string> {
@@ -162,7 +162,7 @@ async function readPem(file: string): Promise<string> {
     return await readFile(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new CliError(`${file} cannot be read: ${code ?? String(error)}.`, EXIT_CODE.usage, { cause: error });
+    throw new CliError(`cannot read ${file}: ${code ?? String(error)}`, EXIT_CODE.usage, { cause: error });
   }
 }
 
@@ -175,19 +175,19 @@ function formatReport({ directory, files, removed, bytes, gzipBytes, authority, 
     ...files.map(({ file, kind, name, secret }) => {
       return `  ${file.padEnd(width)}  ${kind} ${name}${secret ? ' (private key, mode 0600)' : ''}`;
     }),
-    ...removed.map((file) => `  removed ${file}, of an earlier rendering`),
+    ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
     ...(authority === null
       ? []
-      : ['', `The authority expires at ${authority.notAfter}; SHA-256 ${authority.fingerprint256}`]),
-    ...leftOut.map((line) => `Left out: ${line}.`),
+      : ['', `The authority expires on ${authority.notAfter}; SHA-256 ${authority.fingerprint256}`]),
+    ...leftOut.map((line) => `Omitted ${line}.`),
     '',
-    'Next, for a cluster that is not installed yet:',
+    'Next, for a new cluster:',
     isInstallerDirectory
-      ? '  openshift-install agent create image   (in the directory above; it takes openshift/*.yaml along)'
-      : `  cp ${ownFiles} <assets>/openshift/ and create the image`,
-    'or for one that runs:',
+      ? '  openshift-install agent create image   (run it in the parent directory of openshift/)'
+      : `  cp ${ownFiles} <assets>/openshift/   (before you create the image)`,
+    'For a running cluster:',
     `  oc apply -f ${toShellWord(directory)}`,
-    'and then, to see it refuse a deletion:',
+    'Then verify that the guard denies a deletion:',
     '  machineconfig-guard verify',
     '',
   ].join('\n');
@@ -200,7 +200,7 @@ function formatSize(bytes: number): string {
 function parseImage(value: string): string {
   if (checkImage(value).valid) return value;
   throw new InvalidArgumentError(
-    'It must be an image reference such as registry.example.com/machineconfig-guard@sha256:….',
+    'Must be an image reference, such as registry.example.com/machineconfig-guard@sha256:….',
   );
 }
 

@@ -31,59 +31,63 @@ const EXAMPLE_FILES = '--tls-cert-file certs/tls.crt --tls-private-key-file cert
 
 /** RFC 1123 label. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-const parseNamespace = createParser(NAMESPACE, 'It must be a namespace, such as machineconfig-guard.');
+const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 /** RFC 1123 label and subdomain. */
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 const EXAMPLE_SECRET = 'machineconfig-guard/machineconfig-guard-ca';
-const parseSecretName = createParser(SECRET_NAME, `It must be NAMESPACE/NAME, such as ${EXAMPLE_SECRET}.`);
+const parseSecretName = createParser(SECRET_NAME, `Must be NAMESPACE/NAME, such as ${EXAMPLE_SECRET}.`);
 
 export function createServeCommand(): Command {
   const command = new Command('serve').description(
-    'Serve the admission webhook: answer the API server whether a rendered MachineConfig may be deleted.',
+    'Run the admission webhook, which denies the deletion of rendered MachineConfigs in use.',
   );
   const addFlag = (...option: Parameters<typeof createEnvOption>) => command.addOption(createEnvOption(...option));
-  addFlag('--tls-cert-file <file>', 'serving certificate, PEM; read again when it changes');
-  addFlag('--tls-private-key-file <file>', 'its private key, PEM');
+  addFlag('--tls-cert-file <file>', 'serving certificate, PEM; reloaded when the file changes');
+  addFlag('--tls-private-key-file <file>', 'private key of the serving certificate, PEM');
   addFlag(
     '--tls-secret <namespace/name>',
-    'Secret with ca.crt and ca.key to issue a serving certificate from, instead of the two files',
+    'Secret with the ca.crt and ca.key that sign the serving certificate, instead of the two files',
     parseSecretName,
   );
   command.addOption(
-    createEnvOption('--tls-min-version <version>', 'oldest TLS version that is spoken')
+    createEnvOption('--tls-min-version <version>', 'minimum TLS version')
       .choices(Object.keys(TLS_VERSIONS))
       .default('VersionTLS12'),
   );
-  addFlag('--bind-address <ip>', 'address to listen on (default: all, IPv4 and IPv6)', parseIpAddress);
-  addFlag('--secure-port <port>', 'port of the webhook, HTTPS; 0 picks a free one', parsePort, 9443);
-  addFlag('--health-port <port>', 'port of /healthz and /readyz, HTTP', parsePort, 8081);
+  addFlag('--bind-address <ip>', 'listen address (default: all IPv4 and IPv6 addresses)', parseIpAddress);
+  addFlag('--secure-port <port>', 'HTTPS port of the webhook; 0 picks a free port', parsePort, 9443);
+  addFlag('--health-port <port>', 'HTTP port of /healthz and /readyz; 0 picks a free port', parsePort, 8081);
   addFlag(
     '--metrics-port <port>',
-    'port of /metrics, HTTPS, for callers who may get it; 0 picks a free one',
+    'HTTPS port of /metrics; clients need "get" on /metrics; 0 picks a free port',
     parsePort,
     8443,
   );
   const delay = createEnvOption(
     '--shutdown-delay-duration <duration>',
-    'how long to go on serving, unready, after SIGTERM',
+    'time to keep serving after SIGTERM, while not ready',
   );
   command.addOption(toDurationOption(delay, '5s'));
   addFlag(
     '--namespace <name>',
-    'namespace of the Lease by which replicas agree on who writes the status (default: that of the pod)',
+    'namespace of the Lease for leader election (default: namespace of the pod)',
     parseNamespace,
   );
-  const logLevel = createEnvOption('--log-level <level>', 'least important lines to log');
+  const logLevel = createEnvOption('--log-level <level>', 'minimum log level');
   command.addOption(logLevel.choices(LOG_LEVELS).default('info'));
   command
     .addHelpText(
       'after',
       `
-Example:
-  machineconfig-guard serve --kubeconfig ~/.kube/config ${EXAMPLE_FILES}
+Logs {"msg":"ready",...} with its ports when it is ready. On SIGTERM it becomes
+not ready, finishes open requests and exits 0.
+Permissions: the ClusterRole and the Role of manifests/base.
+Exit codes: 0 stopped, 1 unexpected error, 2 wrong usage, an unusable
+certificate file or a port in use, 3 no usable kubeconfig.
 
-Prints one JSON line {"msg":"ready",...} with the ports once it serves and has read the cluster.
-SIGTERM: unready at once, finishes the calls under way, exits 0.`,
+Example:
+  machineconfig-guard serve --kubeconfig ~/.kube/config \\
+    ${EXAMPLE_FILES}`,
     )
     .action(serve);
   return addClusterFlags(command);
@@ -146,12 +150,12 @@ function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: 
   const hasFile = tlsCertFile !== undefined || tlsPrivateKeyFile !== undefined;
   const hasBothFiles = tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined;
   if (hasFile && tlsSecret !== undefined) {
-    throw new CliError('use either --tls-secret or the two file flags, not both.', EXIT_CODE.usage);
+    throw new CliError('--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file', EXIT_CODE.usage);
   }
   if (!hasBothFiles && tlsSecret === undefined) {
     throw new CliError(
-      'serve needs --tls-cert-file and --tls-private-key-file ' +
-        '(`machineconfig-guard certs` makes both), or --tls-secret.',
+      'serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file ' +
+        '(create the files with `machineconfig-guard certs`)',
       EXIT_CODE.usage,
     );
   }
@@ -181,7 +185,7 @@ function toListenError(error: unknown, flags: ServeFlags): unknown {
   if (typeof code !== 'string') return error;
   const { securePort, healthPort, metricsPort, bindAddress = 'all addresses' } = flags;
   const ports = `${securePort}, ${healthPort} and ${metricsPort}`;
-  return new CliError(`cannot listen on ports ${ports} of ${bindAddress}: ${code}.`, EXIT_CODE.usage);
+  return new CliError(`cannot listen on ports ${ports} of ${bindAddress}: ${code}`, EXIT_CODE.usage);
 }
 
 /** The namespace of the pod's service account. Outside of a pod, that of the manifests. */
@@ -191,6 +195,6 @@ async function readPodNamespace(): Promise<string> {
 }
 
 function parseIpAddress(value: string): string {
-  if (isIP(value) === 0) throw new InvalidArgumentError('It must be an IPv4 or IPv6 address.');
+  if (isIP(value) === 0) throw new InvalidArgumentError('Must be an IPv4 or IPv6 address.');
   return value;
 }

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { toPrintableLine } from '../../decision/printable-text.ts';
-import type { RegisteredWebhook } from '../../inspect/protection.ts';
+import { isDeniedByGuard, type RegisteredWebhook } from '../../inspect/protection.ts';
 import { type VerifyReport, verifyProtection } from '../../inspect/verify.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -15,20 +15,23 @@ const MAX_LINE_LENGTH = 1_000;
 
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
-    .description(
-      'See whether the deletion of a config in use is refused, and by whom. A dry run: nothing is ever deleted.',
-    )
-    .addOption(new Option('-o, --output <format>', 'what to print').choices(['text', 'json']).default('text'))
+    .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
       `
-Chooses a rendered MachineConfig that a node (else a pool, else a build) uses and asks the API server to delete it with
-dryRun=All. Before that it makes sure that dry runs are honoured, and afterwards that the config is still there.
+Picks a rendered MachineConfig that a node (else a pool, else a build) uses and
+requests its deletion with dryRun=All. Before, it checks that the API server
+honors dry runs. Afterwards, it checks that the config still exists.
+Permissions: get, list, delete machineconfigs; list nodes, machineconfigpools,
+machineosbuilds, validatingwebhookconfigurations; get machineconfigguards,
+validatingadmissionpolicybindings.
 
 Exit codes:
-  0  protected: the guard or the policies refuse
-  1  not protected, and what to do about it; also where nothing is in use that it could be tried with
-  3  the API server cannot be reached, does not permit it, or does not honour dry runs
+  0  protected: the guard or the policies deny the deletion
+  1  not protected, blocked or inconclusive: the output says what to do
+  2  wrong usage
+  3  the API server is unreachable, denies access or does not honor dry runs
 
 Example:
   machineconfig-guard verify --kubeconfig ~/.kube/config`,
@@ -56,25 +59,32 @@ function formatProgress({ webhooks, floor, mode, unused, tried, answer }: Partia
     const bindings = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
     addLine('policies', bindings.length === 0 ? 'none' : bindings.join(', '));
   }
-  if (mode !== undefined) addLine('mode', mode ?? 'Enforce (there is no MachineConfigGuard)');
+  if (mode !== undefined) addLine('mode', mode ?? 'Enforce (default: no MachineConfigGuard exists)');
   if (unused) {
-    const result = unused.wouldBeDeleted ? 'could be deleted' : `is refused: ${unused.message}`;
+    const result = unused.wouldBeDeleted ? 'can be deleted' : `is denied: ${unused.message}`;
     addLine('unused', `${unused.config} ${result}`);
   }
   if (tried) {
     const { config, kind, name, field } = tried;
     addLine('tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`);
   }
-  if (answer) addLine('answer', answer.status < 400 ? 'it would be deleted' : `${answer.status} ${answer.message}`);
+  if (answer) addLine('answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`);
   return lines.join('');
 }
 
 function formatWebhook({ configuration, failurePolicy, target, caBundle, injected }: RegisteredWebhook): string {
-  const missing = injected ? 'no caBundle yet: it is to be injected' : 'no caBundle';
-  return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'a caBundle' : missing}, ${target}`;
+  const missing = injected ? 'no caBundle yet (waits for injection)' : 'no caBundle';
+  return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'with caBundle' : missing}, ${target}`;
 }
 
-function formatConclusion({ protected: isProtected, explanation, advice }: VerifyReport): string {
-  const verdict = `${isProtected ? 'Protected' : 'NOT PROTECTED'}: ${explanation}.`;
-  return ['', verdict, ...(advice === '' ? [] : [`Do: ${advice}`]), ''].join('\n');
+function formatConclusion(report: VerifyReport): string {
+  const verdict = `${formatVerdict(report)}: ${report.explanation}.`;
+  return ['', verdict, ...(report.advice === '' ? [] : [`Next: ${report.advice}`]), ''].join('\n');
+}
+
+function formatVerdict({ protected: isProtected, answer }: VerifyReport): string {
+  if (isProtected) return 'Protected';
+  if (answer === null) return 'INCONCLUSIVE';
+  if (answer.status < 400) return 'NOT PROTECTED';
+  return isDeniedByGuard(answer) ? 'BLOCKED' : 'INCONCLUSIVE';
 }

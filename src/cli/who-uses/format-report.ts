@@ -13,13 +13,11 @@ import { applyStyle, type TextFormat, wrapText } from '../text-format.ts';
 const MAX_NAME_LENGTH = 253;
 const KIB = 1024;
 
-export const POINT_IN_TIME_NOTICE =
-  'This is true at this moment only. ' +
-  'What keeps a config that is in use from being deleted is the guard, not this list.';
+export const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
 export function formatReferencesReport(format: TextFormat, { configs, unreportedNodes }: ReferencesReport): string {
   const parts = configs.map((config) => formatConfig(format, config));
-  if (unreportedNodes > 0) parts.push(wrap(format, formatUnreported(unreportedNodes, 'and may use any config.')));
+  if (unreportedNodes > 0) parts.push(wrap(format, formatUnreported(unreportedNodes, 'and can use any config.')));
   return `${parts.join('\n\n')}\n`;
 }
 
@@ -29,8 +27,9 @@ export function formatReferrerNames({ configs }: ReferencesReport): string {
   return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
 }
 
-export function formatUnusedReport(format: TextFormat, report: UnusedReport): string {
+export function formatUnusedReport(format: TextFormat, report: UnusedReport, renderedCount: number): string {
   const { unused, totalBytes, unreportedNodes, readAt } = report;
+  if (renderedCount === 0) return 'No rendered MachineConfigs found.\n';
   if (unused.length === 0) return 'Every rendered config is in use.\n';
   const now = new Date(readAt).getTime();
   const hasNotes = unused.some(({ mentionedBy }) => mentionedBy.length > 0);
@@ -49,10 +48,10 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport): st
     ...(hasNotes ? [{ text: mentionedBy.length === 0 ? '' : String(mentionedBy.length) }] : []),
   ]);
   const sentences = [
-    `${countNoun(unused.length, 'rendered config')} that nothing uses, ${formatSize(totalBytes)} in all.`,
+    `${countNoun(unused.length, 'unused rendered config')}, ${formatSize(totalBytes)} in total.`,
     POINT_IN_TIME_NOTICE,
-    hasNotes ? 'Notes: places that mention a config without keeping it; who-uses NAME shows them.' : '',
-    unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and may need one of them.'),
+    hasNotes ? 'NOTES counts references that do not keep the config; who-uses NAME lists them.' : '',
+    unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
   ].filter((sentence) => sentence !== '');
   return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;
 }
@@ -74,13 +73,13 @@ function formatConfig(format: TextFormat, config: ReferencesReportConfig): strin
   const name = toPrintableLine(config.name, MAX_NAME_LENGTH);
   const referrers = joinWithAnd(countReferrers(strong));
   const use = strong.length > 0 ? `${name} is in use by ${referrers}.` : `${name} is not in use.`;
-  const dangling = strong.length > 0 ? `It is named all the same, by ${referrers}.` : 'Nothing uses it.';
+  const dangling = strong.length > 0 ? `It is still named by ${referrers}.` : 'No object uses this exact name.';
   const sentences = [
-    exists ? use : `${name} is not in the API. ${dangling}`,
-    weak.length > 0 ? `Mentioned without keeping it by ${joinWithAnd(countReferrers(weak))}.` : '',
-    suggestion === null ? '' : `Nearest existing name: ${suggestion}.`,
+    exists ? use : `${name} does not exist. ${dangling}`,
+    weak.length > 0 ? `Notes by ${joinWithAnd(countReferrers(weak))} do not keep it.` : '',
+    suggestion === null ? '' : `Closest existing name: ${suggestion}.`,
     exists && !rendered
-      ? 'It is no rendered config: the guard does not protect it, and who merges it is not looked at.'
+      ? 'It is not a rendered config, so the guard does not protect it. Pools that merge it are not listed.'
       : '',
   ];
   const style = strong.length > 0 && !exists ? 'red' : undefined;

@@ -23,29 +23,35 @@ const KIND_PREFIX = /^.*\//;
 
 export function createWhoUsesCommand(): Command {
   const command = new Command('who-uses')
-    .description('Show what uses a rendered config, or which rendered configs nothing uses.')
+    .description('Show the nodes, pools and builds that use a config, or list unused configs.')
     .argument('[config...]', 'names of MachineConfigs')
-    .option('--unused', 'list the rendered configs that nothing uses, with pool, age and size, the oldest first')
+    .option('--unused', 'list unused rendered configs with pool, age and size, oldest first')
     .addOption(
-      new Option('-o, --output <format>', 'what to print; name: one name a line, for xargs')
+      new Option('-o, --output <format>', 'output format; name prints one name per line')
         .choices(['table', 'json', 'name'])
         .default('table'),
     )
     .addHelpText(
       'after',
       `
-In use means what it means for the guard: a node's currentConfig or desiredConfig, a pool's spec or status, or an
-unfinished MachineOSBuild names the config. These are hard; a note (finished builds, drains, the first pivot) only
-mentions it. A name that is not in the API is said to be so, with the nearest that is, and what names it all the same.
+The guard denies a deletion if there is a "hard" reference: a node's
+currentConfig or desiredConfig, a pool's spec or status, or an unfinished
+MachineOSBuild. A "note" (a finished build, a drain, the first pivot) does not
+keep the config. Missing names are reported with the closest match and the
+remaining references.
+Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
+get machineconfigs for --unused.
 
 Exit codes:
-  0  in use (of several: all of them); always with --unused
-  1  not in use (of several: at least one of them)
+  0  all named configs are in use; always with --unused
+  1  at least one named config is not in use
+  2  wrong usage
+  3  the API server is unreachable or denies access
 
 Examples:
   machineconfig-guard who-uses rendered-worker-25a1be6c1264c64551ae911d23717173
   machineconfig-guard who-uses --unused
-  machineconfig-guard who-uses --unused --output name | head -5 | xargs oc delete machineconfig`,
+  machineconfig-guard who-uses --unused -o name | head -5 | xargs oc delete mc`,
     )
     .action(async (names: readonly string[], flags: WhoUsesFlags) => {
       const configs = parseConfigNames(names, flags);
@@ -53,8 +59,8 @@ Examples:
       const hasNames = flags.output === 'name';
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
         if (configs.length === 0) {
-          const report = await readUnusedReport(api);
-          const text = hasNames ? formatUnusedNames(report) : formatUnusedReport(format, report);
+          const { report, renderedCount } = await readUnusedReport(api);
+          const text = hasNames ? formatUnusedNames(report) : formatUnusedReport(format, report, renderedCount);
           printReport(command, flags.output, report, text);
           if (hasNames) command.configureOutput().writeErr?.(`${POINT_IN_TIME_NOTICE}\n`);
         } else {
@@ -71,12 +77,12 @@ Examples:
 /** Empty exactly if the flag `--unused` is set. */
 function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): ConfigName[] {
   const configs = [...new Set(names.map((name) => toConfigName(name.replace(KIND_PREFIX, ''))))];
-  if (configs.some((name) => name.trim() === '')) throw new CliError('a config has no empty name.', EXIT_CODE.usage);
+  if (configs.some((name) => name.trim() === '')) throw new CliError('config name must not be empty', EXIT_CODE.usage);
   if (unused === true && configs.length > 0) {
-    throw new CliError('--unused looks at all rendered configs: leave the names away.', EXIT_CODE.usage);
+    throw new CliError('--unused takes no names', EXIT_CODE.usage);
   }
   if (unused !== true && configs.length === 0) {
-    throw new CliError('name a config, or use --unused to list those that nothing uses.', EXIT_CODE.usage);
+    throw new CliError('config name missing; use --unused to list unused configs', EXIT_CODE.usage);
   }
   return configs;
 }

@@ -35,7 +35,7 @@ async function deleteUnnamedConfigs(story: Story): Promise<boolean> {
       if (!(error instanceof StatusError)) throw error;
       isAllowed = false;
       const { code, reason, message } = error;
-      story.record('clean-up', `tries to delete ${name}: refused`, { code, reason, message });
+      story.record('clean-up', `tries to delete ${name}: denied`, { code, reason, message });
     }
   }
   return isAllowed;
@@ -45,5 +45,5 @@ async function deleteUnnamedConfigs(story: Story): Promise<boolean> {
 function describeUse(cluster: InMemoryCluster, config: string): string {
   const nodes = listNodes(cluster).filter(({ current, desired }) => current === config || desired === config);
   const names = nodes.map(({ name }) => name).join(', ');
-  return names === '' ? 'which nothing uses any more' : `unaware that ${names} runs it`;
+  return names === '' ? 'which no node uses any more' : `although ${names} runs it`;
 }

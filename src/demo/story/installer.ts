@@ -10,7 +10,7 @@ const OTHER_HOSTS = ['control1', 'control2'] as const;
 const HOSTS = [BOOTSTRAP_HOST, ...OTHER_HOSTS];
 
 export async function bootHosts(story: Story): Promise<void> {
-  story.record('hosts', `${HOSTS.join(', ')} boot; ${BOOTSTRAP_HOST} carries the bootstrap`);
+  story.record('hosts', `${HOSTS.join(', ')} boot; ${BOOTSTRAP_HOST} runs the bootstrap`);
   await story.clock.sleepUntil(TIMING.mastersJoinAt);
   for (const name of OTHER_HOSTS) joinCluster(story, name, FIRST_CONFIG);
   story.record('hosts', `${OTHER_HOSTS.join(' and ')} join, running ${FIRST_CONFIG}`);
@@ -23,8 +23,8 @@ export async function runInstaller(story: Story): Promise<void> {
   await clock.sleepUntil(TIMING.bootstrapCompleteAt);
   await clock.waitFor(() => listNodes(cluster).filter(({ ready }) => ready).length >= otherCount);
   // Ready is about the kubelet. It does not mean that the configs of the node exist.
-  story.record('installer', `sees ${otherCount} Ready masters, bootstrap done: reboots ${BOOTSTRAP_HOST}`);
-  story.record('etcd', 'loses its quorum for a while; the API does not answer');
+  story.record('installer', `${otherCount} masters are Ready, bootstrap complete: reboots ${BOOTSTRAP_HOST}`);
+  story.record('etcd', 'loses its quorum; the API does not answer');
   await story.stopApiFor(TIMING.apiAway);
   story.record('etcd', 'has a quorum again; the API answers');
   await clock.sleep(TIMING.bootstrapHostJoins - TIMING.apiAway);

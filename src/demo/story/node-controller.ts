@@ -21,7 +21,7 @@ export async function runNodeController(story: Story): Promise<void> {
     if (!story.isApiUp) continue;
     const degraded = unavailable().find(isDegraded);
     if (degraded !== undefined) {
-      story.record('operator', `${degraded.name} is Degraded: a Degraded node is not updated`);
+      story.record('operator', `${degraded.name} is Degraded: its daemon cannot update it`);
       await clock.waitFor(() => !unavailable().some(isDegraded));
       continue;
     }

@@ -19,7 +19,7 @@ export async function renderAgain(story: Story): Promise<void> {
   const { cluster, clock } = story;
   await clock.sleepUntil(TIMING.newMachineConfigAt);
   render(cluster, SECOND_CONFIG);
-  story.record('operator', `another MachineConfig: pool ${MASTER_POOL} -> ${SECOND_CONFIG}`);
+  story.record('operator', `new MachineConfig: pool ${MASTER_POOL} -> ${SECOND_CONFIG}`);
 }
 
 /** As the render controller does: owned by its pool, without labels and finalizers. */

@@ -35,7 +35,7 @@ export async function replayIncidentA(options: StoryOptions): Promise<Replay> {
   if (!isComplete) {
     const { updatedMachineCount, machineCount, degradedMachineCount } = pool;
     const counts = `${updatedMachineCount} of ${machineCount} masters updated, ${degradedMachineCount} Degraded`;
-    story.record('install', `stuck: ${counts}, nobody will act`);
+    story.record('install', `stuck: ${counts}`);
   }
   return {
     outcome: isComplete ? 'completed' : 'deadlock',

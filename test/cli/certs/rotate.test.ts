@@ -59,7 +59,7 @@ test('if another issuer makes the certificates, exits with 1', async () => {
 
 test('if the cluster has no guard, exits with 1, and if it is unreachable, with 3', async () => {
   const { cluster, kubeconfig, address } = await startEmptyCluster();
-  const message = `there is no webhook configuration machineconfig-guard at ${address}: the guard is not installed.`;
+  const message = `${address} has no webhook configuration machineconfig-guard: the guard is not installed`;
   const missing = await rotate('--kubeconfig', kubeconfig);
   expect(missing).toEqual({ exitCode: 1, stdout: '', stderr: `machineconfig-guard: ${message}\n` });
   await cluster.faults.goDown();

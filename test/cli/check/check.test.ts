@@ -5,12 +5,19 @@ import { usageError } from '../run-program.ts';
 
 const TEXT = expect.any(String) as string;
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/) as string;
+const WROKER = 'node-role.kubernetes.io/wroker';
 const TYPO = NEW.replace('rendered', 'render');
 
 test.each([
   ['every config exists', NEW, [], 0, 'Fine: every config that 1 node and 1 pool name exists.\n'],
-  ['a node names a missing config', GONE, [], 1, 'Not fine: 1 of 1 node. Waiting does not heal this.\n'],
-  ['no node has the role', NEW, ['--role', 'mister'], 1, 'Not fine: no node matches the selection.'],
+  ['a node names a missing config', GONE, [], 1, 'Not fine: 1 of 1 node. Waiting does not help.\n'],
+  [
+    'no node has the role',
+    NEW,
+    ['--role', 'wroker'],
+    1,
+    `Not fine: no node has label ${WROKER}. Roles here: worker.\n`,
+  ],
 ])('if %s, reports it and sets the exit code', async (_condition, currentConfig, args, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig });
@@ -31,11 +38,11 @@ test('checks only the selected nodes and the pools that select them', async () =
 });
 
 test.each([
-  [['--role', 'a/b'], 'A role is one word, such as master or worker.'],
-  [['--selector', ' '], 'It must not be empty'],
-  [['--selector', 'a=b=c'], /: --role and --selector do not make a label selector: unable to parse .* "a=b=c"\.\n$/],
-  [['--min-nodes', '0'], 'a whole number from 1 on'],
-  [['--timeout', '5m'], '--timeout says how long --wait waits: add --wait.'],
+  [['--role', 'a/b'], 'Must be a role, such as master or worker.'],
+  [['--selector', ' '], 'Must not be empty'],
+  [['--selector', 'a=b=c'], /: invalid label selector \(--role, --selector\): unable to parse .* "a=b=c"\n$/],
+  [['--min-nodes', '0'], 'a whole number of at least 1'],
+  [['--timeout', '5m'], '--timeout needs --wait\n'],
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
   expect(await run('check', ...args)).toEqual(usageError(sentence));

@@ -28,7 +28,7 @@ test('formats all parts of a report', () => {
   expect(unwrap(text)).toContain(`control1.gw.lo: missing MachineConfig ${MISSING} machineconfigs`);
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
   expect(text).toContain('oc adm certificate approve csr-8vnps');
-  expect(text).toMatch(/\nNot fine: 2 of 4 nodes and 1 of 2 pools\. Waiting does not heal this\.\n$/);
+  expect(text).toMatch(/\nNot fine: 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/);
 });
 
 test('formats the same repair commands as the JSON, and colors if the format has them', () => {
@@ -66,15 +66,15 @@ test('explains whether a missing config can return, and suggests the nearest nam
   const explanations = { [typo]: 'never seen in this cluster.' };
   const text = unwrap(format(nodes, [POOL, inspectedPool('master', { spec: MISSING })], { explanations }));
   expect(text).toContain(
-    "does not exist; node n names it. No pool's spec names it, so waiting does not bring it back. " +
-      `Nearest existing name: ${WORKER}. The guard says: never seen in this cluster.`,
+    "does not exist; node n names it. No pool's spec names it, so waiting does not help. " +
+      `Closest existing name: ${WORKER}. The guard reports: never seen in this cluster.`,
   );
   expect(text).toContain('node m and pool master name it. The Machine Config Operator can still render it.');
 });
 
 test.each([
-  [false, 'Waiting may heal this (--wait).'],
-  [true, 'Still so after 2m05s.'],
+  [false, 'Waiting can help (--wait).'],
+  [true, 'Waited 2m05s.'],
 ])('concludes a recoverable problem (hasWaited: %s) with "%s"', (hasWaited, sentence) => {
   const { report } = checkNodesAndPools([inspectedNode('n', {})], [POOL]);
   const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, [], hasWaited);
@@ -83,11 +83,11 @@ test.each([
 
 test('shows that a pool is paused or being deleted, and why certificate requests are unreadable', () => {
   const terminating = inspectedPool('infra', { spec: MISSING, terminating: true });
-  const requests = { readable: false, reason: 'you may not list them', requests: [] };
+  const requests = { readable: false, reason: '403 Forbidden', requests: [] };
   const text = format([healthyNode('n')], [{ ...POOL, paused: true }, terminating], { requests });
   expect(text).toMatch(/^worker .* ok, paused$/m);
   expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
-  expect(unwrap(text)).toContain('could not be read (you may not list them). Fine: every');
+  expect(unwrap(text)).toContain('Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every');
 });
 
 test('removes control characters of annotations', () => {

@@ -23,8 +23,8 @@ test('prints one line per change with the elapsed time', () => {
   progress.printReport(reportOn({ a: {}, b: {}, c: DONE }), 400);
   progress.printReport(reportOn({ a: {}, b: {}, c: DONE }), 2_500);
   progress.printReport(reportOn({ a: { current: WORKER }, b: DONE, c: DONE }), 4_900);
-  progress.printFailure('the API server is away.', 65_000);
-  progress.printFailure('the API server is away.', 67_000);
+  progress.printFailure('the API server is unreachable', 65_000);
+  progress.printFailure('the API server is unreachable', 67_000);
   progress.printReport(reportOn({ a: DONE, b: DONE, c: DONE }), 130_000);
   expect(text).toBe(
     [
@@ -34,8 +34,8 @@ test('prints one line per change with the elapsed time', () => {
       '     4s  node a: has not reported its desiredConfig yet',
       '     4s  node b: fine',
       '     4s  2 of 3 nodes and 1 of 1 pool fine',
-      '  1m05s  the API server is away. Trying again.',
-      '  2m10s  the API server answers again',
+      '  1m05s  the API server is unreachable; retrying',
+      '  2m10s  the API server is reachable again',
       '  2m10s  node a: fine',
       '',
     ].join('\n'),

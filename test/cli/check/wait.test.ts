@@ -27,7 +27,7 @@ test('waits until all kinds are served and the cluster is consistent, with one l
 test('exits with 1 immediately if a problem is unrecoverable', async () => {
   const { cluster, run } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig: GONE });
-  const stdout = expect.stringMatching(/oc annotate node worker-0 [^]* Waiting does not heal this\.\n$/) as string;
+  const stdout = expect.stringMatching(/oc annotate node worker-0 [^]* Waiting does not help\.\n$/) as string;
   expect(await run('check', '--wait', '--timeout', '10m')).toMatchObject({ exitCode: 1, stdout });
 });
 

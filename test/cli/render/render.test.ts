@@ -51,7 +51,7 @@ test('replaces an earlier set only with --force, and no other file', async () =>
   await render('--mode', 'Warn');
   const before = read(SECRET);
   writeFileSync(path.join(out, '99_other.yaml'), 'mine');
-  expect(await render()).toEqual(usageError(/there already; use --force to replace all \d+ files of the set, /));
+  expect(await render()).toEqual(usageError(/: \d+ files exist in .*; use --force to overwrite\n$/));
   expect(read(SECRET)).toBe(before);
 
   const { exitCode, stdout } = await render('--force');

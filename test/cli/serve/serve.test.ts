@@ -8,13 +8,16 @@ import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster
 import { usageError, runProgram } from '../run-program.ts';
 
 test.each([
-  [[], /: serve needs --tls-cert-file and --tls-private-key-file .* or --tls-secret\.\n$/],
-  [['--tls-cert-file', 'x', '--tls-secret', 'a/b'], 'use either --tls-secret or the two file flags, not both.\n'],
+  [[], /: serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file .*\n$/],
+  [
+    ['--tls-cert-file', 'x', '--tls-secret', 'a/b'],
+    '--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file\n',
+  ],
   [['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
-  [['--secure-port', '70000'], 'A port is a number from 0 to 65535.\n'],
-  [['--shutdown-delay-duration', 'soon'], 'A duration looks like 5s, 500ms or 1m30s.\n'],
-  [['--bind-address', 'localhost'], 'It must be an IPv4 or IPv6 address.\n'],
-  [['--namespace', 'A'], 'It must be a namespace, such as machineconfig-guard.\n'],
+  [['--secure-port', '70000'], 'Must be a port from 0 to 65535.\n'],
+  [['--shutdown-delay-duration', 'soon'], 'Must be a duration, such as 5s, 500ms or 1m30s.\n'],
+  [['--bind-address', 'localhost'], 'Must be an IPv4 or IPv6 address.\n'],
+  [['--namespace', 'A'], 'Must be a namespace, such as machineconfig-guard.\n'],
 ])('with %j, exits with 2', async (args, sentence) => {
   expect(await runProgram(['serve', ...args])).toEqual(usageError(sentence));
 });
@@ -94,7 +97,7 @@ describe('as a process', () => {
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const taken = await startServe({ '--secure-port': new URL(inspected.cluster.url).port }).outcome;
     expect(taken.exitCode).toBe(2);
-    expect(taken.stderr).toMatch(/^machineconfig-guard: cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\.\n$/);
+    expect(taken.stderr).toMatch(/^machineconfig-guard: cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/);
 
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
     expect(missing.exitCode).toBe(2);

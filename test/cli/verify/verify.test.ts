@@ -20,14 +20,14 @@ test('if the guard denies, prints each step and exits with 0', async () => {
   const { exitCode, stdout, stderr } = await run('verify');
   expect([exitCode, stderr]).toEqual([0, '']);
   expect(stdout.replace(/127\.0\.0\.1:\d+/, 'ADDRESS').split('\n')).toEqual([
-    'webhook   machineconfig-guard, failurePolicy Fail, a caBundle, https://ADDRESS/validate',
+    'webhook   machineconfig-guard, failurePolicy Fail, with caBundle, https://ADDRESS/validate',
     'policies  none',
-    'mode      Enforce (there is no MachineConfigGuard)',
-    `unused    ${OLD} could be deleted`,
+    'mode      Enforce (default: no MachineConfigGuard exists)',
+    `unused    ${OLD} can be deleted`,
     `tried     dry-run deletion of ${NEW}, in use by Node worker-0 (currentConfig)`,
     'answer    403 admission webhook "guard.machineconfig-guard.io" denied the request: ' + IN_USE.replace('\n', ' '),
     '',
-    'Protected: the guard refuses the deletion of a config in use.',
+    'Protected: the guard denies the deletion of a config in use.',
     '',
   ]);
 });
@@ -38,5 +38,7 @@ test('without protection, exits with 1, prints advice, and null for unknown JSON
   expect(exitCode).toBe(1);
   const absent = { by: null, mode: null, tried: null, answer: null, unused: null };
   expect(JSON.parse(stdout)).toMatchObject({ protected: false, webhooks: [], floor: [], ...absent });
-  expect((await run('verify')).stdout).toMatch(/\nNOT PROTECTED: there is nothing to try .*\.\nDo: come back .*\n$/);
+  expect((await run('verify')).stdout).toMatch(
+    /\nINCONCLUSIVE: no rendered MachineConfigs found\.\nNext: run verify again .*\n$/,
+  );
 });

@@ -15,7 +15,7 @@ test('formats unused configs with ages and sizes in one unit, and with notes', (
     toConfig('2026-11-20T11:00:00Z', 200_000, []),
   ];
   const report = { server: 'x', readAt: '2026-11-20T12:00:00Z', unreportedNodes: 1, unused, totalBytes: 1_700_900 };
-  const [table, text] = formatUnusedReport({ width: 80, hasColors: false }, report).split('\n\n');
+  const [table, text] = formatUnusedReport({ width: 80, hasColors: false }, report, 4).split('\n\n');
   expect(table?.split('\n')).toEqual([
     'NAME              POOL    AGE     SIZE  NOTES',
     'rendered-1500000  <none>  50d  1.4 MiB      1',
@@ -23,6 +23,6 @@ test('formats unused configs with ages and sizes in one unit, and with notes', (
     'rendered-200000   <none>  60m  195 KiB',
   ]);
   expect(text?.replaceAll('\n', ' ')).toMatch(
-    /^3 rendered configs that nothing uses, 1\.6 MiB in all\. This is .* Notes: .* 1 node has not .* one of them\. $/,
+    /^3 unused rendered configs, 1\.6 MiB in total\. Point-in-time .* NOTES .* 1 node has not .* of these configs\. $/,
   );
 });

@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
 import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
-import { annotate, createConfig, createNode, GONE, NEW, OLD, startHealthyCluster } from '../inspected-cluster.ts';
+import {
+  annotate,
+  createConfig,
+  createNode,
+  GONE,
+  NEW,
+  OLD,
+  startEmptyCluster,
+  startHealthyCluster,
+} from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 
 const TYPO = NEW.replace('rendered', 'render');
@@ -21,11 +30,17 @@ test('for a config in use, prints the referrers and exits with 0', async () => {
 });
 
 test.each([
-  ['a missing config', TYPO, NEW, 1, `${TYPO} is not in the API. Nothing uses it. Nearest existing name: ${NEW}.`],
-  ['a missing config that a node names', TYPO, TYPO, 0, 'It is named all the same, by 1 node.'],
-  ['a missing config without a similar name', 'rendered-x', NEW, 1, 'Nothing uses it. 1 node has not reported'],
-  ['a source config', '99-worker-ssh', NEW, 1, 'It is no rendered config: the guard does not protect it'],
-  ['an unused config', OLD, NEW, 1, `${OLD} is not in use. Mentioned without keeping it by 1 node. KIND`],
+  [
+    'a missing config',
+    TYPO,
+    NEW,
+    1,
+    `${TYPO} does not exist. No object uses this exact name. Closest existing name: ${NEW}.`,
+  ],
+  ['a missing config that a node names', TYPO, TYPO, 0, 'It is still named by 1 node.'],
+  ['a missing config without a similar name', 'rendered-x', NEW, 1, 'exact name. 1 node has not reported'],
+  ['a source config', '99-worker-ssh', NEW, 1, 'It is not a rendered config, so the guard does not protect it'],
+  ['an unused config', OLD, NEW, 1, `${OLD} is not in use. Notes by 1 node do not keep it. KIND`],
 ])('explains the result for %s', async (_name, config, desiredConfig, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig, lastAppliedDrain: `uncordon-${OLD}` });
@@ -85,12 +100,18 @@ test('--unused leaves out a config that a node names after the configs were list
   expect((await run('who-uses', '--unused')).stdout).toBe('Every rendered config is in use.\n');
 });
 
+test('--unused reports that there are no rendered configs', async () => {
+  const { run } = await startEmptyCluster();
+  const stdout = 'No rendered MachineConfigs found.\n';
+  expect(await run('who-uses', '--unused')).toEqual({ exitCode: 0, stdout, stderr: '' });
+});
+
 test('--unused prints names on stdout and a notice on stderr, or exactly the documented JSON keys', async () => {
   const { run, cluster, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { lastAppliedDrain: `uncordon-${OLD}` });
   const names = await run('who-uses', '--unused', '--output', 'name');
   expect(names).toMatchObject({ exitCode: 0, stdout: `${OLD}\n` });
-  expect(names.stderr).toContain('true at this moment only');
+  expect(names.stderr).toBe('Point-in-time snapshot; only the guard blocks a deletion.\n');
   const sizeBytes = JSON.stringify(cluster.get('machineconfigs', OLD)).length;
   const mentionedBy = [{ kind: 'Node', name: 'worker-0', field: 'lastAppliedDrain' }];
   expect(JSON.parse((await run('who-uses', '--unused', '--output', 'json')).stdout)).toStrictEqual({
@@ -116,9 +137,9 @@ test('--unused gets only unused configs, each once', async () => {
 });
 
 test.each([
-  [[], 'name a config, or use --unused to list those that nothing uses.'],
-  [['--unused', NEW], '--unused looks at all rendered configs: leave the names away.'],
-  [[''], 'a config has no empty name.'],
+  [[], 'config name missing; use --unused to list unused configs\n'],
+  [['--unused', NEW], '--unused takes no names\n'],
+  [[''], 'config name must not be empty\n'],
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
   expect(await run('who-uses', ...args)).toEqual(usageError(sentence));

@@ -22,7 +22,7 @@ test('the commands of docs/inspect.md work in their order, in the cluster that t
   const page = new DocumentedPage(PAGES.inspection[0]);
 
   for (const { stderr } of await page.run(shell)) {
-    expect(stderr.replace(/^This is true at this moment.*\n/, '')).toBe('');
+    expect(stderr.replace(/^Point-in-time snapshot.*\n/, '')).toBe('');
   }
 
   expect(page.remaining).toEqual([]);
@@ -34,7 +34,7 @@ test('kubectl lists the plugin without a warning, and passes its exit code on', 
   expect(stderr).not.toContain('mcguard');
   expect(await shell.run('kubectl mcguard who-uses')).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringMatching(/^kubectl mcguard: name a config/),
+    stderr: expect.stringMatching(/^kubectl mcguard: config name missing/),
   });
 });
 

@@ -26,7 +26,7 @@ test('finds that the guard protects, deletes nothing, and prints its findings as
   const [used, unused] = [await cluster.config(), await cluster.config()];
   await cluster.node({ name: 'worker-0', currentConfig: used });
 
-  await expectVerify(0, 'Protected: the guard refuses the deletion of a config in use.');
+  await expectVerify(0, 'Protected: the guard denies the deletion of a config in use.');
 
   const { stdout } = await shell.run('machineconfig-guard verify --output json');
   expect(JSON.parse(stdout)).toMatchObject({
@@ -44,11 +44,14 @@ test('finds that the guard protects, deletes nothing, and prints its findings as
 
 test('finds that nothing protects without webhook and policies, and that the policies protect alone', async () => {
   await cluster.admin.delete(PATHS.guardWebhook);
-  await expectVerify(1, 'NOT PROTECTED: it would be deleted: neither the webhook nor the policies are installed\\.');
+  await expectVerify(
+    1,
+    'NOT PROTECTED: the deletion is allowed: neither the webhook nor the policies are installed\\.',
+  );
 
   await installed.applyOverlay('policy-floor');
   await awaitFloor(cluster);
-  await expectVerify(0, 'Protected: the policy nodes\\.machineconfig-guard\\.io refuses the deletion');
+  await expectVerify(0, 'Protected: the policy nodes\\.machineconfig-guard\\.io denies the deletion');
 
   await installed.deleteOverlay('policy-floor');
   await installed.applyOverlay('monitoring');
@@ -57,12 +60,12 @@ test('finds that nothing protects without webhook and policies, and that the pol
 
 test('finds that no pod answers, failing closed and failing open', async () => {
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
-  await expectVerify(1, "NOT PROTECTED: deletions are refused, but not by the guard's decision: no pod of the guard");
+  await expectVerify(1, 'BLOCKED: every rendered-config deletion is denied because no guard pod is ready');
 
   const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as { webhooks: readonly object[] };
   const ignoring = webhooks.map((webhook) => ({ ...webhook, failurePolicy: 'Ignore' }));
   await cluster.admin.patch(PATHS.guardWebhook, { webhooks: ignoring });
-  await expectVerify(1, 'the API server could not ask the guard, and its failurePolicy is Ignore\\.');
+  await expectVerify(1, 'the API server could not call the guard, and its failurePolicy is Ignore\\.');
 
   await cluster.admin.patch(PATHS.guardWebhook, { webhooks });
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
