@@ -1,6 +1,6 @@
 /**
- * Every answer of the guard carries one of these codes in the message, the audit annotation, the log and the metrics.
- * docs/codes.md has a section for each, and a test compares both.
+ * The message, the audit annotation, the log and the metrics of a verdict contain one of these codes. A test
+ * compares them with docs/codes.md.
  */
 export const CODES = {
   MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
@@ -13,12 +13,11 @@ export const CODES = {
   MCG_BAD_REVIEW: 'Denied: the request is not a valid AdmissionReview.',
 } as const;
 
-/** The stable identifier of an answer. */
+/** The stable identifier of a verdict. */
 export type Code = keyof typeof CODES;
 
 const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
 
-/** The address of the page that explains a code. */
 export function docsLink(code: Code): string {
   return `${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
 }

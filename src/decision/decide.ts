@@ -21,20 +21,18 @@ import type { Review, ReviewedConfig } from './review.ts';
 import { ALLOW_DELETION_ANNOTATION, type Settings } from './settings.ts';
 import type { DenialStatus, Verdict } from './verdict.ts';
 
-/** Never 409: the garbage collector would then drop its precondition. */
+/** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
-/** Without a Retry-After header clients print it once and do not retry by themselves. */
+/** Without a Retry-After header clients print it and do not retry. */
 const UNAVAILABLE: DenialStatus = { code: 503, reason: 'ServiceUnavailable' };
 const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 
-/** As many referrers of each kind as the audit annotation can carry. */
+/** The limit of the audit annotation. */
 const MAX_REFERRERS_PER_KIND = 10;
 
 /**
- * Decides whether the object of a review may be deleted. A pure function of the review, the cluster state that was read
- * after the review arrived, the settings and the time.
- *
- * One strong reference denies, even if another kind could not be read. Without one, everything must have been read.
+ * Decides whether the object of a review may be deleted. One strong reference denies, even if another kind
+ * could not be read. Without one, everything must have been read after the review arrived.
  */
 export function decide(review: Review, state: ClusterState, settings: Settings, now: Date): Verdict {
   const { config } = review;
@@ -43,14 +41,14 @@ export function decide(review: Review, state: ClusterState, settings: Settings, 
 }
 
 /**
- * The verdict, if it does not depend on the cluster: the object is not guarded, a person has overridden the guard, or
- * the mode is Disabled. These work while the API server is unreachable. Otherwise undefined.
+ * Decides if the cluster does not matter: the object is not protected, its annotation allows the deletion, or
+ * the mode is Disabled. Otherwise returns undefined.
  */
 export function decideWithoutClusterState({ config }: Review, settings: Settings): Verdict | undefined {
   return config === undefined ? allowOtherObject() : decideByConfigAlone(config, settings);
 }
 
-/** Denies, because the cluster could not be read at all. In the modes Warn and Audit the verdict allows. */
+/** Denies because the references are unknown. In the modes Warn and Audit the verdict allows. */
 export function denyUnverified(
   config: ConfigName | undefined,
   unreadable: readonly UnreadableSource[],
@@ -71,7 +69,7 @@ function allowOtherObject(): Verdict {
 function decideByConfigAlone(config: ReviewedConfig, { mode }: Settings): Verdict | undefined {
   const { name } = config;
   if (!isRenderedConfig(name)) return allow(name, allowedMessage('MCG_NOT_IN_USE', name, 'is not a rendered config'));
-  const reason = overrideReason(config);
+  const reason = findOverrideReason(config);
   if (reason !== undefined) {
     const why = 'may be deleted: its allow-deletion annotation gives a reason';
     return {
@@ -94,7 +92,7 @@ function decideByReferences(config: ReviewedConfig, state: ClusterState, setting
   const summary = summarizeReferences(name, state.referrers, MAX_REFERRERS_PER_KIND);
   if (summary.strong.total > 0) {
     const message = inUseMessage(name, summary, annotations.has(ALLOW_DELETION_ANNOTATION));
-    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), ...referencesOf(summary.strong) };
+    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), ...toVerdictReferences(summary.strong) };
   }
   const unreadable = [...state.unreadable];
   if (settings.holdSupersededMs > 0 && state.renderedConfigs === undefined && unreadable.length === 0) {
@@ -110,7 +108,7 @@ function decideByReferences(config: ReviewedConfig, state: ClusterState, setting
   }
   return {
     ...allow(name, allowedMessage('MCG_NOT_IN_USE', name, 'is not in use')),
-    ...referencesOf(summary.weak),
+    ...toVerdictReferences(summary.weak),
     warnings: weakReferenceWarnings(name, summary),
   };
 }
@@ -131,12 +129,12 @@ function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
   };
 }
 
-function overrideReason({ annotations }: ReviewedConfig): string | undefined {
+function findOverrideReason({ annotations }: ReviewedConfig): string | undefined {
   const reason = annotations.get(ALLOW_DELETION_ANNOTATION)?.trim();
   return reason === '' ? undefined : reason;
 }
 
-function referencesOf({ references, total }: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
+function toVerdictReferences({ references, total }: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
   return { references, referencesTotal: total };
 }
 

@@ -10,7 +10,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   ns: 1e-6,
 };
 
-/** Parses a Go duration (`5s`, `1m30s`, `500ms`). Returns milliseconds, or undefined if the text is not a duration. */
+/** Parses a Go duration (`5s`, `1m30s`). Returns milliseconds, or undefined if the text is invalid. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 32 || !DURATION.test(text)) return undefined;
   let ms = 0;

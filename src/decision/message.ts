@@ -17,30 +17,33 @@ const MAX_NAMES_PER_KIND = 3;
 const MAX_WARNING_LENGTH = 120;
 const MAX_NAME_LENGTH = 253;
 
-/** Says which objects refer to the config, what its deletion would do, and what to do instead. */
 export function inUseMessage(name: ConfigName, summary: ReferenceSummary, hasEmptyOverride: boolean): string {
   return formatAnswer('MCG_IN_USE', [
     `${formatName(name)} is in use by ${formatReferrers(summary.strong)}.`,
-    ...consequenceOf(summary),
+    ...formatConsequence(summary),
     hasEmptyOverride ? 'Its allow-deletion annotation has no reason, so it is ignored.' : '',
   ]);
 }
 
-/** What a deletion would do, and when it becomes possible. */
-function consequenceOf({ strong, isPoolTerminating }: ReferenceSummary): readonly [string, string] {
-  const nodes = strong.referrersByKind.Node;
-  const degraded = nodes + strong.referrersByKind.MachineConfigPool;
-  if (degraded === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
-  const [them, theyHave] =
-    degraded > 1 ? ['them', 'they have'] : nodes > 0 ? ['the node', 'the node has'] : ['the pool', 'the pool has'];
-  const result = `Deleting it would leave ${them} Degraded.`;
-  if (nodes === 0 || !isPoolTerminating) return [result, `Delete it once ${theyHave} moved on to another config.`];
-  const [theNodes, have] = nodes > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
-  const removeLabel = `Its pool is being deleted: remove the pool's label from ${theNodes}`;
-  return [result, `${removeLabel}, and delete the config once ${have} moved to another one.`];
+/** Returns what a deletion would do, and when it becomes possible. */
+function formatConsequence({ strong, isPoolTerminating }: ReferenceSummary): readonly [string, string] {
+  const nodeCount = strong.referrersByKind.Node;
+  const degradedCount = nodeCount + strong.referrersByKind.MachineConfigPool;
+  if (degradedCount === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
+  const [affected, affectedHave] =
+    degradedCount > 1
+      ? ['them', 'they have']
+      : nodeCount > 0
+        ? ['the node', 'the node has']
+        : ['the pool', 'the pool has'];
+  const result = `Deleting it would leave ${affected} Degraded.`;
+  if (nodeCount === 0 || !isPoolTerminating)
+    return [result, `Delete it once ${affectedHave} moved on to another config.`];
+  const [labeledNodes, nodesHave] = nodeCount > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
+  const removeLabel = `Its pool is being deleted: remove the pool's label from ${labeledNodes}`;
+  return [result, `${removeLabel}, and delete the config once ${nodesHave} moved to another one.`];
 }
 
-/** Says since when the config is superseded and until when it is held. */
 export function heldMessage(name: ConfigName, supersededAt: Date, heldUntil: Date): string {
   const [since, until] = [supersededAt.toISOString(), heldUntil.toISOString()];
   return formatAnswer('MCG_HELD', [
@@ -49,7 +52,7 @@ export function heldMessage(name: ConfigName, supersededAt: Date, heldUntil: Dat
   ]);
 }
 
-/** Says what could not be read. Never says "in use": that is unknown. */
+/** Never says "in use", because that is unknown. */
 export function unverifiedMessage(name: ConfigName | undefined, unreadable: readonly UnreadableSource[]): string {
   const causes = unreadable.map((source) => `${source.name}: ${toPrintableLine(source.reason, 160)}`);
   const config = name === undefined ? 'the config' : formatName(name);
@@ -60,14 +63,13 @@ export function unverifiedMessage(name: ConfigName | undefined, unreadable: read
   ]);
 }
 
-/** Says why the request is not a readable review. */
 export function badReviewMessage(problem: string): string {
   return formatAnswer('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
 }
 
-/** The message of the modes Warn and Audit around the denial of mode Enforce. */
-export function wouldDenyMessage(mode: string, denial: string): string {
-  return `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${denial}`;
+/** Wraps the message with which mode Enforce would deny. */
+export function wouldDenyMessage(mode: string, denialMessage: string): string {
+  return `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${denialMessage}`;
 }
 
 /** The log line of an allowed deletion. */
@@ -75,7 +77,7 @@ export function allowedMessage(code: Code, name: ConfigName, why: string): strin
   return `${code}: ${formatName(name)} ${why}`;
 }
 
-/** Warnings about weak references and unreported nodes for the client of an allowed deletion. */
+/** Also warns about nodes that have not reported a config. */
 export function weakReferenceWarnings(name: ConfigName, { weak, unreportedNodes }: ReferenceSummary): string[] {
   const warnings: string[] = [];
   // The name comes first: a long warning is cut at its end.
@@ -87,7 +89,6 @@ export function weakReferenceWarnings(name: ConfigName, { weak, unreportedNodes 
   return warnings;
 }
 
-/** The warning to the client of an overridden denial. */
 export function overrideWarning(reason: string): string {
   return formatWarning(`MCG_OVERRIDDEN: deletion allowed by annotation: ${reason}`);
 }
@@ -103,7 +104,7 @@ function formatReferrers({ references, referrersByKind }: ReferenceGroup): strin
   return joinWithAnd(kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))));
 }
 
-/** The first referrers of a kind, each with its fields. */
+/** Returns the first referrers of a kind, each with its fields. */
 function groupByReferrer(references: readonly NamedReference[], kind: ReferrerKind): ReadonlyMap<string, string[]> {
   const fieldsByName = new Map<string, string[]>();
   for (const reference of references) {

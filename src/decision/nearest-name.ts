@@ -1,28 +1,29 @@
 import type { ConfigName } from './config-name.ts';
 
-/** The hash at the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
+/**
+ * The hash at the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go).
+ */
 const HASH = /[0-9a-f]{32}$/;
-/** A typing error is at most one edit in this many characters. More edits make another name. */
+/** With more than one edit in this many characters it is another name. */
 const CHARACTERS_PER_EDIT = 8;
-/** Two swapped neighbors cost two edits, even in a short name. */
+/** Swapping two neighboring characters costs two edits. */
 const MIN_EDITS = 2;
 /** Two unrelated hashes are about 24 edits apart. */
 const MAX_EDITS = 8;
-/** A name that was cut off must contain this many characters of its hash to mean one config. */
+/** A truncated name needs this many characters of its hash. */
 const MIN_HASH_CHARACTERS = 6;
 
 /**
- * Finds the existing config that a missing name probably means: the one with the same hash, else the only one that
- * starts with the name, else the one with the smallest edit distance, if that is small for the length of the name.
+ * Finds the existing config that a missing name probably means: the one with the same hash, else the only one
+ * that starts with the name, else the one with the smallest edit distance.
  *
- * @returns undefined if no name is near. Among equally near names it is the first in alphabetical order, so the answer
- *   is stable. It is a hint for a person and never a reason to act.
+ * @returns the first in alphabetical order of equally near names, or undefined if no name is near
  */
 export function findNearestName(missing: string, existing: Iterable<ConfigName>): ConfigName | undefined {
-  // Names in Kubernetes are lower case. Spaces and line ends come with pasted values.
+  // Kubernetes names are lower case. Pasted values can have spaces around them.
   const wanted = missing.trim().toLowerCase();
   const names = [...existing].sort();
-  return findSameHash(wanted, names) ?? findOnlyContinuation(wanted, names) ?? findFewestEdits(wanted, names);
+  return findSameHash(wanted, names) ?? findOnlyCompletion(wanted, names) ?? findFewestEdits(wanted, names);
 }
 
 function findSameHash(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
@@ -34,12 +35,12 @@ function findSameHash(wanted: string, names: readonly ConfigName[]): ConfigName 
     : sameHash[0];
 }
 
-function findOnlyContinuation(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
-  const continuations = names.filter((name) => {
+function findOnlyCompletion(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
+  const completions = names.filter((name) => {
     const hashStart = HASH.exec(name)?.index;
     return hashStart !== undefined && wanted.length >= hashStart + MIN_HASH_CHARACTERS && name.startsWith(wanted);
   });
-  return continuations.length === 1 ? continuations[0] : undefined;
+  return completions.length === 1 ? completions[0] : undefined;
 }
 
 function findFewestEdits(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
@@ -59,8 +60,7 @@ function findMinimum(names: readonly ConfigName[], valueOf: (name: ConfigName) =
 }
 
 /**
- * The Levenshtein distance, or infinity as soon as it must exceed `max`: there can be many names, and an annotation can
- * have a quarter of a megabyte.
+ * The Levenshtein distance, or infinity once it must exceed `max`, because an annotation can have 256 KiB.
  */
 function editDistance(a: string, b: string, max: number): number {
   if (Math.abs(a.length - b.length) > max) return Number.POSITIVE_INFINITY;
@@ -68,8 +68,8 @@ function editDistance(a: string, b: string, max: number): number {
   for (let row = 1; row <= a.length; row += 1) {
     const current = [row];
     for (let column = 1; column <= b.length; column += 1) {
-      const replaced = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+      const replacementDistance = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(replacementDistance, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
     }
     // No later row contains a smaller value.
     if (current.every((distance) => distance > max)) return Number.POSITIVE_INFINITY;

@@ -1,16 +1,16 @@
-/** Control, format, separator and private characters. They could break a log line, a terminal or a Warning header. */
+/** Characters that could break a log line, a terminal or a Warning header. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Printable ASCII with single spaces between the words: almost every text. */
+/** Almost every text: printable ASCII with single spaces. */
 const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
 
 /**
- * Returns untrusted text as one printable line of at most `max` characters. A longer text ends with three dots: a
- * Warning header cannot carry an ellipsis.
+ * Returns untrusted text as one printable line of at most `max` characters. A truncated text ends with three
+ * dots, because a Warning header cannot carry an ellipsis.
  */
 export function toPrintableLine(text: string, max: number): string {
   if (text.length <= max && PLAIN_TEXT.test(text)) return text;
-  // Cut before the regular expression runs: the text can have megabytes.
+  // Truncated first, because the text can have megabytes.
   const line = text
     .slice(0, 4 * max)
     .replace(UNPRINTABLE, ' ')

@@ -1,15 +1,13 @@
 import { type ConfigName, poolOfConfig } from './config-name.ts';
 
-/** The kinds of object that can refer to a rendered config, with the noun and in the order of messages. */
+/** The kinds that can refer to a rendered config, each with its noun, in the order of messages. */
 export const REFERRER_NOUNS = { Node: 'node', MachineConfigPool: 'pool', MachineOSBuild: 'build' } as const;
 
 export type ReferrerKind = keyof typeof REFERRER_NOUNS;
 
 export const REFERRER_KINDS = Object.keys(REFERRER_NOUNS) as readonly ReferrerKind[];
 
-/**
- * Without the target of a strong reference the referrer breaks. A weak reference is worth a warning and never denies.
- */
+/** A strong reference denies, because the referrer breaks without the config. A weak one only warns. */
 export type Strength = 'strong' | 'weak';
 
 /** A field of an object that names a config. */
@@ -20,7 +18,7 @@ export interface Reference {
   readonly strength: Strength;
 }
 
-/** A reference together with the object that has it. */
+/** A reference and its referrer. */
 export interface NamedReference extends Reference {
   readonly kind: ReferrerKind;
   readonly name: string;
@@ -33,7 +31,7 @@ export interface Referrer {
   readonly references: readonly Reference[];
   /** A pool that is being deleted. It has no references: see `parsePoolReferrer`. */
   readonly isTerminating?: true;
-  /** A node without `currentConfig` and `desiredConfig`: it is unknown which config it needs. */
+  /** A node without `currentConfig` and `desiredConfig`. */
   readonly isUnreported?: true;
 }
 
@@ -43,22 +41,22 @@ export interface ConfigMetadata {
   readonly createdAt: Date;
 }
 
-/** Something that a decision needs and that could not be read, and the reason, for a person. */
+/** Something that a decision needs and the guard could not read. */
 export interface UnreadableSource {
   readonly name: string;
   readonly reason: string;
 }
 
-/** What was read from the cluster for one decision. */
+/** The part of the cluster that a decision depends on. */
 export interface ClusterState {
   readonly referrers: Iterable<Referrer>;
-  /** As long as this is not empty, no config counts as unused. */
+  /** Unless this is empty, no config counts as unused. */
   readonly unreadable: readonly UnreadableSource[];
-  /** All rendered configs. Absent unless a hold is set. */
+  /** All rendered configs. Present only if a hold is set. */
   readonly renderedConfigs?: readonly ConfigMetadata[];
 }
 
-/** The references of one strength to one config. A large cluster has thousands of them, and a message names a few. */
+/** The references of one strength to one config. */
 export interface ReferenceGroup {
   /** The references of the first referrers of each kind. References of the same referrer are adjacent. */
   readonly references: readonly NamedReference[];
@@ -67,23 +65,22 @@ export interface ReferenceGroup {
   readonly referrersByKind: Readonly<Record<ReferrerKind, number>>;
 }
 
-/** All references to one config, and what else a message about it mentions. */
+/** All references to one config, and other facts for its message. */
 export interface ReferenceSummary {
   readonly strong: ReferenceGroup;
   readonly weak: ReferenceGroup;
-  /** Nodes that have not reported which config they run. */
+  /** The number of nodes with `isUnreported`. */
   readonly unreportedNodes: number;
   /** Whether the pool that the config was rendered for is being deleted. */
   readonly isPoolTerminating: boolean;
 }
 
-/** Whether the deletion of this config would break this object. */
 export function hasStrongReference(config: ConfigName, { references }: Referrer): boolean {
   return references.some((reference) => reference.strength === 'strong' && reference.config === config);
 }
 
 /**
- * Finds all references to a config by exact equality of the name. Labels and owners say nothing about use.
+ * Finds all references to a config by its exact name.
  *
  * @param maxReferrersPerKind how many referrers of each kind to list; the others are only counted
  */
@@ -92,8 +89,8 @@ export function summarizeReferences(
   referrers: Iterable<Referrer>,
   maxReferrersPerKind: number = Number.POSITIVE_INFINITY,
 ): ReferenceSummary {
-  const strong = new ReferenceCounter(maxReferrersPerKind);
-  const weak = new ReferenceCounter(maxReferrersPerKind);
+  const strong = new ReferenceCollector(maxReferrersPerKind);
+  const weak = new ReferenceCollector(maxReferrersPerKind);
   const pool = poolOfConfig(config);
   let unreportedNodes = 0;
   let isPoolTerminating = false;
@@ -107,7 +104,7 @@ export function summarizeReferences(
   return { strong, weak, unreportedNodes, isPoolTerminating };
 }
 
-class ReferenceCounter implements ReferenceGroup {
+class ReferenceCollector implements ReferenceGroup {
   readonly references: NamedReference[] = [];
   readonly referrersByKind = Object.fromEntries(REFERRER_KINDS.map((kind) => [kind, 0])) as Record<
     ReferrerKind,
@@ -133,15 +130,15 @@ class ReferenceCounter implements ReferenceGroup {
 }
 
 /**
- * When a config was superseded: the creation time of the next younger config of the same pool. Undefined if there is
- * none, or if the name contains no pool. After a roll-back to an older config the time is too early.
+ * Returns the creation time of the next younger config of the same pool, or undefined if there is none. After
+ * a roll-back to an older config the time is too early.
  */
 export function findSupersededAt(config: ConfigName, renderedConfigs: readonly ConfigMetadata[]): Date | undefined {
   const pool = poolOfConfig(config);
-  const own = renderedConfigs.find(({ name }) => name === config);
-  if (pool === undefined || own === undefined) return undefined;
-  const younger = renderedConfigs
-    .filter(({ name, createdAt }) => poolOfConfig(name) === pool && createdAt > own.createdAt)
+  const metadata = renderedConfigs.find(({ name }) => name === config);
+  if (pool === undefined || metadata === undefined) return undefined;
+  const youngerTimes = renderedConfigs
+    .filter(({ name, createdAt }) => poolOfConfig(name) === pool && createdAt > metadata.createdAt)
     .map(({ createdAt }) => createdAt.getTime());
-  return younger.length === 0 ? undefined : new Date(Math.min(...younger));
+  return youngerTimes.length === 0 ? undefined : new Date(Math.min(...youngerTimes));
 }

@@ -1,6 +1,6 @@
 import type { ConfigName } from './config-name.ts';
 
-/** A request of the API server: may this object be deleted? */
+/** The part of an AdmissionReview that the guard needs. */
 export interface Review {
   readonly uid: string;
   readonly dryRun: boolean;
@@ -10,7 +10,6 @@ export interface Review {
   readonly config: ReviewedConfig | undefined;
 }
 
-/** The config that a review is about. */
 export interface ReviewedConfig {
   readonly name: ConfigName;
   readonly uid: string;

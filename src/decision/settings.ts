@@ -5,39 +5,39 @@ import { toPrintableLine } from './printable-text.ts';
 export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;
 
 /**
- * What the guard does with a deletion that it would deny: Enforce denies it, Warn allows it with a warning to the
- * client, Audit allows it and records it. In mode Disabled the guard allows every deletion without reading the cluster.
+ * What the guard does with a deletion that it would deny: Enforce denies it, Warn allows it with a warning to
+ * the client, Audit allows and records it. Disabled allows every deletion without reading the cluster.
  */
 export type Mode = (typeof MODES)[number];
 
-/** The settings of one cluster. */
 export interface Settings {
   readonly mode: Mode;
-  /** How long a superseded config is kept although it is unused, in milliseconds; 0 means no hold. */
+  /** How long a superseded config is protected although it is unused, in milliseconds; 0 means no hold. */
   readonly holdSupersededMs: number;
 }
 
-/** The settings of a cluster whose MachineConfigGuard is absent or empty. */
+/** Apply if the MachineConfigGuard is absent or empty. */
 export const DEFAULT_SETTINGS: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 
-/** The annotation on a MachineConfig that allows its deletion. Its value is the reason and must not be empty. */
+/**
+ * The annotation on a MachineConfig that allows its deletion. Its value is the reason and must not be empty.
+ */
 export const ALLOW_DELETION_ANNOTATION = 'machineconfig-guard.io/allow-deletion';
 
 /** 30 days, as in the schema of MachineConfigGuard. */
 const MAX_HOLD_MS = 30 * 86_400_000;
 
-/** The settings in a MachineConfigGuard, and its invalid fields. */
 export interface ParsedSettings {
   readonly settings: Settings;
-  /** For a person. The schema rejects these values, but an older schema may have accepted them. */
+  /** Messages about invalid fields, which only an older schema accepts. */
   readonly problems: readonly string[];
 }
 
 /** Parses the `spec` of a MachineConfigGuard. An invalid field counts as absent. */
 export function parseSettings(object: unknown): ParsedSettings {
-  const { mode, holdSuperseded } = specOf(object);
+  const { mode, holdSuperseded } = getSpec(object);
   const problems: string[] = [];
-  const validMode = MODES.find((one) => one === mode);
+  const validMode = MODES.find((candidate) => candidate === mode);
   if (validMode === undefined && mode !== undefined) {
     problems.push(`spec.mode ${quote(mode)} is not one of ${MODES.join(', ')}; using ${DEFAULT_SETTINGS.mode}`);
   }
@@ -55,7 +55,7 @@ export function parseSettings(object: unknown): ParsedSettings {
   };
 }
 
-function specOf(object: unknown): { readonly mode?: unknown; readonly holdSuperseded?: unknown } {
+function getSpec(object: unknown): { readonly mode?: unknown; readonly holdSuperseded?: unknown } {
   const { spec } = (typeof object === 'object' && object !== null ? object : {}) as { spec?: unknown };
   return typeof spec === 'object' && spec !== null ? spec : {};
 }

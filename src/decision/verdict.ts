@@ -2,16 +2,16 @@ import type { Code } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import type { NamedReference } from './references.ts';
 
-/** How a review ended. Each outcome is also the key of its audit annotation. */
+/** Also the key of the audit annotation. */
 export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'overridden';
 
-/** The HTTP status of a denial, as the client of the API server sees it. */
+/** The HTTP status of a denial. */
 export interface DenialStatus {
   readonly code: 400 | 403 | 503;
   readonly reason: 'BadRequest' | 'Forbidden' | 'ServiceUnavailable';
 }
 
-/** The complete answer to a review. The response, the audit annotation, the log line and the metrics derive from it. */
+/** The response, the audit annotation, the log line and the metrics of a review derive from it. */
 export interface Verdict {
   readonly outcome: Outcome;
   readonly code: Code;
@@ -27,6 +27,5 @@ export interface Verdict {
   readonly referencesTotal: number;
   /** Texts that the API server shows to its client, at most 120 characters each. */
   readonly warnings: readonly string[];
-  /** The reason in the allow-deletion annotation. */
   readonly overrideReason?: string;
 }

@@ -34,10 +34,10 @@ export interface GuardOptions {
   /** Undefined means no metrics. */
   readonly metricsPort?: number;
   readonly minVersion?: SecureVersion;
-  /** How long to serve after becoming unready, so that endpoints can be updated; milliseconds. */
+  /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
   readonly settings?: () => Settings;
-  /** If present, the guard writes the status of the MachineConfigGuard. The leader's Lease is in this namespace. */
+  /** If present, the guard writes the status of the MachineConfigGuard. The Lease is in `namespace`. */
   readonly report?: { readonly namespace: string; readonly leaseTiming?: LeaseTiming };
   readonly onDecision?: (decision: Decision) => void;
   readonly reflectorTiming?: ReflectorTiming;
@@ -49,7 +49,7 @@ type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort
 const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
 
-/** The guard of `serve`, `dev` and the demo: all parts, connected. */
+/** Connects all parts of the guard for `serve`, `dev` and the demo. */
 export class Guard {
   readonly #options: GuardOptions;
   readonly #index: ReferenceIndex;
@@ -59,11 +59,11 @@ export class Guard {
   readonly #metrics: Metrics;
   readonly #metricsServer: TlsServer;
   readonly #reporter: StatusReporter | undefined;
-  readonly #stopping = new AbortController();
+  readonly #backgroundAbort = new AbortController();
   #ports: GuardPorts | undefined;
-  #background: Promise<unknown> = Promise.resolve();
+  #backgroundWork: Promise<unknown> = Promise.resolve();
   #isDraining = false;
-  #stopped: Promise<void> | undefined;
+  #stopPromise: Promise<void> | undefined;
 
   constructor(options: GuardOptions) {
     const { api, log, certificate, report, reflectorTiming } = options;
@@ -83,8 +83,16 @@ export class Guard {
     });
     this.#webhookServer = new TlsServer({ app, certificate, minVersion, log });
     if (report !== undefined) {
-      const parts = { api, log, index: this.#index, events: this.#events, certificate, mode, reflectorTiming };
-      this.#reporter = new StatusReporter({ ...parts, ...report });
+      const reporterOptions = {
+        api,
+        log,
+        index: this.#index,
+        events: this.#events,
+        certificate,
+        mode,
+        reflectorTiming,
+      };
+      this.#reporter = new StatusReporter({ ...reporterOptions, ...report });
     }
     this.#metrics = new Metrics({
       mode,
@@ -102,13 +110,12 @@ export class Guard {
     this.#healthServer = new HealthServer(() => this.#whyNotReady());
   }
 
-  /** The ports that the guard listens on. */
   get ports(): GuardPorts {
     if (this.#ports === undefined) throw new Error('the guard has not been started');
     return this.#ports;
   }
 
-  /** Listens and starts to follow the cluster. Rejects with the system's error if a port cannot be used. */
+  /** Rejects with the system's error if a port cannot be used. */
   async start(): Promise<void> {
     const { bindAddress, certificate, healthPort, metricsPort, securePort, log } = this.#options;
     try {
@@ -124,26 +131,26 @@ export class Guard {
       throw error;
     }
     log.info(this.#ports, 'listening');
-    const { signal } = this.#stopping;
-    this.#background = Promise.all([
+    const { signal } = this.#backgroundAbort;
+    this.#backgroundWork = Promise.all([
       this.#index.run(signal),
       logExpiriesDaily(certificate, log, signal),
       this.#reporter?.run(signal),
     ]);
   }
 
-  /** Waits until the cluster has been read once. Rejects with the signal's reason. */
+  /** Waits until every kind has been listed once. Rejects with the signal's reason. */
   async whenReady(signal: AbortSignal): Promise<void> {
     while (this.#whyNotReady() !== undefined) await sleep(READY_INTERVAL_MS, signal);
   }
 
   /**
-   * Becomes unready, serves for the shutdown delay, finishes the open calls and ends. A second call waits for the
-   * first.
+   * Becomes unready, serves for the shutdown delay, finishes the open requests and ends. A second call waits
+   * for the first.
    */
   async stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
-    await this.#stopped;
+    this.#stopPromise ??= this.#stop();
+    await this.#stopPromise;
   }
 
   async #stop(): Promise<void> {
@@ -151,8 +158,8 @@ export class Guard {
     await sleep(this.#options.shutdownDelayMs, new AbortController().signal);
     await this.#webhookServer.close();
     await waitOrAbort(this.#events.flush(), AbortSignal.timeout(FLUSH_TIMEOUT_MS)).catch(() => {});
-    this.#stopping.abort();
-    await this.#background;
+    this.#backgroundAbort.abort();
+    await this.#backgroundWork;
     await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);
     this.#options.api.close();
   }
@@ -163,7 +170,7 @@ export class Guard {
     return this.#index.isSynced ? undefined : `not listed yet: ${this.#index.unsynced.join(', ')}`;
   }
 
-  /** Logs and counts a decision, and records an Event unless it was a dry run. */
+  /** Logs and counts a decision, and records an Event for a denial or an override unless it was a dry run. */
   #record(decision: Decision, review: Review): void {
     const { log, onDecision } = this.#options;
     logDecision(log, decision);
@@ -186,7 +193,7 @@ export class Guard {
   }
 }
 
-/** Creates and starts a guard. Rejects if a port cannot be used. */
+/** Rejects if a port cannot be used. */
 export async function startGuard(options: GuardOptions): Promise<Guard> {
   const guard = new Guard(options);
   await guard.start();

@@ -16,16 +16,15 @@ export interface JudgeOptions {
   readonly api: KubeApi;
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
-  /** The settings that apply now. */
   readonly settings: () => Settings;
   readonly log: Logger;
   readonly now?: () => Date;
 }
 
-/** A GET takes milliseconds. A slower one is abandoned, so that the live read still has time. */
+/** Leaves time for the live read after a slow GET. */
 const CONFIRM_TIMEOUT_MS = 1_000;
 
-/** Reads what a verdict needs and decides. */
+/** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
   readonly #now: () => Date;
@@ -41,10 +40,8 @@ export class Judge implements ReviewJudge {
     try {
       const verdict = decideWithoutClusterState(review, settings);
       if (verdict !== undefined) return { verdict, path: 'none' };
-      // The index can be late, so it only shows where to look: a denial needs one referrer that names the config now.
-      // An empty index proves nothing: a write can be acknowledged before the watch delivers it, and allowing the
-      // deletion would then break the node that was just told to use the config. Only a read that starts after the
-      // review arrived can allow.
+      // The index can be late. A denial needs a GET that confirms one strong reference. Only a live read that
+      // starts after the review arrived can allow.
       const confirmed = name === undefined ? undefined : await this.#confirmFromIndex(name, signal);
       if (confirmed !== undefined) return { verdict: decide(review, confirmed, settings, this.#now()), path: 'index' };
       const state = await this.#options.live.read(signal);
@@ -56,7 +53,9 @@ export class Judge implements ReviewJudge {
     }
   }
 
-  /** What the index knows about a config, if a GET confirms that its first strong referrer still names it. */
+  /**
+   * Returns the indexed referrers, if a GET confirms that the first strong one still references the config.
+   */
   async #confirmFromIndex(config: ConfigName, signal: AbortSignal): Promise<ClusterState | undefined> {
     const { api, index, log } = this.#options;
     const referrers = index.findReferrers(config);

@@ -19,7 +19,7 @@ export interface SettingsFollowerOptions {
 
 type FollowedGuard = ParsedSettings & { readonly name: string };
 
-const RESOURCE: Resource<FollowedGuard> = {
+const GUARD_RESOURCE: Resource<FollowedGuard> = {
   kind: 'MachineConfigGuard',
   name: 'machineconfigguards',
   paths: [GUARDS_PATH],
@@ -35,8 +35,8 @@ const CREATE_TIMEOUT_MS = 5_000;
 /**
  * Follows the settings in the MachineConfigGuard `cluster`, and creates that object if it is absent.
  *
- * Without the object or its CRD the default settings apply. While the API server is unreachable the last known settings
- * apply, else the defaults: an outage switches the guard neither off nor on. Decisions never wait for the settings.
+ * Without the object or its CRD the default settings apply. While the API server is unreachable the last
+ * known settings apply, else the defaults.
  */
 export class SettingsFollower {
   readonly #options: SettingsFollowerOptions;
@@ -53,7 +53,7 @@ export class SettingsFollower {
     this.#reflector = new Reflector({
       api,
       log,
-      resource: RESOURCE,
+      resource: GUARD_RESOURCE,
       timing,
       onChange: (_before, after) => {
         this.#apply(after ?? { settings: DEFAULT_SETTINGS, problems: [] });
@@ -61,7 +61,6 @@ export class SettingsFollower {
     });
   }
 
-  /** The settings that apply now. */
   get settings(): Settings {
     return this.#settings;
   }
@@ -97,7 +96,7 @@ export class SettingsFollower {
     }
   }
 
-  /** Creates an object in which a mode can be set. Another replica can be faster. */
+  /** A 409 means that another replica was faster. */
   async #create(signal: AbortSignal): Promise<void> {
     const { api, log } = this.#options;
     const body = {

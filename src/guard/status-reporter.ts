@@ -39,8 +39,8 @@ const MAX_DESCRIBED_REFERENCES = 3;
 const EXPIRES_SOON_MS = 30 * 86_400_000;
 
 /**
- * Reports about the cluster and the guard: the status of the MachineConfigGuard, Events about nodes whose config does
- * not exist, and the last denial. No decision depends on it.
+ * Writes the status of the MachineConfigGuard, and records Events about nodes whose config does not exist. No
+ * decision depends on it.
  */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
@@ -77,7 +77,6 @@ export class StatusReporter {
     });
   }
 
-  /** The number of dangling references. */
   get danglingCount(): number {
     return this.#detector.findings.length;
   }
@@ -90,11 +89,10 @@ export class StatusReporter {
   /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(
-      [this.#configs, this.#detector, this.#lease, this.#writer].map(async (one) => await one.run(signal)),
+      [this.#configs, this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)),
     );
   }
 
-  /** Records a denial for the status. */
   recordDenial({ name, user, verdict }: Decision): void {
     this.#writer.recordDenial({ time: this.#now(), name, user, references: verdict.references });
   }
@@ -103,7 +101,7 @@ export class StatusReporter {
     const { kind, name } = finding;
     if (kind !== 'Node') return;
     this.#options.events.record({
-      // As the kubelet does it for its node, with the name as uid: `oc describe node` finds these Events.
+      // Like the kubelet, with the name as uid, so that `oc describe node` finds the Event.
       regarding: { apiVersion: 'v1', kind: 'Node', name, uid: name },
       reason: 'DanglingReference',
       action: 'Check',

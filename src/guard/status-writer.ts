@@ -34,7 +34,6 @@ export interface GuardStatus {
   readonly conditions: readonly Condition[];
 }
 
-/** A denied deletion, for the status. */
 export interface LastDenial {
   readonly time: Date;
   readonly name: string;
@@ -45,7 +44,7 @@ export interface LastDenial {
 export interface StatusWriterOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  /** Whether this replica is the leader. The last denial is written by the replica that denied. */
+  /** The last denial does not depend on it: the replica that denied writes it. */
   readonly isLeader: () => boolean;
   readonly status: () => GuardStatus;
   readonly intervalMs?: number;
@@ -53,7 +52,7 @@ export interface StatusWriterOptions {
 }
 
 const INTERVAL_MS = 1_000;
-/** The last denial is written at most this often. */
+/** Minimum time between two writes of the last denial. */
 const DENIAL_INTERVAL_MS = 10_000;
 const MAX_DENIAL_REFERRERS = 10;
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -65,7 +64,7 @@ interface StoredGuard {
   readonly status?: Readonly<Record<string, unknown>> & { readonly conditions?: readonly StoredCondition[] };
 }
 
-/** Writes the status of the MachineConfigGuard when it differs from the stored one. Nothing waits for it. */
+/** Writes the status of the MachineConfigGuard when it differs from the stored one. */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #problem: ProblemLog;
@@ -77,7 +76,7 @@ export class StatusWriter {
     this.#problem = new ProblemLog(options.log);
   }
 
-  /** Records a denial. The last of several is written. */
+  /** Only the last of several denials is written. */
   recordDenial(denial: LastDenial): void {
     this.#denial = denial;
   }
@@ -90,14 +89,13 @@ export class StatusWriter {
     }
   }
 
-  /** Writes once. */
   async writeIfChanged(signal: AbortSignal): Promise<void> {
     try {
       if (this.#options.isLeader()) await this.#writeStatus(signal);
       await this.#writeDenial(signal);
       this.#problem.clear();
     } catch (error) {
-      // Without the object or its CRD there is nothing to write to, and SettingsFollower has logged that.
+      // SettingsFollower logs that the object or its CRD is absent.
       if (signal.aborted || isNotFound(error)) return;
       const reason = describeError(error);
       this.#problem.warn(`cannot write the status: ${reason}`, { reason });
@@ -108,15 +106,15 @@ export class StatusWriter {
     const stored = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
     const observedGeneration = stored.metadata?.generation ?? 0;
     const { conditions, ...rest } = this.#options.status();
-    const wanted = {
+    const desired = {
       ...rest,
       observedGeneration,
       conditions: conditions.map((condition) =>
         toStoredCondition(condition, observedGeneration, stored.status?.conditions ?? []),
       ),
     };
-    const { lastDenial: _lastDenial, ...present } = stored.status ?? {};
-    if (!isDeepStrictEqual(present, JSON.parse(JSON.stringify(wanted)))) await this.#patch(wanted, signal);
+    const { lastDenial: _lastDenial, ...current } = stored.status ?? {};
+    if (!isDeepStrictEqual(current, JSON.parse(JSON.stringify(desired)))) await this.#patch(desired, signal);
   }
 
   async #writeDenial(signal: AbortSignal): Promise<void> {
@@ -156,10 +154,10 @@ function toStoredCondition(
   observedGeneration: number,
   stored: readonly StoredCondition[],
 ): StoredCondition {
-  const unchanged = stored.find(({ type, status }) => type === condition.type && status === condition.status);
+  const sameStatus = stored.find(({ type, status }) => type === condition.type && status === condition.status);
   return {
     ...condition,
     observedGeneration,
-    lastTransitionTime: unchanged?.lastTransitionTime ?? toSeconds(new Date()),
+    lastTransitionTime: sameStatus?.lastTransitionTime ?? toSeconds(new Date()),
   };
 }

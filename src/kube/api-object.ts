@@ -1,4 +1,4 @@
-/** The part of an API object that the guard reads. Everything is optional and untyped: it comes from outside. */
+/** The fields of an API object that the guard reads. None of them is validated. */
 export interface ApiObject {
   readonly metadata?: {
     readonly name?: unknown;
@@ -12,7 +12,7 @@ export interface ApiObject {
   readonly status?: unknown;
 }
 
-/** An object violates the schema of its kind, so nothing can be concluded from it. */
+/** An object violates the schema of its kind. */
 export class MalformedObject extends Error {
   override readonly name = 'MalformedObject';
 }

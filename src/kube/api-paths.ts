@@ -8,15 +8,14 @@ export const POOLS_PATH = `${MCO_V1}/machineconfigpools`;
 /** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Preferred version first. */
 export const BUILDS_PATHS = [`${MCO_V1}/machineosbuilds`, `/apis/${MCO_GROUP}/v1alpha1/machineosbuilds`] as const;
 
-/** The guard's own settings and status. */
+/** Its objects contain the settings and the status of the guard. */
 export const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
-/** The only MachineConfigGuard that counts is named `cluster`. */
+/** The guard reads only the MachineConfigGuard of this name. */
 export const GUARD_NAME = 'cluster';
 export const GUARD_PATH = `${GUARDS_PATH}/${GUARD_NAME}`;
 
 export const WEBHOOK_CONFIGURATIONS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 
-/** The path of one object in a collection. */
 export function objectPath(collection: string, name: string): string {
   return `${collection}/${encodeURIComponent(name)}`;
 }

@@ -33,27 +33,27 @@ const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const TCP_KEEP_ALIVE_MS = 15_000;
 
 /**
- * A client of one API server that keeps its connections. KubeConfig provides the endpoint and the credentials. The
- * requests are our own: the client library opens a TLS connection for each request and cannot stream a list.
+ * A client of one API server that keeps its connections. The client library would open a TLS connection for
+ * each request and cannot stream a list.
  */
 export class KubeApi {
   readonly #connection: KubeConnection;
   readonly #userAgent: string;
-  #kept: { readonly agent: Agent; readonly tls: AgentOptions } | undefined;
+  #cachedAgent: { readonly agent: Agent; readonly tls: AgentOptions } | undefined;
 
   constructor(connection: KubeConnection, userAgent = 'machineconfig-guard') {
     this.#connection = connection;
     this.#userAgent = userAgent;
   }
 
-  /** Host and port of the API server, for people. */
+  /** Host and port of the API server, for messages. */
   get address(): string {
     return this.#connection.server.host;
   }
 
   /**
-   * Sends a request. After a 401 it is sent again with reloaded credentials: the token of a service account is replaced
-   * on disk while the old one is cached. A GET is also sent again if the server had closed the kept connection.
+   * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
+   * on disk. A GET is also sent again if the server had closed the kept connection.
    *
    * @throws ApiError, ApiUnreachable, or the signal's reason
    */
@@ -80,10 +80,9 @@ export class KubeApi {
     }
   }
 
-  /** Closes the kept connections. */
   close(): void {
-    this.#kept?.agent.destroy();
-    this.#kept = undefined;
+    this.#cachedAgent?.agent.destroy();
+    this.#cachedAgent = undefined;
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
@@ -136,26 +135,24 @@ export class KubeApi {
     });
   }
 
-  /**
-   * The same agent as long as the TLS material stays the same. Open sockets of a replaced agent finish their requests.
-   */
+  /** Keeps the agent until the TLS material changes. Open requests of the old agent finish. */
   #agentFor({ ca, cert, key, servername, rejectUnauthorized }: AgentOptions): Agent {
     const tls = Object.fromEntries(
       Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(([, value]) => value !== undefined),
     ) as AgentOptions;
-    if (this.#kept === undefined || !isDeepStrictEqual(this.#kept.tls, tls)) {
+    if (this.#cachedAgent === undefined || !isDeepStrictEqual(this.#cachedAgent.tls, tls)) {
       const agent = new Agent({ keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, ...tls });
-      this.#kept = { agent, tls };
+      this.#cachedAgent = { agent, tls };
     }
-    return this.#kept.agent;
+    return this.#cachedAgent.agent;
   }
 }
 
-/** The server had closed a kept connection. That says nothing about the server. */
+/** The server had closed a kept connection. It can still be reachable. */
 class StaleConnection extends ApiUnreachable {}
 
 /**
- * Reads the rest of a body, at most `max` bytes.
+ * Reads a body until it ends or until there are `max` bytes.
  *
  * @throws ApiUnreachable if the body is incomplete
  */
@@ -190,7 +187,7 @@ async function readApiError(status: number, response: IncomingMessage, signal: A
     if (typeof body?.reason === 'string') reason = body.reason;
     if (typeof body?.message === 'string') message = body.message;
   } catch {
-    // Not a Status object, but the page of a proxy or the plain text of an unknown path. The status is enough.
+    // Not a Status object, but the text of a proxy or of an unknown path.
   }
   return new ApiError(status, reason, message, retryAfterMs);
 }

@@ -5,15 +5,14 @@ import path from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 
-/** The cluster that a command line names. */
+/** The flags that select a cluster. */
 export interface ConnectionOptions {
   /** Path of a kubeconfig file. */
   readonly kubeconfig?: string | undefined;
-  /** Name of a context in it. */
   readonly context?: string | undefined;
 }
 
-/** There is no usable kubeconfig. The message says where it was searched, without secrets. */
+/** There is no usable kubeconfig. The message contains no secrets. */
 export class KubeconfigError extends Error {
   override readonly name = 'KubeconfigError';
 }
@@ -37,7 +36,7 @@ const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 /** How long credentials are cached. KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
 
-/** The address of one cluster and the credentials for it, from a kubeconfig or from the pod's service account. */
+/** The address of one API server and the credentials for it. */
 export class KubeConnection {
   readonly #load: () => KubeConfig;
   readonly #now: () => number;
@@ -53,15 +52,14 @@ export class KubeConnection {
     this.#load = load;
     this.#now = now;
     this.#config = load();
-    this.#cluster = clusterOf(this.#config);
+    this.#cluster = findCluster(this.#config);
   }
 
-  /** The base address of the API server. */
   get server(): URL {
     return this.#cluster.server;
   }
 
-  /** Whether the kubeconfig sets a proxy. Its agent must then be used as it is. */
+  /** Whether the kubeconfig sets a proxy. Requests must then use the agent in the credentials. */
   get isProxied(): boolean {
     return this.#cluster.isProxied;
   }
@@ -76,7 +74,7 @@ export class KubeConnection {
     if (this.#cached !== undefined && this.#now() < this.#cached.until) return this.#cached.credentials;
     const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
     await this.#config.applyToHTTPSOptions(options);
-    // A token file often ends with a line feed, which is not a valid header character.
+    // A token file often ends with a line feed, which is invalid in a header.
     const headers = Object.fromEntries(Object.entries(options.headers).map(([key, value]) => [key, value.trim()]));
     const credentials = { ...options, headers } as Credentials;
     this.#cached = { credentials, until: this.#now() + CREDENTIALS_TTL_MS };
@@ -84,17 +82,19 @@ export class KubeConnection {
   }
 
   /**
-   * Reads the configuration again, because the token or the kubeconfig was replaced. If that fails, nothing changes.
+   * Reads the configuration again. If that fails, the old one stays.
+   *
+   * @throws KubeconfigError
    */
   reload(): void {
     this.#cached = undefined;
     const config = this.#load();
-    this.#cluster = clusterOf(config);
+    this.#cluster = findCluster(config);
     this.#config = config;
   }
 }
 
-function clusterOf(config: KubeConfig): Cluster {
+function findCluster(config: KubeConfig): Cluster {
   const cluster = config.getCurrentCluster();
   if (cluster === null || !URL.canParse(cluster.server)) {
     const context = config.getCurrentContext();
@@ -108,7 +108,7 @@ function clusterOf(config: KubeConfig): Cluster {
 }
 
 /**
- * Finds the connection of a command: `--kubeconfig`, else `KUBECONFIG`, else the pod's service account, else
+ * Finds the cluster: `--kubeconfig`, else `KUBECONFIG`, else the pod's service account, else
  * `~/.kube/config`.
  *
  * @throws KubeconfigError
@@ -132,18 +132,17 @@ export function loadConnection(
   });
 }
 
-/** A connection from the text of a kubeconfig. */
-export function connectionFromKubeconfig(kubeconfig: string): KubeConnection {
+export function connectionFromKubeconfig(text: string): KubeConnection {
   return new KubeConnection(() => {
     const config = new KubeConfig();
-    config.loadFromString(kubeconfig);
+    config.loadFromString(text);
     return config;
   });
 }
 
 interface KubeconfigFiles {
   readonly files: readonly string[];
-  /** What named the files: a flag or a variable. */
+  /** `--kubeconfig`, `KUBECONFIG` or `the default`. */
   readonly origin: string;
 }
 
@@ -155,11 +154,13 @@ function findKubeconfig(
   const files = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
   if (files.length > 0) return { files, origin: 'KUBECONFIG' };
   if ((env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(IN_CLUSTER_TOKEN)) return 'in-cluster';
-  const home = path.join(env['HOME'] ?? homedir(), '.kube', 'config');
-  if (!existsSync(home)) {
-    throw new KubeconfigError(`no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home} does not exist`);
+  const defaultFile = path.join(env['HOME'] ?? homedir(), '.kube', 'config');
+  if (!existsSync(defaultFile)) {
+    throw new KubeconfigError(
+      `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${defaultFile} does not exist`,
+    );
   }
-  return { files: [home], origin: 'the default' };
+  return { files: [defaultFile], origin: 'the default' };
 }
 
 function loadFiles(config: KubeConfig, { files, origin }: KubeconfigFiles): void {
@@ -172,18 +173,18 @@ function loadFiles(config: KubeConfig, { files, origin }: KubeconfigFiles): void
       part.loadFromFile(file);
       applyTokenFiles(part, file);
     } catch (error) {
-      // The parser's message can quote the file, and with it a token.
+      // The message of the parser can quote a token.
       const kind = error instanceof Error ? error.name : 'error';
       throw new KubeconfigError(`${subject} cannot be read: ${kind}`);
     }
-    // As in kubectl, the first file with a current context decides.
+    // As in kubectl, the first file with a current context wins.
     if (index > 0) config.mergeConfig(part, config.getCurrentContext() !== '');
   }
 }
 
 /**
- * Applies the field `tokenFile`, which names a file that is read again and again because the token is replaced on disk.
- * The client library supports such files, but not this field: it would connect anonymously.
+ * Applies the field `tokenFile`. The client library ignores it and would connect anonymously, but has a
+ * provider that reads a token file regularly.
  */
 function applyTokenFiles(config: KubeConfig, file: string): void {
   const text = readFileSync(file, 'utf8');

@@ -5,8 +5,8 @@ import { ApiUnreachable, isNotFound } from './errors.ts';
 const COLLECTION = /^\/apis\/(?<group>[^/]+)\/(?<version>[^/]+)\/(?<resource>[^/]+)$/;
 
 /**
- * Whether the API server's discovery lists this collection. A 404 alone proves little: a misconfigured proxy answers
- * the same, and "there are no such references" would allow a deletion.
+ * Whether discovery lists this collection. A misconfigured proxy can also answer 404, and an absent
+ * collection counts as "no references" (docs/adr/0001).
  *
  * @throws ApiError, ApiUnreachable, or the signal's reason
  */
@@ -16,12 +16,14 @@ export async function isServed(api: Pick<KubeApi, 'json'>, collection: string, s
   if (group === undefined || version === undefined) return true;
   try {
     const list = (await api.json({ path: `/apis/${group}/${version}`, signal })) as DiscoveryList;
-    return entriesOf(list, 'APIResourceList', 'resources').some(({ name }) => name === resource);
+    return readEntries(list, 'APIResourceList', 'resources').some(({ name }) => name === resource);
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }
-  const groups = entriesOf((await api.json({ path: '/apis', signal })) as DiscoveryList, 'APIGroupList', 'groups');
-  return groups.some(({ name, versions = [] }) => name === group && versions.some((one) => one.version === version));
+  const groups = readEntries((await api.json({ path: '/apis', signal })) as DiscoveryList, 'APIGroupList', 'groups');
+  return groups.some(
+    ({ name, versions = [] }) => name === group && versions.some((entry) => entry.version === version),
+  );
 }
 
 interface DiscoveryList {
@@ -35,7 +37,7 @@ interface DiscoveryEntry {
   readonly versions?: readonly { readonly version?: string }[];
 }
 
-function entriesOf(list: DiscoveryList, kind: string, field: 'resources' | 'groups'): readonly DiscoveryEntry[] {
+function readEntries(list: DiscoveryList, kind: string, field: 'resources' | 'groups'): readonly DiscoveryEntry[] {
   const entries = list.kind === kind ? list[field] : undefined;
   if (!Array.isArray(entries)) throw new ApiUnreachable(`discovery returned no ${kind}`);
   return entries as readonly DiscoveryEntry[];

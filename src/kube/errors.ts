@@ -1,4 +1,4 @@
-/** The API server answered, but not with success. */
+/** The API server answered with an error status. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -15,22 +15,22 @@ export class ApiError extends Error {
   }
 }
 
-/** No response, or an incomplete one: refused, reset, cut off, not trusted. */
+/** There is no complete response: the connection was refused, reset or not trusted. */
 export class ApiUnreachable extends Error {
   override readonly name = 'ApiUnreachable';
 }
 
-/** The bytes are not one complete list. Nothing that was read of it proves anything. */
+/** The response is not one complete list. The items that were read must not be used. */
 export class MalformedList extends Error {
   override readonly name = 'MalformedList';
 }
 
-/** Whether the API server answered 404. For a kind, only discovery proves that it is not served: see `isServed`. */
+/** Whether the API server answered 404. Only discovery proves that a kind is not served: see `isServed`. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
 
-/** Whether the same request can succeed a moment later. After 401, 403 or 406 it cannot. */
+/** Whether the same request can succeed a moment later. */
 export function isRetryable(error: unknown): boolean {
   return (
     error instanceof ApiUnreachable ||
@@ -39,7 +39,9 @@ export function isRetryable(error: unknown): boolean {
   );
 }
 
-/** Describes an error in one line without secrets: the message of the guard's own errors, else only Node's code. */
+/**
+ * Describes an error in one line: its status, its code, or else its message. Omits the text of a response.
+ */
 export function describeError(error: unknown): string {
   if (error instanceof ApiError) {
     return `the API server answered ${error.status}${error.reason === '' ? '' : ` ${error.reason}`}`;

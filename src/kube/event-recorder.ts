@@ -7,7 +7,7 @@ import { type KubeApi, MERGE_PATCH } from './api.ts';
 import { describeError } from './errors.ts';
 import { ProblemLog } from './problem-log.ts';
 
-/** Something that happened to a cluster-scoped object, for `oc get events`. */
+/** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
   readonly regarding: {
     readonly apiVersion: string;
@@ -17,14 +17,14 @@ export interface ClusterEvent {
   };
   readonly reason: 'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference';
   readonly action: 'Delete' | 'Check';
-  /** For a person. Cut at 1 kB, the limit of the API. */
+  /** Truncated to 1 KiB, the limit of the API. */
   readonly note: string;
 }
 
 export interface EventRecorderOptions {
   readonly api: KubeApi;
   readonly log: Logger;
-  /** The current time in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
@@ -38,7 +38,7 @@ const UPDATE_INTERVAL_MS = 5_000;
 const MAX_SERIES = 1_000;
 const WRITE_TIMEOUT_MS = 5_000;
 const MAX_CONCURRENT_WRITES = 4;
-/** After an etcd restore every node can deserve an Event. The status and the metrics show how many there are. */
+/** After an etcd restore there can be an Event for each node. The status and the metrics count them all. */
 const MAX_QUEUED_WRITES = 500;
 /** The API counts bytes (kubernetes, pkg/apis/core/validation/events.go). */
 const MAX_NOTE_BYTES = 1_024;
@@ -48,14 +48,14 @@ interface Series {
   count: number;
   lastAt: number;
   writtenAt: number;
-  /** The last write. An update waits until the Event exists. */
-  write: Promise<unknown>;
+  /** An update waits until the Event exists. */
+  lastWrite: Promise<unknown>;
   updateTimer: NodeJS.Timeout | undefined;
 }
 
 /**
- * Writes Kubernetes Events (`events.k8s.io/v1`) and folds repetitions into a series. A denial never waits for its
- * Event. An Event that cannot be written is lost, and the log says so.
+ * Writes Events (`events.k8s.io/v1`) in the background and folds repetitions into a series. The recorder logs
+ * and drops an Event that it cannot write.
  */
 export class EventRecorder {
   readonly #api: KubeApi;
@@ -78,7 +78,6 @@ export class EventRecorder {
     this.#overflow = new ProblemLog(log);
   }
 
-  /** Records the event in the background. */
   record(event: ClusterEvent): void {
     const key = `${event.reason}/${event.regarding.kind}/${event.regarding.uid}/${event.regarding.name}`;
     const now = this.#now();
@@ -97,17 +96,17 @@ export class EventRecorder {
     );
   }
 
-  /** Writes what is queued. */
+  /** Writes the pending updates and waits for all writes. */
   async flush(): Promise<void> {
     for (const [key, series] of this.#series.entries()) {
       if (series.updateTimer !== undefined) this.#updateSeries(key, series);
     }
-    await Promise.all([...this.#series.values()].map(async ({ write }) => await write));
+    await Promise.all([...this.#series.values()].map(async ({ lastWrite }) => await lastWrite));
   }
 
   #startSeries(key: string, { regarding, reason, action, note }: ClusterEvent, now: number): void {
     const name = `machineconfig-guard.${randomUUID()}`;
-    const write = this.#write('POST', COLLECTION, {
+    const lastWrite = this.#write('POST', COLLECTION, {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
       metadata: { name, namespace: NAMESPACE },
@@ -120,14 +119,14 @@ export class EventRecorder {
       reportingInstance: this.#instance,
       regarding,
     });
-    this.#series.set(key, { name, count: 1, lastAt: now, writtenAt: now, write, updateTimer: undefined });
+    this.#series.set(key, { name, count: 1, lastAt: now, writtenAt: now, lastWrite, updateTimer: undefined });
   }
 
   #updateSeries(key: string, series: Series): void {
     clearTimeout(series.updateTimer);
     series.updateTimer = undefined;
     series.writtenAt = this.#now();
-    series.write = series.write.then(async () => {
+    series.lastWrite = series.lastWrite.then(async () => {
       const body = { series: { count: series.count, lastObservedTime: toMicroTime(series.lastAt) } };
       const isWritten = await this.#write('PATCH', `${COLLECTION}/${series.name}`, body);
       // The Event expired or was never written. The next repetition starts a new series.

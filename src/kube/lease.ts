@@ -22,7 +22,7 @@ export interface LeaseOptions {
 }
 
 /**
- * OpenShift's values: during an upgrade an API server can be away for a minute (openshift/enhancements,
+ * OpenShift's values tolerate an API server that is unreachable for a minute (openshift/enhancements,
  * CONVENTIONS.md).
  */
 const OPENSHIFT_TIMING: LeaseTiming = { durationMs: 137_000, retryMs: 26_000 };
@@ -34,10 +34,10 @@ interface LeaseObject {
 }
 
 /**
- * Elects one replica as the leader. No protection depends on it: two leaders would write the same status twice.
+ * Elects one replica as the leader. Two leaders would only write the same status twice.
  *
- * As in client-go (tools/leaderelection), the holder counts as dead if the Lease has not changed for its duration on
- * this process's own clock: the times in the Lease come from other clocks.
+ * As in client-go (tools/leaderelection), the Lease expires if this process sees no change of it for its
+ * duration, because the times in the Lease come from other clocks.
  */
 export class Lease {
   readonly #options: LeaseOptions;
@@ -52,7 +52,6 @@ export class Lease {
     this.#problem = new ProblemLog(options.log);
   }
 
-  /** Whether this process holds the Lease now. */
   get isHeld(): boolean {
     return performance.now() < this.#validUntil;
   }
@@ -85,13 +84,13 @@ export class Lease {
     }
     const wasHeld = this.isHeld;
     await this.#write(lease, identity, signal);
-    // From before the write: the other replicas count from after it.
+    // Counted from before the write, so it ends before another replica can acquire the Lease.
     this.#validUntil = startedAt + this.#timing.durationMs;
     this.#problem.clear();
     if (!wasHeld) log.info({ identity }, 'this replica is the leader and writes the status');
   }
 
-  /** The next leader does not have to wait until the Lease expires. */
+  /** Without it the next leader would wait until the Lease expires. */
   async #release(): Promise<void> {
     const { signal } = new AbortController();
     await this.#write(await this.#get(signal), '', signal);

@@ -1,17 +1,16 @@
 const LINE_FEED = 0x0a;
 
-/** A line is longer than a watch event can be. */
 class LineTooLong extends Error {
   override readonly name = 'LineTooLong';
 }
 
-/** Splits a byte stream at line feeds, however the bytes are chunked. Empty lines are dropped. */
+/** Splits a byte stream at line feeds and drops empty lines. */
 export class LineSplitter {
   readonly #maxBytes: number;
   #rest: Buffer[] = [];
   #restLength = 0;
 
-  /** @param maxBytes the longest line */
+  /** @param maxBytes maximum length of a line */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** Logs a problem that persists once, and again only after it has changed or was solved. */
+/** Logs a persistent problem once, and again only after it has changed or was solved. */
 export class ProblemLog {
   readonly #log: Logger;
   readonly #solvedText: string | undefined;
@@ -17,14 +17,13 @@ export class ProblemLog {
     return this.#current !== undefined;
   }
 
-  /** Logs a warning, unless it is the current problem. */
   warn(text: string, fields: object = {}): void {
     if (text === this.#current) return;
     this.#current = text;
     this.#log.warn(fields, text);
   }
 
-  /** There is no problem any more. */
+  /** Marks the problem as solved. */
   clear(): void {
     if (this.#current !== undefined && this.#solvedText !== undefined) this.#log.info(this.#solvedText);
     this.#current = undefined;

@@ -14,9 +14,9 @@ export interface ReflectorTiming {
   readonly backoffMs: readonly [first: number, max: number];
   /** Pause between two lists of a kind that the cluster does not serve. */
   readonly absentMs: number;
-  /** Pause between two checks that an etcd restore has not left the watch behind. */
+  /** Pause between two checks for an etcd restore. */
   readonly probeMs: number;
-  /** A watch that sends nothing for this long is dead. */
+  /** The reflector ends a watch that sends nothing for this long. */
   readonly silenceMs: number;
   /** Timeout of a list or a probe. */
   readonly requestMs: number;
@@ -31,7 +31,7 @@ const DEFAULT_TIMING: ReflectorTiming = {
   requestMs: 60_000,
 };
 
-/** For single objects whose changes must take effect within two seconds, also right after an outage. */
+/** For a single object whose changes must take effect within two seconds, also right after an outage. */
 export const SINGLE_OBJECT_TIMING: ReflectorTiming = { ...DEFAULT_TIMING, backoffMs: [250, 1_000], absentMs: 1_000 };
 
 export interface ReflectorOptions<Item extends { readonly name: string }> {
@@ -40,28 +40,25 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly log: Logger;
   readonly timing?: ReflectorTiming | undefined;
   readonly random?: () => number;
-  /** Called for each change. `before` is undefined for a new object, `after` for a deleted one. */
+  /** `before` is undefined for a new object, `after` for a deleted one. */
   readonly onChange?: (before: Item | undefined, after: Item | undefined) => void;
 }
 
-/** A whole pool or build. Nodes come as metadata and are far smaller. */
+/** An event of a pool or a build contains the whole object. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
-/** A failure after a watch that lasted this long starts a new series of failures. */
+/** A watch that lasted this long resets the backoff. */
 const LASTING_WATCH_MS = 5_000;
-/** How long the API server keeps a watch open. Random, so that replicas do not reconnect together; as in client-go. */
+/** Range of `timeoutSeconds`, as in client-go. It is random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
-/** The watch cannot continue at its position. A new list is needed. */
-class Expired extends Error {
-  override readonly name = 'Expired';
+/** The watch cannot continue at its position. */
+class RelistRequired extends Error {
+  override readonly name = 'RelistRequired';
 }
 
 /**
- * Keeps the objects of one resource up to date by list and watch. It can be late: it serves to find objects, and never
- * proves that one does not exist.
- *
- * Unlike the informer of the client library it survives refused and reset connections, 429 and 5xx, expired versions,
- * error events, silence, kinds that appear or disappear, an etcd restore and replaced tokens (docs/adr/0002).
+ * Keeps the objects of one resource up to date by list and watch. It can be late, so it never proves that an
+ * object does not exist. docs/adr/0002 explains why the informer of the client library is not used.
  */
 export class Reflector<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
@@ -89,9 +86,7 @@ export class Reflector<Item extends { readonly name: string }> {
     this.#problem = new ProblemLog(this.#log, `watching ${resource.name} again`);
   }
 
-  /**
-   * Whether there was one complete answer since the start: all objects, or that the cluster does not serve the kind.
-   */
+  /** Whether a list has succeeded, or the cluster does not serve the kind. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
@@ -106,7 +101,6 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#isSynced ? performance.now() - this.#lastMessageAt : undefined;
   }
 
-  /** The objects as the list and the watch have delivered them. */
   objects(): Iterable<Item> {
     return this.#objects.values();
   }
@@ -115,10 +109,10 @@ export class Reflector<Item extends { readonly name: string }> {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        await this.#follow(signal);
+        await this.#listAndWatch(signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof Expired) {
+        if (error instanceof RelistRequired) {
           this.#position = undefined;
           this.#log.info(`listing again: ${error.message}`);
         } else {
@@ -130,8 +124,8 @@ export class Reflector<Item extends { readonly name: string }> {
     }
   }
 
-  /** Lists if there is no position yet, then watches from there until the watch ends or fails. */
-  async #follow(signal: AbortSignal): Promise<void> {
+  /** Lists only if there is no position. Returns when the watch ends. */
+  async #listAndWatch(signal: AbortSignal): Promise<void> {
     if (this.#position === undefined) {
       this.#position = await this.#list(signal);
       this.#isSynced = true;
@@ -143,14 +137,14 @@ export class Reflector<Item extends { readonly name: string }> {
         return;
       }
     } else {
-      // The last watch ended. Before it continues: has etcd been restored to a state before its position?
+      // The last watch ended, and an etcd restore can have followed.
       await this.#probe(this.#position, signal);
     }
     const startedAt = performance.now();
     const hasLasted = (): boolean => performance.now() - startedAt > LASTING_WATCH_MS;
     try {
       await this.#watch(this.#position, signal);
-      // A server that ends each watch immediately must not be asked again immediately.
+      // The server may end each watch immediately.
       if (!hasLasted()) await this.#pause(this.#backoff.next(), signal);
     } finally {
       if (hasLasted()) this.#backoff.reset();
@@ -175,16 +169,16 @@ export class Reflector<Item extends { readonly name: string }> {
 
   async #watch(position: ListResult, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const ended = new AbortController();
+    const watchAbort = new AbortController();
     const onAbort = (): void => {
-      ended.abort(signal.reason);
+      watchAbort.abort(signal.reason);
     };
     signal.addEventListener('abort', onAbort, { once: true });
-    const silence = setTimeout(() => {
-      ended.abort(new ApiUnreachable(`the watch has been silent for ${this.#timing.silenceMs / 1000} s`));
+    const silenceTimer = setTimeout(() => {
+      watchAbort.abort(new ApiUnreachable(`the watch has been silent for ${this.#timing.silenceMs / 1000} s`));
     }, this.#timing.silenceMs);
-    const probing = this.#probeRegularly(position, ended.signal).catch((error: unknown) => {
-      ended.abort(error);
+    const probing = this.#probeRegularly(position, watchAbort.signal).catch((error: unknown) => {
+      watchAbort.abort(error);
     });
     try {
       const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * this.#random();
@@ -196,24 +190,25 @@ export class Reflector<Item extends { readonly name: string }> {
           resourceVersion: position.resourceVersion,
         }),
         accept: acceptHeaderForObject(this.resource.isMetadataOnly),
-        signal: ended.signal,
+        signal: watchAbort.signal,
       });
       this.#problem.clear();
       const lines = new LineSplitter(MAX_EVENT_BYTES);
       for await (const chunk of body as AsyncIterable<Buffer>) {
-        silence.refresh();
+        silenceTimer.refresh();
         this.#lastMessageAt = performance.now();
         for (const line of lines.push(chunk)) this.#applyEvent(line);
       }
     } catch (error) {
-      if (ended.signal.aborted) throw ended.signal.reason;
-      if (isNotFound(error)) throw new Expired('the kind is no longer served');
-      if (error instanceof ApiError && error.status === 410) throw new Expired('the version to watch from is gone');
+      if (watchAbort.signal.aborted) throw watchAbort.signal.reason;
+      if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
+      if (error instanceof ApiError && error.status === 410)
+        throw new RelistRequired('the version to watch from is gone');
       throw error;
     } finally {
       signal.removeEventListener('abort', onAbort);
-      clearTimeout(silence);
-      ended.abort();
+      clearTimeout(silenceTimer);
+      watchAbort.abort();
       await probing;
     }
   }
@@ -223,14 +218,14 @@ export class Reflector<Item extends { readonly name: string }> {
     try {
       event = JSON.parse(line) as typeof event;
     } catch {
-      throw new Expired('a watch event is not JSON');
+      throw new RelistRequired('a watch event is not JSON');
     }
     const { type, object } = event;
-    // Usually 410. After any other error the following events can have gaps as well.
-    if (type === 'ERROR') throw new Expired(`the watch reported an error (${String(object?.code)})`);
+    // The code is usually 410. After any error the events can have gaps.
+    if (type === 'ERROR') throw new RelistRequired(`the watch reported an error (${String(object?.code)})`);
     const resourceVersion = object?.metadata?.resourceVersion;
     if (object === undefined || object === null || typeof resourceVersion !== 'string') {
-      throw new Expired('a watch event has no object');
+      throw new RelistRequired('a watch event has no object');
     }
     if (type === 'ADDED' || type === 'MODIFIED') {
       const item = this.resource.parse(object);
@@ -243,7 +238,7 @@ export class Reflector<Item extends { readonly name: string }> {
       this.#objects.delete(name);
       if (before !== undefined) this.#onChange(before, undefined);
     } else if (type !== 'BOOKMARK') {
-      throw new Expired(`a watch event has the unknown type ${String(type)}`);
+      throw new RelistRequired(`a watch event has the unknown type ${String(type)}`);
     }
     if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion };
     this.#backoff.reset();
@@ -257,8 +252,8 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   /**
-   * After an etcd restore the versions go back, and a watch from a version of the future is accepted and stays silent.
-   * A list of one object shows the current version. Versions compare as numbers, because etcd counts upwards.
+   * Detects an etcd restore. The API server accepts a watch from a future version, which then stays silent. A
+   * list of one object contains the current version.
    */
   async #probe(position: ListResult, signal: AbortSignal): Promise<void> {
     const path = this.#path(position.path, { limit: '1' });
@@ -269,12 +264,12 @@ export class Reflector<Item extends { readonly name: string }> {
       )) as typeof list;
     } catch (error) {
       if (signal.aborted) return;
-      if (isNotFound(error)) throw new Expired('the kind is no longer served');
+      if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       throw error;
     }
-    const now = list.metadata?.resourceVersion;
-    if (typeof now === 'string' && isOlderVersion(now, position.resourceVersion)) {
-      throw new Expired(`versions went back from ${position.resourceVersion} to ${now}`);
+    const currentVersion = list.metadata?.resourceVersion;
+    if (typeof currentVersion === 'string' && isOlderVersion(currentVersion, position.resourceVersion)) {
+      throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${currentVersion}`);
     }
   }
 
@@ -289,7 +284,7 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 }
 
-/** False if a version is not a number: then nobody can tell. */
+/** Etcd counts versions upwards. Returns false if one is not a number. */
 function isOlderVersion(a: string, b: string): boolean {
   return /^\d+$/.test(a) && /^\d+$/.test(b) && BigInt(a) < BigInt(b);
 }

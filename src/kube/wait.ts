@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Waits. Rejects with the signal's reason as soon as it aborts. */
+/** Rejects with the signal's reason as soon as it aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   try {
@@ -10,12 +10,10 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/**
- * Returns the promise's result, or rejects with the signal's reason as soon as it aborts. The promise itself goes on.
- */
+/** Rejects with the signal's reason as soon as it aborts. The promise itself continues. */
 export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
-    // A later rejection must not end the process as an unhandled one.
+    // Prevents a later unhandled rejection.
     promise.catch(() => {});
     throw signal.reason;
   }
@@ -37,8 +35,8 @@ export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): 
 }
 
 /**
- * Works under a signal that also aborts after `ms` milliseconds, with a TimeoutError as its reason. AbortSignal.any is
- * no alternative: a signal that lives as long as the process would keep every signal that derives from it.
+ * Calls `work` with a signal that also aborts after `ms` milliseconds, with a TimeoutError. AbortSignal.any
+ * would leak: a long-lived signal keeps every signal that derives from it.
  */
 export async function withTimeout<T>(
   ms: number,
@@ -63,8 +61,8 @@ export async function withTimeout<T>(
 }
 
 /**
- * Exponential backoff with jitter, so that replicas that lost the API server together do not return together (AWS
- * Architecture Blog, "Exponential Backoff and Jitter").
+ * Exponential backoff with jitter, so that replicas do not reconnect together (AWS Architecture Blog,
+ * "Exponential Backoff and Jitter").
  */
 export class Backoff {
   readonly #firstMs: number;
@@ -85,7 +83,6 @@ export class Backoff {
     return step * (0.5 + 0.5 * this.#random());
   }
 
-  /** The next step is the first one again. */
   reset(): void {
     this.#failures = 0;
   }

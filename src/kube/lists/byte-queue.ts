@@ -1,9 +1,6 @@
 const INITIAL_CAPACITY = 64 * 1024;
 
-/**
- * Bytes that arrive in chunks and are consumed in other sizes, in one buffer that is reused. Concatenating each chunk
- * with the rest of the one before would allocate several times the size of a list.
- */
+/** A queue of bytes in one reused buffer. Concatenating chunks would allocate several times a list's size. */
 export class ByteQueue {
   #buffer = Buffer.allocUnsafeSlow(INITIAL_CAPACITY);
   #start = 0;
@@ -18,13 +15,11 @@ export class ByteQueue {
     return this.#buffer.subarray(this.#start, this.#end);
   }
 
-  /** Copies a chunk to the end. */
   push(chunk: Buffer): void {
     if (this.#end + chunk.length > this.#buffer.length) this.#makeSpace(this.length + chunk.length);
     this.#end += chunk.copy(this.#buffer, this.#end);
   }
 
-  /** Removes bytes from the start. */
   consume(count: number): void {
     this.#start += count;
     if (this.#start === this.#end) [this.#start, this.#end] = [0, 0];

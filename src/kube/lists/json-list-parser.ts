@@ -2,7 +2,7 @@ import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
 import type { ListMetadata, ListParser } from './list-parser.ts';
 
-/** A thousand pools are 10 MiB. Nodes and MachineConfigs, of which there are more, are listed in protobuf. */
+/** A thousand pools are 10 MiB. Nodes and MachineConfigs arrive as protobuf. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 
 /** Parses a JSON list as a whole, once it has arrived. */
@@ -26,8 +26,8 @@ export class JsonListParser implements ListParser {
     if (typeof kind !== 'string' || !kind.endsWith('List')) throw new MalformedList('the response is not a list');
     // An empty metadata-only list has `"items":null`. Without the field it is no list.
     if (items !== null && !Array.isArray(items)) throw new MalformedList('the list has no readable items');
-    const { resourceVersion, continue: next = '' } = metadata ?? {};
-    if (next !== '') throw new MalformedList('the list is one page of several');
+    const { resourceVersion, continue: continueToken = '' } = metadata ?? {};
+    if (continueToken !== '') throw new MalformedList('the list is one page of several');
     if (typeof resourceVersion !== 'string' || resourceVersion === '') {
       throw new MalformedList('the list has no resourceVersion');
     }

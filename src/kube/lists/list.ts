@@ -17,8 +17,9 @@ export interface ListResult {
 }
 
 /**
- * Lists a resource consistently: without resourceVersion, so the list contains every write that was acknowledged before
- * the request, and without limit, because the API server serves only unpaged consistent lists from its watch cache.
+ * Lists a resource without resourceVersion, so the list contains every write that was acknowledged before the
+ * request, and without limit, because the API server serves only unpaged consistent lists from its watch
+ * cache.
  *
  * @returns undefined if the resource is optional and the cluster does not serve it
  * @throws ApiError, ApiUnreachable, MalformedList, MalformedObject, or the signal's reason
@@ -44,7 +45,7 @@ export async function listResource(
 }
 
 /**
- * Lists one collection and calls `onObject` for each object while the response streams.
+ * Lists one collection and calls `onObject` for each object.
  *
  * @param query extra parameters, such as a label selector
  * @returns the resourceVersion of the list
@@ -75,8 +76,7 @@ export async function listCollection(
 }
 
 async function parseBody({ body }: ApiResponse, parser: ListParser, signal: AbortSignal): Promise<void> {
-  // Stream events instead of async iteration: a long list has thousands of chunks, and a promise for each costs more
-  // than parsing it.
+  // Stream events, because a promise for each chunk costs more than its parsing.
   body.on('data', (chunk: Buffer) => {
     try {
       parser.write(chunk);

@@ -6,7 +6,8 @@ import { MetadataParser } from './protobuf-metadata.ts';
 import { LENGTH_DELIMITED, MalformedProtobuf, PROTOBUF_MAGIC, ProtobufReader, readVarint } from './protobuf-reader.ts';
 
 /**
- * Field numbers of runtime.Unknown, the envelope of every response (k8s.io/apimachinery, pkg/runtime/generated.proto).
+ * Field numbers of runtime.Unknown, the envelope of every response (k8s.io/apimachinery,
+ * pkg/runtime/generated.proto).
  */
 const ENVELOPE = { typeMeta: 1, raw: 2, contentEncoding: 3 } as const;
 const TYPE_META = { apiVersion: 1, kind: 2 } as const;
@@ -16,25 +17,24 @@ const LIST_META = { resourceVersion: 2, continue: 3 } as const;
 
 /** etcd rejects objects over 1.5 MiB. */
 const MAX_ITEM_BYTES = 8 * 1024 * 1024;
-/** Everything besides the items. */
+/** Limit for each field that is not an item. */
 const MAX_ENVELOPE_BYTES = 1024 * 1024;
 /** A tag and a length, each at most ten bytes. */
 const MAX_HEADER_BYTES = 20;
 
 /**
- * Parses a PartialObjectMetadataList in protobuf while it arrives. Every length precedes what it measures, so nothing
- * must be searched, unwanted fields are skipped, and a truncated list is detected.
+ * Parses a PartialObjectMetadataList in protobuf while it arrives. Each field starts with its length, so
+ * unwanted fields are skipped and a truncated list is detected.
  */
 export class ProtobufListParser implements ListParser {
   readonly #onItem: (item: ApiObject) => void;
   readonly #parseItem: (object: ProtobufReader) => ApiObject;
-  /** Where the next bytes belong: before the envelope, to its fields, or to the list inside it. */
+  /** The list lies inside the envelope. */
   #position: 'magic' | 'envelope' | 'list' = 'magic';
-  /** What has arrived and is not parsed. */
+  /** Bytes that have arrived and are not parsed. */
   readonly #queue = new ByteQueue();
   /** The next field is complete once this many bytes are queued. */
   #neededBytes = PROTOBUF_MAGIC.length;
-  /** Bytes of the list that have not been parsed. */
   #remainingListBytes = 0;
   #hasList = false;
   #type = '';
@@ -71,42 +71,42 @@ export class ProtobufListParser implements ListParser {
 
   /** Parses all complete fields and returns where the first incomplete one starts. */
   #parse(bytes: Buffer): number {
-    let at = 0;
+    let offset = 0;
     this.#neededBytes = 1;
-    while (at < bytes.length) {
+    while (offset < bytes.length) {
       if (this.#position === 'magic') {
         if (!bytes.subarray(0, PROTOBUF_MAGIC.length).equals(PROTOBUF_MAGIC)) {
           throw new MalformedList('the response is not protobuf of Kubernetes');
         }
         this.#position = 'envelope';
-        at = PROTOBUF_MAGIC.length;
+        offset = PROTOBUF_MAGIC.length;
         continue;
       }
-      const header = readHeader(bytes, at);
+      const header = readHeader(bytes, offset);
       if (header === undefined) {
-        this.#neededBytes = bytes.length - at + 1;
-        return at;
+        this.#neededBytes = bytes.length - offset + 1;
+        return offset;
       }
       const { field, start, length } = header;
       const end = start + length;
       if (this.#position === 'envelope' && field === ENVELOPE.raw) {
         this.#startList(length);
-        at = start;
+        offset = start;
         continue;
       }
       if (length > (field === LIST.items ? MAX_ITEM_BYTES : MAX_ENVELOPE_BYTES)) {
         throw new MalformedList('a part of the list is too large');
       }
       if (end > bytes.length) {
-        this.#neededBytes = end - at;
-        return at;
+        this.#neededBytes = end - offset;
+        return offset;
       }
       const content = new ProtobufReader(bytes, start, end);
       if (this.#position === 'envelope') this.#parseEnvelopeField(field, content, length);
-      else this.#parseListField(field, content, end - at);
-      at = end;
+      else this.#parseListField(field, content, end - offset);
+      offset = end;
     }
-    return at;
+    return offset;
   }
 
   #startList(length: number): void {
@@ -143,13 +143,13 @@ export class ProtobufListParser implements ListParser {
   }
 }
 
-/** The tag and length of a field, or undefined if they are incomplete. All fields of both messages have a length. */
+/** Returns undefined if the header is incomplete. Every field of the envelope and the list has a length. */
 function readHeader(
   bytes: Buffer,
-  at: number,
+  offset: number,
 ): { readonly field: number; readonly start: number; readonly length: number } | undefined {
-  const limit = Math.min(bytes.length, at + MAX_HEADER_BYTES);
-  const tag = readVarint(bytes, at, limit);
+  const limit = Math.min(bytes.length, offset + MAX_HEADER_BYTES);
+  const tag = readVarint(bytes, offset, limit);
   if (tag.end === undefined) return undefined;
   const length = readVarint(bytes, tag.end, limit);
   if (length.end === undefined) return undefined;

@@ -19,29 +19,24 @@ const NO_BYTES = Buffer.alloc(0);
 type KeysByLength = ReadonlyMap<number, readonly { readonly key: string; readonly bytes: Buffer }[]>;
 
 /**
- * Parses PartialObjectMetadata: name, uid, times, labels and annotations, or only the name and some annotations. Those
- * are one byte in twenty of a node's metadata, and an allowed deletion waits until all nodes are parsed, so everything
- * else is skipped without being decoded.
+ * Parses PartialObjectMetadata: name, uid, times, labels and annotations, or only the name and some
+ * annotations. These are 5 % of a node's metadata, so everything else is skipped.
  */
 export class MetadataParser {
-  /** By the byte length of the key: for almost every annotation the length alone shows that it is not wanted. */
-  readonly #keysByLength: KeysByLength | undefined;
-  // Reused: one reader per message would be thousands of objects for each list.
+  /** The wanted annotations. Their length alone excludes almost every other one. */
+  readonly #wantedAnnotations: KeysByLength | undefined;
+  // Reused, because a list has thousands of messages.
   readonly #metadata = new ProtobufReader(NO_BYTES);
   readonly #entry = new ProtobufReader(NO_BYTES);
 
   /** @param annotations if present, only these annotations and the name are kept */
   constructor(annotations?: readonly string[]) {
-    this.#keysByLength = annotations === undefined ? undefined : groupByLength(annotations);
+    this.#wantedAnnotations = annotations === undefined ? undefined : groupByLength(annotations);
   }
 
-  /**
-   * Parses the next object.
-   *
-   * @throws MalformedProtobuf
-   */
+  /** @throws MalformedProtobuf */
   readonly parse = (object: ProtobufReader): ApiObject => {
-    // Without a prototype: the keys come from outside.
+    // No prototype, because the keys are untrusted.
     const labels = Object.create(null) as Record<string, string>;
     const annotations = Object.create(null) as Record<string, string>;
     const values: Record<string, unknown> = { labels, annotations };
@@ -50,9 +45,9 @@ export class MetadataParser {
       const metadata = this.#metadata.enter(object);
       while (metadata.next()) {
         const { field } = metadata;
-        if (field === OBJECT_META.annotations) this.#parseEntry(metadata, annotations, this.#keysByLength);
+        if (field === OBJECT_META.annotations) this.#parseEntry(metadata, annotations, this.#wantedAnnotations);
         else if (field === OBJECT_META.name) values['name'] = metadata.text();
-        else if (this.#keysByLength !== undefined) continue;
+        else if (this.#wantedAnnotations !== undefined) continue;
         else if (field === OBJECT_META.labels) this.#parseEntry(metadata, labels);
         else if (field === OBJECT_META.uid) values['uid'] = metadata.text();
         else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseTime(metadata);
@@ -62,20 +57,20 @@ export class MetadataParser {
     return { metadata: values };
   };
 
-  /** Parses an entry of a map. With `keys`, other entries are skipped. */
-  #parseEntry(metadata: ProtobufReader, into: Record<string, string>, keys?: KeysByLength): void {
+  /** Parses an entry of a map. If `wanted` is present, other entries are skipped. */
+  #parseEntry(metadata: ProtobufReader, target: Record<string, string>, wanted?: KeysByLength): void {
     const entry = this.#entry.enter(metadata);
-    let key = keys === undefined ? '' : undefined;
+    let key = wanted === undefined ? '' : undefined;
     let value = '';
     while (entry.next()) {
       if (entry.field === ENTRY.key) {
-        key = keys === undefined ? entry.text() : findKey(entry, keys);
+        key = wanted === undefined ? entry.text() : findKey(entry, wanted);
         if (key === undefined) return;
       } else if (entry.field === ENTRY.value) {
         value = entry.text();
       }
     }
-    if (key !== undefined) into[key] = value;
+    if (key !== undefined) target[key] = value;
   }
 }
 
@@ -92,7 +87,7 @@ function groupByLength(keys: readonly string[]): KeysByLength {
   return groups;
 }
 
-/** As in JSON: whole seconds. An empty time means none. */
+/** Formats whole seconds, as in JSON. An empty Time message has none. */
 function parseTime(field: ProtobufReader): string | undefined {
   const time = field.message();
   let seconds: number | undefined;

@@ -1,9 +1,8 @@
 /**
- * As much of the protobuf wire format (protobuf.dev/programming-guides/encoding) as messages of the Kubernetes API
- * need. The field numbers are in k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto, and never change.
+ * The part of the protobuf wire format (protobuf.dev/programming-guides/encoding) that the Kubernetes API
+ * uses.
  */
 
-/** The bytes are not a valid message. */
 export class MalformedProtobuf extends Error {
   override readonly name = 'MalformedProtobuf';
 }
@@ -19,8 +18,8 @@ const FIXED32 = 5;
 const MAX_VARINT_BYTES = 10;
 
 /**
- * Reads the fields of one message without copying it. After {@link next} returned true, `field` is the field number. A
- * text, message or map entry lies between `start` and `end`, and a number is `value`.
+ * Reads the fields of one message without copying it. After {@link next}, `field` is the field number. A text
+ * or message lies between `start` and `end`, and a number is `value`.
  */
 export class ProtobufReader {
   field = 0;
@@ -30,18 +29,18 @@ export class ProtobufReader {
   value = 0;
   #bytes: Buffer;
   #messageEnd: number;
-  #at: number;
+  #offset: number;
 
   constructor(bytes: Buffer, start = 0, end = bytes.length) {
     this.#bytes = bytes;
-    this.#at = start;
+    this.#offset = start;
     this.#messageEnd = end;
   }
 
-  /** Moves to the message in the current field of another reader. A reused reader leaves no garbage. */
+  /** Moves to the message in the current field of another reader. */
   enter(outer: ProtobufReader): this {
     this.#bytes = outer.#bytes;
-    this.#at = outer.start;
+    this.#offset = outer.start;
     this.#messageEnd = outer.end;
     return this;
   }
@@ -52,35 +51,34 @@ export class ProtobufReader {
    * @throws MalformedProtobuf
    */
   next(): boolean {
-    if (this.#at === this.#messageEnd) return false;
-    const tag = this.#varint();
+    if (this.#offset === this.#messageEnd) return false;
+    const tag = this.#nextVarint();
     this.field = Math.floor(tag / 8);
     const wireType = tag % 8;
     if (wireType === VARINT) {
-      this.value = this.#varint();
-      this.start = this.#at;
+      this.value = this.#nextVarint();
+      this.start = this.#offset;
     } else {
-      const length = wireType === LENGTH_DELIMITED ? this.#varint() : fixedLength(wireType);
+      const length = wireType === LENGTH_DELIMITED ? this.#nextVarint() : fixedLength(wireType);
       this.value = 0;
-      this.start = this.#at;
-      this.#at += length;
+      this.start = this.#offset;
+      this.#offset += length;
     }
-    this.end = this.#at;
-    if (this.#at > this.#messageEnd) throw new MalformedProtobuf('a field is longer than its message');
+    this.end = this.#offset;
+    if (this.#offset > this.#messageEnd) throw new MalformedProtobuf('a field is longer than its message');
     return true;
   }
 
   /** Whether the current field is exactly this text. */
   is(text: Buffer): boolean {
     if (this.end - this.start !== text.length) return false;
-    // A loop from the end, where names with the same prefix differ, is faster than a call of Buffer.compare.
+    // Names with the same prefix differ at the end. A loop is faster than Buffer.compare.
     for (let index = text.length - 1; index >= 0; index -= 1) {
       if (this.#bytes[this.start + index] !== text[index]) return false;
     }
     return true;
   }
 
-  /** The current field as text. */
   text(): string {
     return this.#bytes.toString('utf8', this.start, this.end);
   }
@@ -90,21 +88,21 @@ export class ProtobufReader {
     return new ProtobufReader(this.#bytes, this.start, this.end);
   }
 
-  #varint(): number {
-    // Almost all numbers have one byte or two.
-    const first = this.#bytes[this.#at] ?? 0;
-    if (first < 0x80 && this.#at < this.#messageEnd) {
-      this.#at += 1;
+  #nextVarint(): number {
+    // Fast path: almost all numbers have one byte or two.
+    const first = this.#bytes[this.#offset] ?? 0;
+    if (first < 0x80 && this.#offset < this.#messageEnd) {
+      this.#offset += 1;
       return first;
     }
-    const second = this.#bytes[this.#at + 1] ?? 0;
-    if (second < 0x80 && this.#at + 1 < this.#messageEnd) {
-      this.#at += 2;
+    const second = this.#bytes[this.#offset + 1] ?? 0;
+    if (second < 0x80 && this.#offset + 1 < this.#messageEnd) {
+      this.#offset += 2;
       return (first & 0x7f) + 128 * second;
     }
-    const { value, end } = readVarint(this.#bytes, this.#at, this.#messageEnd);
+    const { value, end } = readVarint(this.#bytes, this.#offset, this.#messageEnd);
     if (end === undefined) throw new MalformedProtobuf('a number is cut off');
-    this.#at = end;
+    this.#offset = end;
     return value;
   }
 }
@@ -121,11 +119,11 @@ export function readVarint(
 ): { readonly value: number; readonly end?: number } {
   let value = 0;
   let scale = 1;
-  for (let at = start; at < limit; at += 1) {
-    if (at - start === MAX_VARINT_BYTES) throw new MalformedProtobuf('a number does not end');
-    const byte = bytes[at] ?? 0;
+  for (let offset = start; offset < limit; offset += 1) {
+    if (offset - start === MAX_VARINT_BYTES) throw new MalformedProtobuf('a number does not end');
+    const byte = bytes[offset] ?? 0;
     value += (byte & 0x7f) * scale;
-    if (byte < 0x80) return { value, end: at + 1 };
+    if (byte < 0x80) return { value, end: offset + 1 };
     scale *= 128;
   }
   return { value };

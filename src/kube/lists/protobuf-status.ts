@@ -5,7 +5,7 @@ const ENVELOPE = { raw: 2 } as const;
 const STATUS = { message: 3, reason: 4 } as const;
 
 /**
- * Parses a Status object: a client that asks for protobuf gets its errors in protobuf, too.
+ * A client that asks for protobuf gets its errors in protobuf, too.
  *
  * @throws MalformedProtobuf
  */
