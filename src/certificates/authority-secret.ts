@@ -17,7 +17,7 @@ import { findRenewalReason } from './validity.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;
-  /** The namespace of the Secret and of the Service `machineconfig-guard`, whose names the leaf has. */
+  /** The namespace of the Secret and of the Service `machineconfig-guard`, for which the leaf is valid. */
   readonly namespace: string;
   readonly name: string;
   readonly log: Logger;
@@ -28,7 +28,7 @@ export interface AuthoritySecretOptions {
   readonly checkIntervalMs?: number;
 }
 
-/** Longer than an outage of the API server. */
+/** A leaf must outlive an outage of the API server. */
 const LEAF_DAYS = 7;
 const CHECK_INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
@@ -38,10 +38,8 @@ type FollowedSecret = { readonly name: string } & (
 );
 
 /**
- * Follows the authority in a Secret until the signal aborts and issues a serving certificate from it, in memory:
- * replicas share nothing else, and the key of a leaf is never stored.
- *
- * Resolves with the first leaf, and logs once why there is none yet. Later, while the Secret is missing or invalid, the
+ * Watches the authority in a Secret until the signal aborts, and issues serving certificates (leaves) in
+ * memory (docs/adr/0004). Resolves with the first leaf. Later, while the Secret is missing or invalid, the
  * last leaf stays in service. Rejects only with the signal's reason.
  */
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {
@@ -55,7 +53,7 @@ class IssuedCertificate implements ServingCertificate {
   readonly #options: AuthoritySecretOptions;
   readonly #now: () => Date;
   readonly #reflector: Reflector<FollowedSecret>;
-  readonly #problem: ProblemLog;
+  readonly #problemLog: ProblemLog;
   readonly #listeners: (() => void)[] = [];
   readonly firstLeafIssued: Promise<void>;
   #resolveFirstLeafIssued: () => void = () => {};
@@ -67,7 +65,7 @@ class IssuedCertificate implements ServingCertificate {
     const { api, namespace, name, log, timing = SINGLE_OBJECT_TIMING } = options;
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
-    this.#problem = new ProblemLog(log, `secret ${namespace}/${name} can be used again`);
+    this.#problemLog = new ProblemLog(log, `secret ${namespace}/${name} can be used again`);
     this.firstLeafIssued = new Promise((resolve) => {
       this.#resolveFirstLeafIssued = resolve;
     });
@@ -90,12 +88,12 @@ class IssuedCertificate implements ServingCertificate {
     return [serving, readExpiry('authority', this.#authority.certificatePem, false)];
   }
 
-  /** Follows the Secret and renews the leaf until the signal aborts. Never rejects. */
+  /** Never rejects. */
   async run(): Promise<void> {
-    await Promise.all([this.#reflector.run(this.#options.signal), this.#issueWhenDue()]);
+    await Promise.all([this.#reflector.run(this.#options.signal), this.#issueRepeatedly()]);
   }
 
-  async #issueWhenDue(): Promise<void> {
+  async #issueRepeatedly(): Promise<void> {
     const { signal, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
     while (!signal.aborted) {
       const changed = new AbortController();
@@ -108,8 +106,8 @@ class IssuedCertificate implements ServingCertificate {
   async #issueIfDue(): Promise<void> {
     const { namespace, name } = this.#options;
     const problem = this.#findSecretProblem();
-    if (problem === undefined) this.#problem.clear();
-    else this.#problem.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
+    if (problem === undefined) this.#problemLog.clear();
+    else this.#problemLog.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
     const [secret] = this.#reflector.objects();
     // An authority in memory still signs, because the Secret can be missing for longer than a leaf is valid.
     const authority = problem === undefined ? (secret?.authority ?? this.#authority) : this.#authority;
@@ -119,11 +117,11 @@ class IssuedCertificate implements ServingCertificate {
     try {
       await this.#issue(authority, reason);
     } catch (error) {
-      this.#problem.warn(`cannot issue a serving certificate: ${describeError(error)}`);
+      this.#problemLog.warn(`cannot issue a serving certificate: ${describeError(error)}`);
     }
   }
 
-  /** Undefined before the Secret has been read. Until then the reflector logs the problem. */
+  /** Undefined until the Secret has been read. Until then the reflector logs problems. */
   #findSecretProblem(): string | undefined {
     if (!this.#reflector.isSynced) return undefined;
     const [secret] = this.#reflector.objects();

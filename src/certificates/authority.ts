@@ -4,7 +4,7 @@ import { generateRsaKeys } from './rsa-keys.ts';
 import { signCertificate } from './sign-certificate.ts';
 import { computeValidity, readValidity } from './validity.ts';
 
-/** A certificate authority: its self-signed certificate, which a webhook's caBundle contains, and its key. */
+/** A self-signed certificate, which a webhook's caBundle contains, and its key. */
 export type Authority = KeyPair;
 
 /** NIST SP 800-57 part 1 asks for 3072 bits after 2030, and an authority lives for up to ten years. */
@@ -13,8 +13,8 @@ const AUTHORITY_KEY_BITS = 3072;
 const MIN_KEY_BITS = 2048;
 
 /**
- * Creates a self-signed authority that signs leaves only (pathlen 0), with RSA and SHA-256. Each has its own subject,
- * so that the two authorities of a rotation differ by name.
+ * Creates a self-signed authority that signs leaves only (pathlen 0), with RSA and SHA-256. The subject is
+ * unique, so that the two authorities of a rotation differ by name.
  *
  * @throws RangeError unless `days` is a whole number from 1 to 3650
  */
@@ -32,7 +32,7 @@ export async function createAuthority({ days, now }: { days: number; now: Date }
   return { certificatePem: signCertificate(content), privateKeyPem };
 }
 
-/** Checks that a key pair from a file or a Secret is an authority that can sign leaves at `now`. Never throws. */
+/** Checks that a key pair is an authority that can sign leaves at `now`. Never throws. */
 export function checkAuthority(pair: KeyPair, now: Date): KeyPairCheck {
   const check = checkKeyPair(pair);
   if (!check.usable) return check;
@@ -41,9 +41,9 @@ export function checkAuthority(pair: KeyPair, now: Date): KeyPairCheck {
 }
 
 function findAuthorityProblem(certificate: X509Certificate, privateKey: KeyObject, now: Date): string | undefined {
-  // True only if basicConstraints has it and keyUsage, if present, includes keyCertSign.
+  // `ca` is true only if basicConstraints has cA, and keyUsage, if present, includes keyCertSign.
   if (!certificate.ca) return 'the certificate is not one of an authority';
-  // node-forge signs with no other keys.
+  // node-forge supports no other keys.
   const { asymmetricKeyType: type = 'of an unknown kind', asymmetricKeyDetails } = privateKey;
   if (type !== 'rsa') return `its key is ${type}; RSA is needed`;
   const bits = asymmetricKeyDetails?.modulusLength ?? 0;

@@ -23,7 +23,7 @@ export interface CertificateFilesOptions {
   readonly retryMs?: number;
 }
 
-/** The files cannot be used at start. */
+/** The files are unusable at the start. */
 export class CertificateFilesError extends Error {
   override readonly name = 'CertificateFilesError';
 }
@@ -34,16 +34,17 @@ type ReadResult =
 
 /** Network file systems and replaced directories send no events. */
 const POLL_MS = 30_000;
-/** The swap of a Secret volume is five events within a few milliseconds. */
+/** Replacing a Secret volume causes five events within a few milliseconds. */
 const DEBOUNCE_MS = 100;
-/** An unusable pair is read again soon: its writer is probably between the two files. */
+/** An unusable pair is probably half-written, so it is read again soon. */
 const RETRY_MS = 1_000;
-/** The start retries an unusable pair this often. It does not retry a missing file. */
+/** The start does not retry a missing file. */
 const START_RETRIES = 3;
 
 /**
- * Reads a serving certificate from two files, and again after each change until the signal aborts. A pair that is
- * missing, half-written or mixed from two generations is logged once and retried, and the last usable pair stays.
+ * Reads a serving certificate from two files, and again after each change until the signal aborts. A later
+ * pair that is missing, half-written or mixed from two generations is logged once and retried, and the last
+ * usable pair stays.
  *
  * @throws CertificateFilesError if a file is missing, or if the pair is still unusable after three seconds
  */
@@ -78,29 +79,29 @@ async function readRepeatedly(
   onRead: (pair: KeyPair, certificate: X509Certificate) => void,
 ): Promise<void> {
   const { certFile, log, signal, pollMs = POLL_MS, retryMs = RETRY_MS } = options;
-  const problem = new ProblemLog(log);
+  const problemLog = new ProblemLog(log);
   let changed = new AbortController();
   signal.addEventListener('abort', () => changed.abort(), { once: true });
   watchDirectories(options, () => changed.abort());
   while (!signal.aborted) {
-    // A change during the read leads to another read. The first read finds a change that preceded the watch.
+    // A change during the read causes another read. The first read finds changes from before the watch.
     changed = new AbortController();
     const result = await readPair(options);
     if (result.pair === undefined) {
       const { problem: reason } = result;
-      problem.warn(`new serving certificate not usable; the previous one stays: ${reason}`, { reason, certFile });
+      problemLog.warn(`new serving certificate not usable; the previous one stays: ${reason}`, { reason, certFile });
     } else {
-      problem.clear();
+      problemLog.clear();
       onRead(result.pair, result.certificate);
     }
-    await sleep(problem.hasProblem ? Math.min(retryMs, pollMs) : pollMs, changed.signal).catch(() => {});
+    await sleep(problemLog.hasProblem ? Math.min(retryMs, pollMs) : pollMs, changed.signal).catch(() => {});
     await sleep(DEBOUNCE_MS, signal).catch(() => {});
   }
 }
 
 /**
- * Watches the directories, because in a Secret volume tls.crt is a link to ..data/tls.crt, and kubelet swaps the link
- * ..data. A watch on the file follows both links to the inode of one generation, and fires for the first swap only.
+ * Watches the directories: in a Secret volume tls.crt links to ..data/tls.crt, and kubelet swaps the link
+ * ..data. A watch on the file follows both links to one inode, and fires for the first swap only.
  */
 function watchDirectories(options: CertificateFilesOptions, onChange: () => void): void {
   const { certFile, keyFile, log, signal, watchDirectory = watch } = options;
@@ -116,7 +117,7 @@ function watchDirectories(options: CertificateFilesOptions, onChange: () => void
   }
 }
 
-/** Reads both files as one pair. Never rejects. */
+/** Never rejects. */
 async function readPair({ certFile, keyFile }: CertificateFilesOptions): Promise<ReadResult> {
   const texts: string[] = [];
   for (const file of [certFile, keyFile]) {
@@ -134,7 +135,7 @@ async function readPair({ certFile, keyFile }: CertificateFilesOptions): Promise
   const check = checkKeyPair(pair);
   try {
     if (!check.usable) throw new Error(check.reason);
-    // The server does the same. It also reads the rest of the chain, and rejects keys that are too short for OpenSSL.
+    // Like the server, this also reads the rest of the chain and rejects keys that are too short for OpenSSL.
     createSecureContext({ cert: certificatePem, key: privateKeyPem });
     return { pair, certificate: check.certificate };
   } catch (error) {
@@ -143,7 +144,7 @@ async function readPair({ certFile, keyFile }: CertificateFilesOptions): Promise
   }
 }
 
-/** Logs a certificate. The guard serves it even if it is not valid now, because the clock may be wrong. */
+/** The guard also serves a certificate that is not valid now, because the clock may be wrong. */
 function logCertificate(options: CertificateFilesOptions, certificate: X509Certificate, text: string): void {
   const { certFile, log, now = () => new Date() } = options;
   const { notBefore, notAfter } = readValidity(certificate);

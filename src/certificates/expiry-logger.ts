@@ -12,8 +12,8 @@ const ADVICE = {
 };
 
 /**
- * Warns once a day, from 30 days before the expiry of a certificate that this process does not renew, until the signal
- * aborts. Never rejects.
+ * Warns daily, from 30 days before the expiry of a certificate that this process does not renew. Never
+ * rejects.
  */
 export async function logExpiriesDaily(
   certificate: Pick<ServingCertificate, 'expiries'>,

@@ -6,16 +6,16 @@ export interface KeyPair {
   readonly privateKeyPem: string;
 }
 
-/** Both parts parsed if they belong together, else the reason, without a period. */
+/** Both parsed parts if they belong together, otherwise the reason without a period. */
 export type KeyPairCheck =
   | { readonly usable: true; readonly certificate: X509Certificate; readonly privateKey: KeyObject }
   | { readonly usable: false; readonly reason: string };
 
-/** Checks that a private key belongs to a certificate, the first of a chain. Ignores dates. Never throws. */
+/** Checks the first certificate of a chain. Ignores dates. Never throws. */
 export function checkKeyPair({ certificatePem, privateKeyPem }: KeyPair): KeyPairCheck {
   const certificate = tryParse(() => new X509Certificate(certificatePem));
   if (certificate === undefined) return { usable: false, reason: 'the certificate cannot be read as PEM' };
-  // For an encrypted key OpenSSL reports "interrupted or cancelled", because it cannot ask for the passphrase.
+  // For an encrypted key OpenSSL reports "interrupted or cancelled", as it cannot ask for the passphrase.
   if (/-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m.test(privateKeyPem)) {
     return { usable: false, reason: 'the private key is encrypted; store it without a passphrase' };
   }

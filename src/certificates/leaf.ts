@@ -19,15 +19,15 @@ export interface LeafOptions {
   readonly newKeys?: LeafKeyGenerator | undefined;
 }
 
-/** Go has ignored it since 1.15. The names are in the SAN alone, which has no limit of 64 characters. */
+/** Go has ignored the common name since 1.15. The SAN has the names, without a limit of 64 characters. */
 const COMMON_NAME = 'machineconfig-guard';
 /** The kinds of subjectAltName in RFC 5280 §4.2.1.6. */
 const SAN_DNS = 2;
 const SAN_IP = 7;
 
 /**
- * Issues a serving certificate with RSA and SHA-256. It contains the leaf alone, because the client has the root in its
- * caBundle. OpenSSL verifies signature, key and names before the leaf is returned.
+ * Issues a serving certificate with RSA and SHA-256. The PEM contains no chain, because the client's caBundle
+ * has the root.
  *
  * @throws RangeError on invalid names or days
  * @throws Error if the authority cannot sign at `now`, with the reason
@@ -59,7 +59,7 @@ export async function issueLeaf(options: LeafOptions): Promise<KeyPair> {
     ],
     issuerKeyPem: authority.privateKeyPem,
   });
-  assertServes(certificatePem, check.certificate, options);
+  assertVerified(certificatePem, check.certificate, options);
   return { certificatePem, privateKeyPem };
 }
 
@@ -76,7 +76,7 @@ function assertNames({ dnsNames, ipAddresses }: LeafOptions): void {
   }
 }
 
-/** Reads the subjectKeyIdentifier. Only node-forge makes it the SHA-1 of the key, other tools need not. */
+/** Reads the subjectKeyIdentifier. Tools other than node-forge need not use the SHA-1 of the key. */
 function readKeyIdentifier(issuer: forge.pki.Certificate): string {
   const extension: unknown = issuer.getExtension('subjectKeyIdentifier');
   if (typeof extension === 'object' && extension !== null && 'subjectKeyIdentifier' in extension) {
@@ -86,13 +86,13 @@ function readKeyIdentifier(issuer: forge.pki.Certificate): string {
 }
 
 /** node-forge encodes some inputs wrongly (see names.ts), so OpenSSL verifies the result. */
-function assertServes(certificatePem: string, issuer: X509Certificate, { dnsNames, ipAddresses }: LeafOptions): void {
+function assertVerified(certificatePem: string, issuer: X509Certificate, { dnsNames, ipAddresses }: LeafOptions): void {
   const certificate = new X509Certificate(certificatePem);
   const isSigned = certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
-  const wrong = [
+  const failures = [
     ...(isSigned ? [] : ['its issuer']),
     ...dnsNames.filter((name) => certificate.checkHost(name) === undefined),
     ...ipAddresses.filter((address) => certificate.checkIP(address) === undefined),
   ];
-  if (wrong.length > 0) throw new Error(`the certificate just made cannot be verified for ${wrong.join(', ')}`);
+  if (failures.length > 0) throw new Error(`the certificate just made cannot be verified for ${failures.join(', ')}`);
 }

@@ -3,10 +3,10 @@ import { isIP } from 'node:net';
 /** RFC 1035 §2.3.4, without the trailing dot. */
 const MAX_NAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
+
 /**
- * Returns why a name cannot be a DNS name in a certificate, as a phrase that follows the name, or undefined. Only
- * letters, digits and hyphens are allowed (RFC 1123 §2.1): Go compares no others (crypto/x509 validHostname), and an
- * IA5String holds no others.
+ * Returns a phrase that follows the name, or undefined for a valid name. Only letters, digits and hyphens are
+ * allowed (RFC 1123 §2.1). Of all others Go matches only underscores (crypto/x509 validHostname).
  */
 export function findDnsNameProblem(name: string): string | undefined {
   if (name === '') return 'is empty';
@@ -20,7 +20,7 @@ export function findDnsNameProblem(name: string): string | undefined {
       return 'has a part that is not letters, digits and inner hyphens (write other scripts as xn--...)';
     }
   }
-  // 10.0.0.300, 0x7f.1: resolvers may read them as addresses, and Go never matches them as names.
+  // Resolvers may read 10.0.0.300 or 0x7f.1 as an address.
   const isLastLabelNumeric = /^(\d+|0x[0-9a-f]*)$/i.test(name.slice(name.lastIndexOf('.') + 1));
   return isLastLabelNumeric ? 'ends in a number, as only addresses do' : undefined;
 }
@@ -31,12 +31,12 @@ export function findIpAddressProblem(address: string): string | undefined {
 }
 
 /**
- * Writes a valid IP address in the only notation that node-forge 1.4.3 encodes correctly: IPv6 as eight groups. It
- * takes `::ffff:10.0.0.1` for IPv4, and drops the last group of `::2:3:4:5:6:7:8`.
+ * Writes IPv6 as eight groups, because node-forge 1.4.3 takes `::ffff:10.0.0.1` for IPv4 and drops the last
+ * group of `::2:3:4:5:6:7:8`.
  */
 export function expandIpAddress(address: string): string {
   if (isIP(address) !== 6) return address;
-  // The URL parser turns a dotted quad at the end into hex groups and the rest into lower case.
+  // The URL parser turns a dotted quad into hex groups and the rest into lower case.
   const canonical = new URL(`https://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
   if (tail === undefined) return canonical;

@@ -1,7 +1,7 @@
 import { generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 
-/** An RSA key pair without a certificate, PEM. The private key is PKCS#8. */
+/** PEM. The private key is PKCS#8. */
 export interface RsaKeys {
   readonly publicKeyPem: string;
   readonly privateKeyPem: string;
@@ -16,7 +16,7 @@ const generate = promisify(generateKeyPair);
 
 export const generateLeafKeys: LeafKeyGenerator = async () => await generateRsaKeys(LEAF_KEY_BITS);
 
-/** Starts to generate the keys of the first leaf now, so that they are ready when the leaf needs them. */
+/** Starts to generate the keys of the first leaf now. */
 export function pregenerateLeafKeys(): LeafKeyGenerator {
   let first: Promise<RsaKeys> | undefined = generateLeafKeys();
   return async () => {
@@ -26,7 +26,7 @@ export function pregenerateLeafKeys(): LeafKeyGenerator {
   };
 }
 
-/** OpenSSL takes 0.05 to 0.3 s in another thread. node-forge's JavaScript may need 30 s. */
+/** OpenSSL takes 0.05 to 0.3 s in another thread. node-forge may need 30 s. */
 export async function generateRsaKeys(bits: number): Promise<RsaKeys> {
   const { publicKey, privateKey } = await generate('rsa', {
     modulusLength: bits,

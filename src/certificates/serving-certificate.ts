@@ -4,11 +4,11 @@ import { readValidity } from './validity.ts';
 
 /** A serving certificate that can be replaced at any time. */
 export interface ServingCertificate {
-  /** The certificate (or chain) and key for new connections. */
+  /** The certificate or chain, and its key, for new connections. */
   current(): KeyPair;
   /** Calls the listener after each change of {@link current}. The listener must not throw. */
   onChange(listener: () => void): void;
-  /** The ends of the certificates that the current pair depends on. */
+  /** The expiries of the current certificate and, if this process has it, its authority. */
   expiries(): readonly Expiry[];
 }
 
@@ -19,13 +19,13 @@ export interface Expiry {
   readonly isRenewedHere: boolean;
 }
 
-/** Reads the end of the first certificate in a PEM text. */
+/** Reads the first certificate of a chain. */
 export function readExpiry(certificate: Expiry['certificate'], pem: string, isRenewedHere: boolean): Expiry {
   const { notAfter } = readValidity(new X509Certificate(pem));
   return { certificate, notAfter, isRenewedHere };
 }
 
-/** Creates a certificate that never changes, for a guard that lives no longer than the certificate. */
+/** Creates a certificate that never changes, for a guard that stops before it expires. */
 export function createFixedCertificate(pair: KeyPair): ServingCertificate {
   return {
     current: () => pair,

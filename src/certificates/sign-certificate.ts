@@ -11,10 +11,10 @@ export interface CertificateContent {
   readonly issuerKeyPem: string;
 }
 
-/** RFC 5280 §4.1.2.2 allows up to 20 octets. Authorities must have 64 random bits. */
+/** RFC 5280 §4.1.2.2 allows up to 20 octets. The CA/Browser Forum requires 64 random bits. */
 const SERIAL_BYTES = 16;
 
-/** Creates a certificate with a new serial number, signed with RSA and SHA-256. Returns PEM. */
+/** Signs with RSA and SHA-256, with a new serial number. Returns PEM. */
 export function signCertificate(content: CertificateContent): string {
   const certificate = forge.pki.createCertificate();
   certificate.serialNumber = generateSerial();
@@ -23,7 +23,7 @@ export function signCertificate(content: CertificateContent): string {
   certificate.setSubject(content.subject);
   certificate.setIssuer(content.issuer);
   certificate.setExtensions(content.extensions);
-  // OpenSSL signs, because node-forge's own arithmetic would block the event loop for 0.1 s and more.
+  // node-forge would block the event loop for 0.1 s and more, so OpenSSL signs.
   const signer = {
     sign: (): string => {
       const tbsCertificate = Buffer.from(forge.asn1.toDer(certificate.tbsCertificate).getBytes(), 'latin1');
@@ -37,8 +37,8 @@ export function signCertificate(content: CertificateContent): string {
 }
 
 /**
- * Generates a serial number in hex. Its highest bit is clear, because DER integers are signed and Go rejects negative
- * serials (since Go 1.23). The second is set, because minimal DER has no leading zero.
+ * Returns hex. The highest bit is clear, because DER integers are signed and Go rejects negative serials
+ * (since Go 1.23). The second is set, because minimal DER has no leading zero.
  */
 export function generateSerial(random: (size: number) => Uint8Array = randomBytes): string {
   const bytes = Uint8Array.from(random(SERIAL_BYTES));

@@ -4,8 +4,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * During an installation hosts trust their hardware clock, and local time read as UTC is wrong by +14 h (Kiribati) to
- * -12 h (Baker Island). The issuer may be ahead while the API server is behind.
+ * During an installation hosts trust their hardware clock, and local time read as UTC is wrong by +14 h
+ * (Kiribati) to -12 h (Baker Island). The issuer may be ahead while the API server is behind.
  */
 const BACKDATE_MS = (14 + 12) * HOUR_MS;
 /** Ten years, the default life of an authority. */
@@ -16,13 +16,13 @@ export interface Validity {
   readonly notAfter: Date;
 }
 
-/** Reads the validity of a certificate. (`validFromDate` exists only from Node 22.10 on.) */
+/** `validFromDate` exists only from Node 22.10 on. */
 export function readValidity(certificate: X509Certificate): Validity {
   return { notBefore: new Date(certificate.validFrom), notAfter: new Date(certificate.validTo) };
 }
 
 /**
- * Computes the validity of a new certificate: `days` days from `now`, back-dated by 26 hours, within its issuer's.
+ * Computes `days` days from `now`, back-dated by 26 hours, within the validity of the issuer.
  *
  * @throws RangeError unless `days` is a whole number from 1 to {@link MAX_DAYS}
  */
@@ -39,8 +39,8 @@ export function computeValidity(now: Date, days: number, issuer?: Validity): Val
 }
 
 /**
- * Returns why a certificate should be renewed at `now`, as a phrase, or undefined. It is due after two thirds of its
- * life, as in cert-manager (pkg/server/tls/authority), and whenever it is invalid, also after a clock was set back.
+ * Returns a phrase, or undefined. A renewal is due after two thirds of the life, as in cert-manager
+ * (pkg/server/tls/authority), and for an invalid certificate, also after a clock was set back.
  */
 export function findRenewalReason(certificate: X509Certificate, now: Date): string | undefined {
   const { notBefore, notAfter } = readValidity(certificate);

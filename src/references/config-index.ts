@@ -13,13 +13,13 @@ export interface ConfigIndexOptions {
   readonly now?: () => Date;
 }
 
-/** Deletions that are remembered, to explain dangling references. */
-const MAX_DELETIONS = 1_000;
+/** Remembered deletions explain dangling references. */
+const MAX_REMEMBERED_DELETIONS = 1_000;
 
-/** The names of all MachineConfigs as the watch has delivered them, and when others were deleted. */
+/** The names of all MachineConfigs from the watch, and the times of the deletions that it reported. */
 export class ConfigIndex {
   readonly #reflector: Reflector<ConfigMetadata>;
-  readonly #deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_DELETIONS });
+  readonly #deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_REMEMBERED_DELETIONS });
 
   constructor({ api, log, timing, now = () => new Date() }: ConfigIndexOptions) {
     this.#reflector = new Reflector({
@@ -41,12 +41,12 @@ export class ConfigIndex {
     return new Set([...this.#reflector.objects()].map(({ name }) => name));
   }
 
-  /** When the watch reported the deletion of a config; undefined if it did not. */
+  /** Undefined if the watch reported no deletion of this config. */
   deletedAt(name: ConfigName): Date | undefined {
     return this.#deletedAt.get(name);
   }
 
-  /** Follows the cluster until the signal aborts. Never rejects. */
+  /** Watches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await this.#reflector.run(signal);
   }

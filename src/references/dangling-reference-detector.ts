@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ApiError } from '../kube/errors.ts';
@@ -44,19 +44,17 @@ export class DanglingReferenceDetector {
   readonly #options: DanglingReferenceDetectorOptions;
   #findings = new Map<string, DanglingFinding>();
   #protectedConfigs = 0;
-  /** The existing configs at the last check. */
-  #names: ReadonlySet<ConfigName> = new Set();
+  #lastNames: ReadonlySet<ConfigName> = new Set();
 
   constructor(options: DanglingReferenceDetectorOptions) {
     this.#options = options;
   }
 
-  /** All dangling references, the oldest first. */
   get findings(): readonly DanglingFinding[] {
     return [...this.#findings.values()];
   }
 
-  /** The number of existing rendered configs that are in use. */
+  /** At the last check; see {@link countProtectedConfigs}. */
   get protectedConfigs(): number {
     return this.#protectedConfigs;
   }
@@ -74,22 +72,22 @@ export class DanglingReferenceDetector {
     if (!index.isSynced || !configs.isSynced) return;
     const names = configs.names();
     this.#protectedConfigs = countProtectedConfigs(index.referrers(), names);
-    const suggestions = this.#suggestionsFor(names);
-    const missing = new Map<ConfigName, boolean>();
+    const suggestions = this.#reusableSuggestions(names);
+    const isMissingByName = new Map<ConfigName, boolean>();
     const findings = new Map<string, DanglingFinding>();
     for (const reference of findDanglingReferences(index.referrers(), names)) {
       const { config } = reference;
       const key = keyOf(reference);
-      const known = this.#findings.get(key);
-      if (known === undefined && !(await this.#isMissing(config, missing, signal))) continue;
+      const previous = this.#findings.get(key);
+      if (previous === undefined && !(await this.#isMissing(config, isMissingByName, signal))) continue;
       const finding = {
         ...reference,
-        since: known?.since ?? now(),
+        since: previous?.since ?? now(),
         explanation: explainMissingConfig(config, config === undefined ? undefined : configs.deletedAt(config)),
         suggestion: config === undefined ? undefined : await suggestName(config, names, suggestions),
       };
       findings.set(key, finding);
-      if (known !== undefined) continue;
+      if (previous !== undefined) continue;
       const { explanation, suggestion } = finding;
       const fields = { reference: toLogFields(finding), explanation, suggestion };
       log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
@@ -101,40 +99,40 @@ export class DanglingReferenceDetector {
       log.info({ reference: toLogFields(finding) }, `no longer dangling: ${kind} ${name} (${field})`);
     }
     this.#findings = findings;
-    this.#names = names;
+    this.#lastNames = names;
   }
 
-  /** The suggestions of the last check, if they are still valid. */
-  #suggestionsFor(names: ReadonlySet<ConfigName>): Suggestions {
-    if (!isDeepStrictEqual(names, this.#names)) return new Map();
+  /** The suggestions of the last check, unless the configs have changed since. */
+  #reusableSuggestions(names: ReadonlySet<ConfigName>): Suggestions {
+    if (!isDeepStrictEqual(names, this.#lastNames)) return new Map();
     const entries = this.findings.map(({ config, suggestion }) => [config, suggestion] as const);
     return new Map(entries);
   }
 
-  /** Confirms with a GET that a config does not exist. If the GET fails, the next check tries again. */
+  /** Confirms with a GET that a config does not exist. If the GET fails, the next check retries. */
   async #isMissing(
     config: ConfigName | undefined,
-    known: Map<ConfigName, boolean>,
+    isMissingByName: Map<ConfigName, boolean>,
     signal: AbortSignal,
   ): Promise<boolean> {
     if (config === undefined) return true;
-    const before = known.get(config);
-    if (before !== undefined) return before;
+    const cached = isMissingByName.get(config);
+    if (cached !== undefined) return cached;
     const path = objectPath(MACHINE_CONFIGS.paths[0], config);
     const accept = acceptHeaderForObject(true);
     let isMissing = false;
     try {
       await withTimeout(GET_TIMEOUT_MS, signal, (limited) => this.#options.api.json({ path, accept, signal: limited }));
     } catch (error) {
-      // Without the reason the 404 can be that of a misconfigured proxy.
+      // A misconfigured proxy can answer 404 without this reason.
       isMissing = error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
     }
-    known.set(config, isMissing);
+    isMissingByName.set(config, isMissing);
     return isMissing;
   }
 }
 
-/** One sentence about a finding, without a period at the end. */
+/** Returns one sentence without a period. */
 export function describeFinding({ kind, name, field, config, explanation, suggestion }: DanglingFinding): string {
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
@@ -144,8 +142,8 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
 type Suggestions = Map<ConfigName | undefined, ConfigName | undefined>;
 
 /**
- * A comparison with hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle. So
- * each name is compared once while the configs stay the same, and waiting reviews go first.
+ * Comparing hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle.
+ * So each name is compared once, and waiting reviews go first.
  */
 async function suggestName(
   config: ConfigName,
@@ -153,7 +151,7 @@ async function suggestName(
   suggestions: Suggestions,
 ): Promise<ConfigName | undefined> {
   if (!suggestions.has(config)) {
-    await nextTurn();
+    await waitForNextTurn();
     suggestions.set(config, findNearestName(config, names));
   }
   return suggestions.get(config);

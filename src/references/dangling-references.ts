@@ -6,11 +6,11 @@ export interface DanglingReference {
   readonly kind: ReferrerKind;
   readonly name: string;
   readonly field: string;
-  /** Undefined if a pool's status names no config although its spec does: machines that boot get none. */
+  /** Undefined if a pool's status names no config although its spec does. */
   readonly config: ConfigName | undefined;
 }
 
-/** Finds the dangling references. Weak references do not count: their referrer works without the config. */
+/** Weak references do not count, because their referrer works without the config. */
 export function findDanglingReferences(
   referrers: Iterable<Referrer>,
   configs: ReadonlySet<ConfigName>,
@@ -20,15 +20,15 @@ export function findDanglingReferences(
     for (const { field, config, strength } of references) {
       if (strength === 'strong' && !configs.has(config)) dangling.push({ kind, name, field, config });
     }
-    const names = (field: string): boolean => references.some((reference) => reference.field === field);
-    if (kind === 'MachineConfigPool' && names('spec') && !names('status')) {
+    const hasField = (field: string): boolean => references.some((reference) => reference.field === field);
+    if (kind === 'MachineConfigPool' && hasField('spec') && !hasField('status')) {
       dangling.push({ kind, name, field: 'status', config: undefined });
     }
   }
   return dangling;
 }
 
-/** The number of existing rendered configs that are in use. */
+/** Counts the existing rendered configs that are in use. */
 export function countProtectedConfigs(referrers: Iterable<Referrer>, configs: ReadonlySet<ConfigName>): number {
   const inUse = new Set<ConfigName>();
   for (const { references } of referrers) {
@@ -39,7 +39,6 @@ export function countProtectedConfigs(referrers: Iterable<Referrer>, configs: Re
   return inUse.size;
 }
 
-/** Explains why a config does not exist, without a period at the end. */
 export function explainMissingConfig(config: ConfigName | undefined, deletedAt: Date | undefined): string {
   if (config === undefined) return 'the pool has no config in its status, so booting machines get none';
   if (deletedAt !== undefined) return `deleted at ${deletedAt.toISOString()}`;

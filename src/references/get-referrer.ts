@@ -7,7 +7,7 @@ import { acceptHeaderForObject } from '../kube/resource.ts';
 import { REFERRER_RESOURCES } from './sources.ts';
 
 /**
- * Gets one referrer from the API server. A GET is a quorum read of etcd, so it is never stale.
+ * Gets one referrer from the API server. A GET is a quorum read of etcd and never stale.
  *
  * @returns undefined if the object does not exist
  * @throws ApiError, ApiUnreachable, MalformedObject, or the signal's reason

@@ -8,35 +8,34 @@ import type { Resource } from '../kube/resource.ts';
 import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 
-/** Few objects that seldom change. A reference to a config moves between them and the nodes. */
+/** They seldom change. References to configs move between them and the nodes. */
 const POOLS_AND_BUILDS: readonly Resource<Referrer>[] = [POOLS, BUILDS];
-/** After this many restarts a read is late because the objects keep changing, not because the API server is slow. */
+/** After this many restarts, the read is late because of changing objects, not a slow API server. */
 const MANY_RESTARTS = 2;
 /**
- * How long the lists of pools and builds may delay the list of nodes. They are short and take milliseconds. If one of
- * them hangs, a node that names the config must be found all the same.
+ * How long the lists of pools and builds may delay the list of nodes. If one hangs, the read must still find
+ * a node that names the config.
  */
 const MAX_NODE_DELAY_MS = 250;
 
 /**
- * This many waiting reviews are taken for a bulk deletion of which more reviews are on their way. The read then starts
- * when no review has arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest: a review has 3.8 s, so a slow
- * read still has time.
+ * With this many waiting reviews, the guard assumes a bulk deletion. The read then starts when no review has
+ * arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest. A review has 3.8 s.
  */
 const BATCH_SIZE = 10;
 const BATCH_QUIET_MS = 50;
 const MAX_BATCH_DELAY_MS = 1_500;
 
 /**
- * One read of all references: a list of each resource, retried until it succeeds, is denied, or no review waits.
+ * One read of all references. It retries each list until it succeeds, fails permanently (such as with 403),
+ * or no review waits.
  *
- * The lists show different moments. If a pool hands a config to a node between two lists, neither list shows it
- * although the config is in use all the time. So the read lists pools and builds before and after the nodes. If they
- * did not change, everything was true at one moment, that of the node list. If they did, the read starts again (a
- * double collect: Afek et al., "Atomic snapshots of shared memory", 1993). See docs/adr/0001 for what this cannot show.
+ * A config that moves between a pool and a node could be in neither list. So the read lists pools and builds
+ * before and after the nodes, and starts again if they changed (a double collect: Afek et al., "Atomic
+ * snapshots of shared memory", 1993). See docs/adr/0001 for its limits.
  */
 export class LiveRead {
-  /** Resolves when every list succeeded or was denied. Does not resolve after {@link abort}. */
+  /** Resolves when every list succeeded or failed permanently, but not after {@link abort}. */
   readonly finished: Promise<void>;
   readonly #api: KubeApi;
   readonly #aborted = new AbortController();
@@ -60,14 +59,14 @@ export class LiveRead {
     });
   }
 
-  /** Milliseconds for which the start should wait for more reviews; 0 or less means no delay. */
+  /** How long the start should wait for more reviews; 0 or less means no delay. */
   get batchDelayMs(): number {
     if (this.#reviewCount < BATCH_SIZE) return 0;
     const startAt = Math.min(this.#lastReviewAt + BATCH_QUIET_MS, this.#createdAt + MAX_BATCH_DELAY_MS);
     return startAt - performance.now();
   }
 
-  /** Milliseconds since the read last received an object. */
+  /** The time since the last object, or since the start. NaN before the start. */
   get silentMs(): number {
     return performance.now() - (this.#lastProgressAt ?? Number.NaN);
   }
@@ -85,7 +84,6 @@ export class LiveRead {
     this.#reviewCount -= 1;
   }
 
-  /** Sends the lists. */
   start(withRenderedConfigs: boolean): void {
     this.#lastProgressAt = performance.now();
     for (const { name } of REFERRER_RESOURCES) this.#pending.set(name, undefined);
@@ -93,12 +91,10 @@ export class LiveRead {
     void Promise.all(lists).then(this.#finish);
   }
 
-  /** Ends the requests. */
   abort(): void {
     this.#aborted.abort();
   }
 
-  /** What has been read so far. */
   clusterState(): ClusterState {
     return {
       referrers: [...this.#referrers.values()].flat(),
@@ -109,15 +105,15 @@ export class LiveRead {
 
   async #readReferrers(): Promise<void> {
     const { signal } = this.#aborted;
-    let before = await this.#readPoolsAndBuildsFirst();
+    let versionsBefore = await this.#readPoolsAndBuildsFirst();
     for (;;) {
       await this.#readNodes();
       if (signal.aborted) return;
-      // Without one of the kinds nothing can be allowed, so another round would not help.
-      const after = before === undefined ? undefined : await this.#readPoolsAndBuilds();
+      // If a kind is unreadable, the guard allows nothing, so another round would not help.
+      const versionsAfter = versionsBefore === undefined ? undefined : await this.#readPoolsAndBuilds();
       if (signal.aborted) return;
-      if (after === before) break;
-      before = after;
+      if (versionsAfter === versionsBefore) break;
+      versionsBefore = versionsAfter;
       this.#restarts += 1;
     }
     this.#isConsistent = true;
@@ -130,12 +126,12 @@ export class LiveRead {
       () => true,
       () => false,
     );
-    // This can only deny: the list of nodes does not follow those of the pools and builds.
+    // This early list of nodes can only deny, because it does not follow the other lists.
     if (!isInTime && !signal.aborted) await this.#readNodes();
     return await versions;
   }
 
-  /** Names and versions of all pools and builds; undefined if one of the kinds is unreadable. */
+  /** Returns names and versions, or undefined if one of the kinds is unreadable. */
   async #readPoolsAndBuilds(): Promise<string | undefined> {
     const versions = await Promise.all(POOLS_AND_BUILDS.map(async (resource) => await this.#readVersions(resource)));
     return versions.includes(undefined) ? undefined : versions.join(' ');
@@ -210,17 +206,17 @@ export class LiveRead {
     if (this.#lastProgressAt === undefined) {
       return [{ name: 'references', reason: 'the live read did not start in time' }];
     }
-    const keptChanging = this.#restarts >= MANY_RESTARTS;
+    const hasManyRestarts = this.#restarts >= MANY_RESTARTS;
     const unreadable = [...this.#unreadable].map(([name, reason]) => ({ name, reason }));
     for (const [name, error] of this.#pending) {
-      // It was listed once and is listed again only because other objects changed. That explains nothing.
-      if (keptChanging && error === undefined && this.#referrers.has(name)) continue;
+      // The read lists this resource again because others changed, so it is not the cause.
+      if (hasManyRestarts && error === undefined && this.#referrers.has(name)) continue;
       unreadable.push({ name, reason: error === undefined ? 'no complete answer in time' : describeError(error) });
     }
-    if (!this.#isConsistent && (keptChanging || this.#pending.size === 0)) {
+    if (!this.#isConsistent && (hasManyRestarts || this.#pending.size === 0)) {
       unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });
     }
-    // In a fixed order, whatever the order of the responses: people and log searches compare messages.
+    // The order is fixed, because people and log searches compare messages.
     return unreadable.toSorted((a, b) => positionOf(a.name) - positionOf(b.name));
   }
 }

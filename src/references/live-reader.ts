@@ -5,25 +5,24 @@ import { LiveRead } from './live-read.ts';
 
 export interface LiveReaderOptions {
   readonly api: KubeApi;
-  /** Whether a read must list the rendered configs as well, because a hold is set. Called when a read starts. */
+  /** Whether a read must also list the rendered configs, for `holdSuperseded`. Called at its start. */
   readonly needsRenderedConfigs?: () => boolean;
 }
 
 /**
- * If the running read has received nothing for this long, the next one starts beside it on a fresh connection. A read
- * that is only slow keeps the API server to itself: a second one would slow down both.
+ * After this silence of the running read, the next one starts beside it on a new connection. It does not
+ * start beside a read that is only slow, because that would slow down both.
  */
 const SILENCE_MS = 1_000;
-/** Limits the memory and the load of reads that hang. */
+/** Limits the memory and the load of hanging reads. */
 const MAX_CONCURRENT_READS = 3;
 
 /**
- * Lists every reference in the cluster from the API server. Concurrent reviews share a read.
+ * Lists every reference from the API server. A review only joins a read that has not started, and a list
+ * without resourceVersion contains every write that was acknowledged before. So an allowed deletion never
+ * rests on stale data (docs/adr/0001).
  *
- * An allowed deletion never rests on stale data: a review only joins a read that has not started, so all lists of that
- * read are sent after the review arrived. A list without resourceVersion contains every write that was acknowledged
- * before the list was sent. Reviews that arrive during a read share the next one, so N parallel deletions cost two
- * reads, plus one for every 1.5 s in which they keep arriving.
+ * N parallel deletions cost two reads, plus one for every 1.5 s in which they keep arriving.
  */
 export class LiveReader {
   readonly #api: KubeApi;
@@ -38,14 +37,13 @@ export class LiveReader {
     this.#needsRenderedConfigs = needsRenderedConfigs;
   }
 
-  /** The number of reads that were started. */
   get readCount(): number {
     return this.#readCount;
   }
 
   /**
-   * Lists all references in requests that are sent after this call. If the signal aborts first, the result contains
-   * what was listed by then and names the rest as unreadable. Never rejects.
+   * Lists all references in requests that are sent after this call. If the signal aborts first, the result
+   * contains the finished lists and names the others as unreadable. Never rejects.
    */
   async read(signal: AbortSignal): Promise<ClusterState> {
     const read = this.#joinNextRead();
@@ -53,7 +51,7 @@ export class LiveReader {
     try {
       await waitOrAbort(read.finished, signal);
     } catch {
-      // The deadline passed. The cluster state says what is missing.
+      // The cluster state names the unfinished lists.
     }
     const state = read.clusterState();
     read.removeReview();
@@ -65,14 +63,14 @@ export class LiveReader {
     if (this.#next !== undefined) return this.#next;
     const next = new LiveRead(this.#api);
     this.#next = next;
-    // Not immediately: reviews that arrive in the same turn of the event loop share the read.
+    // Reviews that arrive in the same turn of the event loop share the read.
     setImmediate(() => {
       this.#startOrWait(next);
     });
     return next;
   }
 
-  /** A read that has not started is forgotten, so that no review joins it later. */
+  /** No review can join the read afterwards. */
   #abandon(read: LiveRead): void {
     if (read === this.#next) this.#next = undefined;
     read.abort();

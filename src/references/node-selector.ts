@@ -1,8 +1,8 @@
 export type Labels = Readonly<Record<string, unknown>>;
 
 /**
- * Whether a pool's `spec.nodeSelector` matches these labels. An absent, empty or malformed selector matches nothing, as
- * in the operator (machine-config-operator, pkg/helpers/helpers.go) and unlike in Kubernetes.
+ * An absent, empty or malformed `spec.nodeSelector` of a pool matches no node, as in the operator
+ * (machine-config-operator, pkg/helpers/helpers.go) and unlike in Kubernetes.
  */
 export function matchesNodeSelector(selector: unknown, labels: Labels): boolean {
   const { matchLabels, matchExpressions } = (selector ?? {}) as { matchLabels?: unknown; matchExpressions?: unknown };

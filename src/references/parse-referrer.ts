@@ -10,14 +10,14 @@ interface Annotation {
 
 const CONFIG_ANNOTATIONS = ['currentConfig', 'desiredConfig'].map(toAnnotation);
 /**
- * The value has the form `drain-<config>` or `uncordon-<config>`, and the operator only compares it as a string
- * (machine-config-operator, pkg/daemon/drain.go).
+ * The operator only compares `drain-<config>` and `uncordon-<config>` as strings (machine-config-operator,
+ * pkg/daemon/drain.go).
  */
 const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'].map(toAnnotation);
 const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
 /** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
 const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
-/** The conditions of a MachineOSBuild that no longer reads its config. */
+/** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set(['Succeeded', 'Failed', 'Interrupted']);
 
 export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
@@ -27,9 +27,9 @@ export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
 ].map(({ key }) => key);
 
 /**
- * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong references: the machine-config-daemon
- * gets both configs at every start and sync, and degrades the node if one is missing (machine-config-operator,
- * pkg/daemon/daemon.go).
+ * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
+ * machine-config-daemon gets both configs at every start and sync, and degrades the node if one is missing
+ * (machine-config-operator, pkg/daemon/daemon.go).
  *
  * @throws MalformedObject if the node has no name or one of the annotations is not a string
  */
@@ -37,7 +37,7 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
   const name = nameOf(node, 'Node');
   const valueOf = ({ field, key }: Annotation): string | undefined => {
     const value = node.metadata?.annotations?.[key];
-    // The text of the error is only built if it is needed: there are thousands of nodes.
+    // The error text is only built if needed, because there are thousands of nodes.
     return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
   };
   const references: Reference[] = [];
@@ -54,8 +54,9 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
 }
 
 /**
- * Parses a pool. A pool that is being deleted has no references: under foreground deletion it waits until its rendered
- * configs are gone, so a reference would block both forever. Nodes that run such a config refer to it themselves.
+ * A pool that is being deleted has no references: under foreground deletion it waits until its rendered
+ * configs are gone, so a reference would block both forever. Nodes that run such a config refer to it
+ * themselves.
  *
  * @throws MalformedObject
  */
@@ -72,8 +73,8 @@ export function parsePoolReferrer(pool: ApiObject): Referrer {
 }
 
 /**
- * Parses an image build. Its reference is strong until the build has ended. `spec.machineConfig` is the field of v1,
- * `spec.desiredConfig` that of v1alpha1 (OpenShift 4.16 and 4.17).
+ * The reference is strong until the build ends. v1 has `spec.machineConfig`, v1alpha1 (OpenShift 4.16 and
+ * 4.17) has `spec.desiredConfig`.
  *
  * @throws MalformedObject
  */
@@ -119,10 +120,10 @@ function textAt(object: unknown, path: readonly string[], owner: string): string
   return toText(valueAt(object, path, owner), () => `${path.join('.')} of ${owner}`);
 }
 
-/** Undefined if the value is absent. A reference that cannot be read must not look like an absent one. */
-function toText(value: unknown, what: () => string): string | undefined {
+/** Throws on a value of another type, because an unreadable reference must not look like an absent one. */
+function toText(value: unknown, describeField: () => string): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string') throw new MalformedObject(`${what()} is not a string`);
+  if (typeof value !== 'string') throw new MalformedObject(`${describeField()} is not a string`);
   return value;
 }
 

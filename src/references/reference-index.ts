@@ -6,19 +6,19 @@ import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { ReferrersByConfig } from './referrers-by-config.ts';
 import { REFERRER_RESOURCES } from './sources.ts';
 
-/** More combinations than the nodes of a cluster have at the same time. */
+/** The nodes of a cluster have fewer different lists of references. */
 const MAX_SHARED_REFERENCES = 2_000;
 
-/** All references as the watches have delivered them, possibly late: it never proves that a config is unused. */
+/** All references from the watches. They can be late, so the index never proves that a config is unused. */
 export class ReferenceIndex {
   readonly #reflectors: readonly Reflector<Referrer>[];
-  /** One per resource, nodes first: a node is confirmed by one small GET. */
+  /** Nodes first, because one small GET confirms a node. */
   readonly #referrersByConfig: readonly ReferrersByConfig[];
 
   constructor(options: Pick<ReflectorOptions<Referrer>, 'api' | 'log' | 'timing'>) {
     const shared = new LRUCache<string, readonly Reference[]>({ max: MAX_SHARED_REFERENCES });
-    const indexes = REFERRER_RESOURCES.map((kind) => {
-      const resource = { ...kind, parse: (object: ApiObject) => shareReferences(kind.parse(object), shared) };
+    const indexes = REFERRER_RESOURCES.map((source) => {
+      const resource = { ...source, parse: (object: ApiObject) => shareReferences(source.parse(object), shared) };
       const referrers = new ReferrersByConfig();
       const onChange = referrers.update.bind(referrers);
       return { referrers, reflector: new Reflector({ ...options, resource, onChange }) };
@@ -32,12 +32,11 @@ export class ReferenceIndex {
     return this.#reflectors.every((reflector) => reflector.isSynced);
   }
 
-  /** The names of the resources that have not been listed since the start. */
   get unsynced(): readonly string[] {
     return this.#reflectors.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.name);
   }
 
-  /** How long ago the API server last sent something about each listed resource, in milliseconds. */
+  /** Milliseconds since the last message about each listed resource. */
   get ages(): readonly { readonly resource: string; readonly ms: number }[] {
     return this.#reflectors.flatMap(({ resource, silentMs }) =>
       silentMs === undefined ? [] : [{ resource: resource.name, ms: silentMs }],
@@ -49,23 +48,21 @@ export class ReferenceIndex {
   }
 
   /**
-   * The referrers of a config, and the pools that are being deleted: everything that a denial mentions. Its cost
-   * depends on the number of referrers, not on the number of nodes.
+   * Returns the referrers of a config and all pools that are being deleted, because a denial mentions both.
    */
   findReferrers(config: ConfigName): readonly Referrer[] {
     return this.#referrersByConfig.flatMap((referrers) => referrers.find(config));
   }
 
-  /** Follows the cluster until the signal aborts. Never rejects. */
+  /** Watches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#reflectors.map(async (reflector) => await reflector.run(signal)));
   }
 }
 
 /**
- * Replaces the references by an equal array that other referrers have as well. A denial visits every referrer of a
- * config. With 5,000 nodes it is about a tenth slower if each of them has its own references, because they do not fit
- * into the processor's cache (npm run bench -- --only delete).
+ * Lets referrers with equal references share one array. Without sharing, a denial is about a tenth slower
+ * with 5,000 nodes, because the arrays exceed the processor's cache (npm run bench -- --only delete).
  */
 function shareReferences(referrer: Referrer, shared: LRUCache<string, readonly Reference[]>): Referrer {
   const key = referrer.references.map(({ field, config, strength }) => `${field} ${config} ${strength}`).join();

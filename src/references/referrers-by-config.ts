@@ -2,14 +2,14 @@ import type { ConfigName } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 
 /**
- * The referrers of one kind by the configs that they name, so that a denial does not walk over all nodes. A referrer
- * that changes keeps its position: repeated denials name the same nodes.
+ * Indexes the referrers of one kind by config, so that a denial need not visit all nodes. A changed referrer
+ * keeps its position, so that repeated denials name the same nodes.
  */
 export class ReferrersByConfig {
   readonly #byConfig = new Map<ConfigName, Map<string, Referrer>>();
   readonly #terminating = new Map<string, Referrer>();
 
-  /** Applies one change. `before` is undefined if the referrer is new, and `after` if it was deleted. */
+  /** `before` is undefined for a new referrer, and `after` for a deleted one. */
   update(before: Referrer | undefined, after: Referrer | undefined): void {
     for (const { config } of before?.references ?? []) {
       if (after?.references.some((reference) => reference.config === config) !== true) {
@@ -25,7 +25,7 @@ export class ReferrersByConfig {
     }
   }
 
-  /** The referrers that name this config, and the pools that are being deleted: a denial mentions those as well. */
+  /** Includes all pools that are being deleted. */
   find(config: ConfigName): readonly Referrer[] {
     return [...(this.#byConfig.get(config)?.values() ?? []), ...this.#terminating.values()];
   }

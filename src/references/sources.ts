@@ -10,7 +10,7 @@ import {
   parsePoolReferrer,
 } from './parse-referrer.ts';
 
-/** A node's references are annotations, and its metadata is a fraction of the whole object. */
+/** A node's references are annotations, so its metadata suffices. */
 export const NODES: Resource<Referrer> = {
   kind: 'Node',
   name: 'nodes',
@@ -21,7 +21,7 @@ export const NODES: Resource<Referrer> = {
   parse: parseNodeReferrer,
 };
 
-/** Early in an install the operator's CRDs are missing, and with them all pools. */
+/** Early in an installation the CRD is missing. */
 export const POOLS: Resource<Referrer> = {
   kind: 'MachineConfigPool',
   name: 'machineconfigpools',
@@ -31,7 +31,7 @@ export const POOLS: Resource<Referrer> = {
   parse: parsePoolReferrer,
 };
 
-/** Image builds do not exist before OpenShift 4.16. */
+/** OpenShift before 4.16 has no image builds. */
 export const BUILDS: Resource<Referrer> = {
   kind: 'MachineOSBuild',
   name: 'machineosbuilds',
@@ -41,10 +41,9 @@ export const BUILDS: Resource<Referrer> = {
   parse: parseBuildReferrer,
 };
 
-/** Every kind that can refer to a rendered config. */
 export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
 
-/** All MachineConfigs, source configs included: an annotation can name any. The content is never read. */
+/** Includes source configs, because an annotation can name any. The guard never reads the content. */
 export const MACHINE_CONFIGS: Resource<ConfigMetadata> = {
   kind: 'MachineConfig',
   name: 'machineconfigs',

@@ -18,9 +18,9 @@ import { createSingleEndpointApp } from './single-endpoint-app.ts';
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;
   readonly log: Logger;
-  /** Called for each answered review, after the answer. */
+  /** Called after the answer to each review. */
   readonly onDecision: (decision: Decision, review: Review) => void;
-  /** Whether the server is about to stop. Then each answer closes its connection. */
+  /** Whether the server is shutting down. Then each answer closes its connection. */
   readonly isDraining: () => boolean;
   readonly limits?: Partial<AdmissionLimits>;
 }
@@ -36,8 +36,8 @@ export interface AdmissionLimits {
 }
 
 /**
- * The API server rejects bodies over 3 MiB and objects over 1.5 MiB (kubernetes, apiserver/pkg/server/config.go).
- * Managed fields in JSON may need more. The API server sends a body immediately.
+ * The API server rejects bodies over 3 MiB and objects over 1.5 MiB (kubernetes,
+ * apiserver/pkg/server/config.go), but managed fields in JSON may need more. It sends a body immediately.
  */
 const LIMITS: AdmissionLimits = {
   maxBodyBytes: 8 * 1024 * 1024,
@@ -47,14 +47,14 @@ const LIMITS: AdmissionLimits = {
   maxReviews: 1_024,
 };
 
-/** Shared: a new error for each closed connection would collect a stack. */
+/** Shared, because each new error would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
 
 const BODY_TIMED_OUT = denyBadReview('the request body did not arrive in time');
 const OVERLOADED = denyGuardProblem('too many requests at once');
 const INTERNAL_ERROR = denyGuardProblem('internal error');
 
-/** Creates the webhook. It answers every `POST /validate` with a well-formed AdmissionReview (docs/adr/0003). */
+/** Answers every `POST /validate` with a well-formed AdmissionReview (docs/adr/0003). */
 export function createAdmissionApp({ judge, log, onDecision, isDraining, limits }: AdmissionAppOptions): Express {
   const { maxBodyBytes, bodyTimeoutMs, smallBodyBytes, maxBufferedBytes, maxReviews } = { ...LIMITS, ...limits };
   const budget = new BodyBudget(maxBufferedBytes, smallBodyBytes);
@@ -66,7 +66,7 @@ export function createAdmissionApp({ judge, log, onDecision, isDraining, limits 
     const closed = new AbortController();
     response.on('close', () => closed.abort(CLIENT_CLOSED));
     if (isDraining()) response.setHeader('connection', 'close');
-    // Requests whose body is arriving do not count, because any client can open many.
+    // Arriving bodies do not count, because any client can open many requests.
     if (reviewCount >= maxReviews) {
       answerUnread(response, OVERLOADED);
       return;
@@ -83,7 +83,7 @@ export function createAdmissionApp({ judge, log, onDecision, isDraining, limits 
       const work = async (signal: AbortSignal): Promise<Judgement> => await judge.judge(review, signal);
       const { verdict, path } = await withTimeout(remainingMs, closed.signal, work);
       answer(response, review.uid, verdict);
-      // Other reviews may be answered in this turn of the event loop, and recording takes as long as an answer.
+      // Recording takes as long as an answer, so other answers of this turn go first.
       setImmediate(record, toDecision(review, verdict, path, performance.now() - arrivedAt), review);
     } finally {
       reviewCount -= 1;
@@ -98,7 +98,7 @@ export function createAdmissionApp({ judge, log, onDecision, isDraining, limits 
     }
   };
 
-  /** Returns undefined if the request was answered before its body was read, or the client has gone. */
+  /** Returns undefined if the request was answered early or the client closed the connection. */
   const receiveReview = async (response: Response, timeoutMs: number, signal: AbortSignal) => {
     const buffer = budget.open(() => answerUnread(response, BODY_TIMED_OUT));
     const timer = setTimeout(() => {
@@ -119,7 +119,7 @@ export function createAdmissionApp({ judge, log, onDecision, isDraining, limits 
 
   /** Express calls this for every error, in place of its HTML page. */
   const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
-    // Without this the rest of the body would block the next request on the connection.
+    // An unread body would block the next request on the connection.
     request.resume();
     if (error instanceof BadReview) {
       log.warn({ problem: toPrintableLine(error.message, 300) }, 'denied a malformed review');
@@ -145,7 +145,7 @@ function answer(response: Response, uid: string, verdict: Verdict): void {
   response.status(200).json(toAdmissionReview(uid, verdict));
 }
 
-/** Answers a request before its body was read. If the body is incomplete, the connection closes. */
+/** Answers before the body was read, and closes the connection if the body is incomplete. */
 function answerUnread(response: Response, verdict: Verdict): void {
   if (!response.headersSent && !response.req.complete) response.setHeader('connection', 'close');
   answer(response, '', verdict);

@@ -1,12 +1,12 @@
 import { toPrintableLine } from '../decision/printable-text.ts';
 import type { DenialStatus, Verdict } from '../decision/verdict.ts';
 
-/** The audit log keeps its many events for long. */
+/** An audit log keeps many events for a long time. */
 const MAX_AUDITED_REFERRERS = 10;
 
 /**
- * The key of the annotation is the outcome, because a DELETECOLLECTION is one audit event and keeps the first value of
- * a key: a shared key would show the outcome of one object as that of another.
+ * The outcome is the key, because a DELETECOLLECTION is one audit event, which keeps only the first value of
+ * a key.
  */
 export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
   if (verdict.config === undefined) return {};
@@ -35,7 +35,7 @@ export interface AdmissionReviewResponse {
   };
 }
 
-/** Returns the answer to the API server. A verdict allows exactly if it has no denial status. */
+/** A verdict without a denial status allows the deletion. */
 export function toAdmissionReview(uid: string, verdict: Verdict): AdmissionReviewResponse {
   const { denialStatus, message, warnings } = verdict;
   const auditAnnotations = toAuditAnnotations(verdict);

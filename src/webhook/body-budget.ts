@@ -11,7 +11,7 @@ export interface BodyBuffer {
 interface OpenBody {
   buffer: Buffer;
   arrivedBytes: number;
-  activeAt: number;
+  lastActiveAt: number;
   isWaiting: boolean;
   readonly evict: () => void;
 }
@@ -19,35 +19,32 @@ interface OpenBody {
 /** The API server sends a body immediately. */
 const STALLED_MS = 1_000;
 const EMPTY = Buffer.alloc(0);
-/** Sizes are this or a larger power of two, so that a buffer fits other bodies as well. */
+/** Sizes are powers of two, so that a buffer fits other bodies. */
 const MIN_BUFFER_BYTES = 1_024;
-/** Memory that is kept for later bodies, and for how long. */
-const MAX_POOL_BYTES = 32 * 1024 * 1024;
-const POOL_TTL_MS = 5_000;
+const MAX_CACHED_BYTES = 32 * 1024 * 1024;
+const CACHE_TTL_MS = 5_000;
 
 /**
- * Limits the memory of all arriving bodies. Beyond the limit they wait, and stalled bodies are evicted.
- *
- * Only arrived bytes count, so a client that announces megabytes takes almost nothing. The body that began first never
- * waits, so bodies with a part each cannot wait for each other.
+ * Limits the memory of all arriving bodies. Beyond the limit they wait, and stalled bodies are evicted. Only
+ * arrived bytes count, so announcing megabytes costs almost nothing. The oldest body never waits, so bodies
+ * cannot wait for each other.
  */
 export class BodyBudget {
   readonly #maxBytes: number;
   readonly #smallBytes: number;
   readonly #bodies = new Set<OpenBody>();
-  readonly #pool = new BufferPool();
+  readonly #cache = new BufferCache();
   #bufferedBytes = 0;
   #waiting: (() => void)[] = [];
 
-  /** @param smallBytes a body of at most this size never waits */
   constructor(maxBytes: number, smallBytes: number) {
     this.#maxBytes = maxBytes;
     this.#smallBytes = smallBytes;
   }
 
-  /** Opens a buffer. `evict` may be called more than once, and should lead to its release. */
+  /** `evict` may be called more than once, and must lead to the release. */
   open(evict: () => void): BodyBuffer {
-    const body: OpenBody = { buffer: EMPTY, arrivedBytes: 0, activeAt: performance.now(), isWaiting: false, evict };
+    const body: OpenBody = { buffer: EMPTY, arrivedBytes: 0, lastActiveAt: performance.now(), isWaiting: false, evict };
     this.#bodies.add(body);
     return {
       reserve: async (bytes, signal) => await this.#reserve(body, bytes, signal),
@@ -62,11 +59,11 @@ export class BodyBudget {
     body.isWaiting = false;
     this.#bufferedBytes += bytes - body.arrivedBytes;
     body.arrivedBytes = bytes;
-    body.activeAt = performance.now();
+    body.lastActiveAt = performance.now();
     if (bytes > body.buffer.length) {
-      const larger = this.#pool.take(bytes);
+      const larger = this.#cache.take(bytes);
       body.buffer.copy(larger);
-      this.#pool.give(body.buffer);
+      this.#cache.put(body.buffer);
       body.buffer = larger;
     }
     return body.buffer;
@@ -74,7 +71,7 @@ export class BodyBudget {
 
   #release(body: OpenBody): void {
     this.#bufferedBytes -= body.arrivedBytes;
-    this.#pool.give(body.buffer);
+    this.#cache.put(body.buffer);
     this.#bodies.delete(body);
     body.arrivedBytes = 0;
     body.buffer = EMPTY;
@@ -89,14 +86,14 @@ export class BodyBudget {
     return this.#bufferedBytes - body.arrivedBytes + bytes <= this.#maxBytes;
   }
 
-  /** Waits until a body is released, and evicts stalled bodies meanwhile. */
+  /** Waits for a release, and evicts stalled bodies meanwhile. */
   async #waitForRelease(signal: AbortSignal): Promise<void> {
     const released = new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
     });
     const evictStalled = setInterval(() => {
-      for (const { activeAt, isWaiting, evict } of this.#bodies) {
-        if (!isWaiting && performance.now() - activeAt > STALLED_MS) evict();
+      for (const { lastActiveAt, isWaiting, evict } of this.#bodies) {
+        if (!isWaiting && performance.now() - lastActiveAt > STALLED_MS) evict();
       }
     }, STALLED_MS / 4);
     try {
@@ -108,10 +105,10 @@ export class BodyBudget {
 }
 
 /**
- * Keeps unused buffers by size. Otherwise the megabyte of each review causes a full garbage collection every few
- * reviews, which takes longer than the answers (npm run bench -- --only webhook).
+ * Reuses buffers by size. New ones for each megabyte would cause frequent full garbage collections, which
+ * take longer than the answers (npm run bench -- --only webhook).
  */
-class BufferPool {
+class BufferCache {
   readonly #buffers = new Map<number, Buffer[]>();
   #bytes = 0;
   #expiry: NodeJS.Timeout | undefined;
@@ -125,13 +122,13 @@ class BufferPool {
     return buffer;
   }
 
-  give(buffer: Buffer): void {
-    if (buffer.length === 0 || this.#bytes + buffer.length > MAX_POOL_BYTES) return;
+  put(buffer: Buffer): void {
+    if (buffer.length === 0 || this.#bytes + buffer.length > MAX_CACHED_BYTES) return;
     this.#bytes += buffer.length;
     const sameSize = this.#buffers.get(buffer.length) ?? [];
     sameSize.push(buffer);
     this.#buffers.set(buffer.length, sameSize);
-    this.#expiry ??= setTimeout(() => this.#clear(), POOL_TTL_MS).unref();
+    this.#expiry ??= setTimeout(() => this.#clear(), CACHE_TTL_MS).unref();
     this.#expiry.refresh();
   }
 

@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 
 /**
- * Limits the number of open connections. `server.maxConnections` would reject the API server while another client keeps
- * thousands of silent ones. A connection is useful if a whole request has arrived on it. Neither useful connections nor
- * the others can take more than half of the places from each other.
+ * Limits the open connections. `server.maxConnections` would reject the API server while a client keeps
+ * thousands of silent ones. A connection is useful once a whole request has arrived on it. Useful ones and
+ * newcomers each keep up to half of the places.
  */
 export class ConnectionLimiter {
   readonly #max: number;
   /** By the client's address and port, which a TLS socket shares with its TCP socket. Oldest first. */
   readonly #newcomers = new Map<string, Socket>();
-  /** By the same, in the order of the last request. */
+  /** The same keys, ordered by the last request. */
   readonly #useful = new Map<string, Socket>();
 
   constructor(max: number) {

@@ -1,14 +1,14 @@
 import { parseDuration } from '../decision/duration.ts';
 
-/** The defaults of a webhook's timeout (kubernetes, admissionregistration/v1). */
+/** The default and the maximum of a webhook's timeout (kubernetes, admissionregistration/v1). */
 const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_TIMEOUT_MS = 30_000;
-/** The guard promises an answer within 80 % of the timeout. The rest is for the event loop and the network. */
-const SHARE = 0.76;
+/** The guard promises an answer within 80 %. The difference is for the event loop and the network. */
+const TIMEOUT_SHARE = 0.76;
 
-/** Returns the milliseconds in which a review must be answered, from the `timeout` of the request. */
+/** Computes the deadline of a review from the request's `timeout`. */
 export function computeDeadlineMs(timeout: unknown): number {
   const requestedMs = typeof timeout === 'string' ? (parseDuration(timeout) ?? 0) : 0;
   const timeoutMs = requestedMs <= 0 ? DEFAULT_TIMEOUT_MS : Math.min(requestedMs, MAX_TIMEOUT_MS);
-  return Math.floor(timeoutMs * SHARE);
+  return Math.floor(timeoutMs * TIMEOUT_SHARE);
 }

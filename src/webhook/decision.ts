@@ -24,7 +24,7 @@ export function toDecision(review: Review, verdict: Verdict, path: DecisionPath,
   return { uid, name: config?.name ?? '', user, dryRun, verdict, path, ms };
 }
 
-/** Logs a decision as one JSON line with selected fields: never a header, a token or the body of an object. */
+/** Logs selected fields: never a header, a token or the body of an object. */
 export function logDecision(log: Logger, { uid, name, user, dryRun, verdict, path, ms }: Decision): void {
   const { outcome, code, cause, message, references, referencesTotal, overrideReason } = verdict;
   const fields = {

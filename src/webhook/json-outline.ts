@@ -9,19 +9,19 @@ import {
   QUOTE,
 } from '../kube/lists/json-bytes.ts';
 
-/** The wanted members of an object. A `value` is a string, number, boolean or null, and `values` an object of them. */
+/** The wanted members. A `value` is a string, number, boolean or null, and `values` an object of them. */
 export interface Outline {
   readonly [key: string]: 'value' | 'values' | Outline;
 }
 
-/** The bytes cannot be read as JSON with one meaning. The message continues "the request body". */
+/** The bytes are invalid or ambiguous JSON. The message continues "the request body". */
 export class MalformedJson extends Error {
   override readonly name = 'MalformedJson';
 }
 
 /** The limit of the API server's own parser (sigs.k8s.io/json, internal/golang/encoding/json/scanner.go). */
 const MAX_DEPTH = 10_000;
-/** Annotations may have 256 KiB (kubernetes, apimachinery/pkg/api/validation), and six times that when escaped. */
+/** Annotations may have 256 KiB (kubernetes, apimachinery/pkg/api/validation), six times that if escaped. */
 const MAX_WANTED_BYTES = 2 * 1024 * 1024;
 /** The cost of a key or value in addition to its bytes. */
 const ENTRY_BYTES = 16;
@@ -37,31 +37,27 @@ const PLUS = 0x2b;
 const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-const LOWER_CASE = 0x20;
+const LOWER_CASE_BIT = 0x20;
 
 const KEYWORDS = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]));
 /** Strings up to about this length are read byte by byte. */
 const SHORT_STRING = 48;
 const ESCAPES = new Set(Buffer.from('"\\/bfnrtu'));
 
-/** What may follow in a skipped value. */
-type Expected = 'value' | 'value or end' | 'key' | 'key or end' | 'comma or end';
+type ExpectedToken = 'value' | 'value or end' | 'key' | 'key or end' | 'comma or end';
 
 /**
- * Reads the wanted members of a JSON object in UTF-8. It checks that the rest is JSON and builds no values from it, so
- * a hostile body costs no more than an ordinary one: JSON.parse turns eight million brackets into 300 MB
- * (docs/adr/0008).
+ * Reads the wanted members of a JSON object in UTF-8. It only validates the rest, so a hostile body costs no
+ * more than an ordinary one (docs/adr/0008). It rejects a wanted member that occurs twice, because parsers
+ * disagree on which one counts.
  *
- * It rejects a wanted member that occurs twice. Parsers disagree on which of the two counts, and the guard must not
- * judge another object than the deleted one.
- *
- * @returns an object without prototype, or undefined if the JSON is not an object. An array, or an object in place of a
- *   value, reads as null
+ * @returns an object without prototype, or undefined if the JSON is not an object. An array, or an object in
+ *   place of a value, becomes null
  * @throws MalformedJson
  */
 export function parseOutline(bytes: Buffer, outline: Outline): Readonly<Record<string, unknown>> | undefined {
   const reader = new OutlineReader(bytes);
-  const value = reader.readMember(outline);
+  const value = reader.readValue(outline);
   reader.expectEnd();
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 }
@@ -71,7 +67,7 @@ class OutlineReader {
   /** The open brackets of a skipped value. */
   readonly #brackets: number[] = [];
   #position = 0;
-  /** The next quote and backslash, as far as they were searched for. */
+  /** Results of the last searches, for {@link #skipString}. */
   #nextQuote = -1;
   #nextBackslash = -1;
   #wantedBytes = 0;
@@ -80,7 +76,7 @@ class OutlineReader {
     this.#bytes = bytes;
   }
 
-  readMember(wanted: Outline[string]): unknown {
+  readValue(wanted: Outline[string]): unknown {
     this.#skipSpace();
     const start = this.#position;
     const first = this.#bytes[start];
@@ -91,7 +87,7 @@ class OutlineReader {
 
   expectEnd(): void {
     this.#skipSpace();
-    if (this.#position < this.#bytes.length) throw notJson();
+    if (this.#position < this.#bytes.length) throw notJsonError();
   }
 
   #readObject(outline: 'values' | Outline): Record<string, unknown> {
@@ -108,17 +104,17 @@ class OutlineReader {
       const wanted = outline === 'values' ? 'value' : Object.hasOwn(outline, key) ? outline[key] : undefined;
       if (wanted === undefined) this.#skipValue();
       else if (Object.hasOwn(members, key)) throw new MalformedJson(`has "${key}" twice in one object`);
-      else members[key] = this.readMember(wanted);
+      else members[key] = this.readValue(wanted);
       this.#skipSpace();
       if (this.#consume(CLOSE_OBJECT)) return members;
-      if (!this.#consume(COMMA)) throw notJson();
+      if (!this.#consume(COMMA)) throw notJsonError();
     }
   }
 
-  /** Skips any value, without recursion, because a client can nest it deeply. */
+  /** Does not recurse, because a client can nest values deeply. */
   #skipValue(): void {
     const brackets = this.#brackets;
-    let expected: Expected = 'value';
+    let expected: ExpectedToken = 'value';
     do {
       this.#skipSpace();
       const isInObject = brackets.at(-1) === OPEN_OBJECT;
@@ -126,7 +122,7 @@ class OutlineReader {
         brackets.pop();
         expected = 'comma or end';
       } else if (expected === 'comma or end') {
-        if (!this.#consume(COMMA)) throw notJson();
+        if (!this.#consume(COMMA)) throw notJsonError();
         expected = isInObject ? 'key' : 'value';
       } else if (expected === 'key' || expected === 'key or end') {
         this.#skipString();
@@ -138,7 +134,7 @@ class OutlineReader {
     } while (brackets.length > 0);
   }
 
-  #skipScalarOrOpen(): Expected {
+  #skipScalarOrOpen(): ExpectedToken {
     const byte = this.#bytes[this.#position];
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
       if (this.#brackets.length === MAX_DEPTH) throw new MalformedJson(`is nested deeper than ${MAX_DEPTH} levels`);
@@ -153,20 +149,20 @@ class OutlineReader {
 
   #skipString(): void {
     const bytes = this.#bytes;
-    if (bytes[this.#position] !== QUOTE) throw notJson();
+    if (bytes[this.#position] !== QUOTE) throw notJsonError();
     let at = this.#position + 1;
     let searchFrom = at + SHORT_STRING;
     for (;;) {
       if (at > searchFrom) {
-        // In long strings, such as the files of a config, memchr(3) searches, and control characters are not rejected.
-        // Without the stored positions a string of escapes would be searched to its end at each escape.
+        // memchr(3) searches long strings, such as the files of a config, and does not reject control
+        // characters. Without the stored positions each escape would cause a search to the end of the string.
         if (this.#nextQuote < at) this.#nextQuote = this.#indexOf(QUOTE, at);
         if (this.#nextBackslash < at) this.#nextBackslash = this.#indexOf(BACKSLASH, at);
         at = Math.min(this.#nextQuote, this.#nextBackslash);
         searchFrom = at + SHORT_STRING;
       }
       const byte = bytes[at];
-      if (byte === undefined || byte < SPACE) throw notJson();
+      if (byte === undefined || byte < SPACE) throw notJsonError();
       if (byte === QUOTE) break;
       at = byte === BACKSLASH ? this.#endOfEscape(at + 1) : at + 1;
     }
@@ -176,9 +172,9 @@ class OutlineReader {
   /** `at` is the position after the backslash. */
   #endOfEscape(at: number): number {
     const escape = this.#bytes[at];
-    if (escape === undefined || !ESCAPES.has(escape)) throw notJson();
+    if (escape === undefined || !ESCAPES.has(escape)) throw notJsonError();
     if (escape !== LETTER_U) return at + 1;
-    for (let digit = 1; digit <= 4; digit += 1) if (!isHexDigit(this.#bytes[at + digit])) throw notJson();
+    for (let digit = 1; digit <= 4; digit += 1) if (!isHexDigit(this.#bytes[at + digit])) throw notJsonError();
     return at + 5;
   }
 
@@ -189,7 +185,7 @@ class OutlineReader {
 
   #skipColon(): void {
     this.#skipSpace();
-    if (!this.#consume(COLON)) throw notJson();
+    if (!this.#consume(COLON)) throw notJsonError();
   }
 
   #skipScalar(): void {
@@ -197,7 +193,7 @@ class OutlineReader {
     if (keyword === undefined) this.#skipNumber();
     else if (this.#bytes.subarray(this.#position, this.#position + keyword.length).equals(keyword)) {
       this.#position += keyword.length;
-    } else throw notJson();
+    } else throw notJsonError();
   }
 
   #skipNumber(): void {
@@ -206,7 +202,7 @@ class OutlineReader {
     if (bytes[at] === MINUS) at += 1;
     at = bytes[at] === ZERO ? at + 1 : this.#endOfDigits(at);
     if (bytes[at] === POINT) at = this.#endOfDigits(at + 1);
-    if (((bytes[at] ?? 0) | LOWER_CASE) === LETTER_E) {
+    if (((bytes[at] ?? 0) | LOWER_CASE_BIT) === LETTER_E) {
       const sign = bytes[at + 1];
       at = this.#endOfDigits(sign === PLUS || sign === MINUS ? at + 2 : at + 1);
     }
@@ -216,11 +212,11 @@ class OutlineReader {
   #endOfDigits(start: number): number {
     let at = start;
     while (isDigit(this.#bytes[at])) at += 1;
-    if (at === start) throw notJson();
+    if (at === start) throw notJsonError();
     return at;
   }
 
-  /** Parses the string or scalar between a position and the current one. */
+  /** Parses the string or scalar from `start` to the current position. */
   #parseFrom(start: number): unknown {
     this.#wantedBytes += this.#position - start + ENTRY_BYTES;
     if (this.#wantedBytes > MAX_WANTED_BYTES) {
@@ -229,7 +225,7 @@ class OutlineReader {
     try {
       return JSON.parse(this.#bytes.toString('utf8', start, this.#position)) as unknown;
     } catch {
-      throw notJson();
+      throw notJsonError();
     }
   }
 
@@ -253,10 +249,10 @@ function isDigit(byte: number | undefined): boolean {
 }
 
 function isHexDigit(byte: number | undefined): boolean {
-  const letter = (byte ?? 0) | LOWER_CASE;
+  const letter = (byte ?? 0) | LOWER_CASE_BIT;
   return isDigit(byte) || (letter >= 0x61 && letter <= 0x66);
 }
 
-function notJson(): MalformedJson {
+function notJsonError(): MalformedJson {
   return new MalformedJson('is not JSON');
 }

@@ -1,7 +1,7 @@
 import type { Review } from '../decision/review.ts';
 import type { Verdict } from '../decision/verdict.ts';
 
-/** The basis of a verdict: no data of the cluster, a referrer from the index that a GET confirmed, or a live read. */
+/** The basis of a verdict: no cluster data, an index referrer that a GET confirmed, or a live read. */
 export type DecisionPath = 'none' | 'index' | 'live';
 
 export interface Judgement {

@@ -8,7 +8,6 @@ import type { Decision } from './decision.ts';
 
 export interface MetricsSources {
   readonly resources: readonly string[];
-  /** The resources that have not been read completely yet. */
   readonly unsynced: () => readonly string[];
   /** Milliseconds since the last message about each resource. */
   readonly ages: () => readonly { readonly resource: string; readonly ms: number }[];
@@ -34,7 +33,7 @@ export class Metrics {
   readonly #duration: Histogram<'path'>;
 
   constructor(sources: MetricsSources) {
-    // The only format: after it has written OpenMetrics, prom-client keeps the counters under other names.
+    // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     const { unsynced, resources, ages, referrers, liveReads, expiries, mode } = sources;
     const registers = [this.#registry];
@@ -68,7 +67,7 @@ export class Metrics {
       expiries().map(({ certificate, notAfter }) => [certificate, notAfter.getTime() / 1000]),
     );
     this.#addGaugePer('mode', 'mcguard_mode', '1 for the current mode, 0 for the others.', () =>
-      MODES.map((one) => [one, one === mode() ? 1 : 0]),
+      MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0]),
     );
     const danglingHelp = 'References to MachineConfigs that do not exist.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, () => sources.danglingCount() ?? 0);
@@ -88,7 +87,7 @@ export class Metrics {
       [packageJson.version, 1],
     ]);
     this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
-    // Computed once, because it would differ by microseconds from scrape to scrape.
+    // Computed once, because each result would differ by microseconds.
     const startedAt = Date.now() / 1000 - process.uptime();
     this.#addGauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
   }

@@ -7,7 +7,7 @@ import { MalformedJson, type Outline, parseOutline } from './json-outline.ts';
 /** The request is not a review, or lacks a field that the answer depends on. */
 export class BadReview extends Error {
   override readonly name = 'BadReview';
-  /** The uid of the answer. Empty if the request has no readable one. */
+  /** Empty if the request has no readable uid. */
   readonly uid: string;
 
   constructor(message: string, uid = '') {
@@ -20,7 +20,7 @@ const API_VERSION = 'admission.k8s.io/v1';
 const GROUP = 'machineconfiguration.openshift.io';
 const RESOURCE = 'machineconfigs';
 
-/** The fields that the guard reads. It skips the others, such as up to megabytes of `spec`. */
+/** The guard skips all other fields, such as megabytes of `spec`. */
 const OUTLINE: Outline = {
   apiVersion: 'value',
   kind: 'value',
@@ -36,16 +36,16 @@ const OUTLINE: Outline = {
 };
 
 /**
- * Parses the body of an admission request (`admission.k8s.io/v1`), and ignores unknown fields. The name comes from
- * `oldObject`: during a DELETECOLLECTION `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go).
+ * Parses the body of an admission request (`admission.k8s.io/v1`). The name comes from `oldObject`: during a
+ * DELETECOLLECTION `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go).
  *
- * @throws BadReview for anything but a readable review
+ * @throws BadReview
  */
 export function parseReview(body: Buffer): Review {
   if (body.length === 0) throw new BadReview('the request has no body');
   if (!isUtf8(body)) throw new BadReview('the request body is not UTF-8');
-  const { kind, apiVersion, ...review } = parseBody(body);
-  const request = asRecord(review['request']);
+  const { kind, apiVersion, ...envelope } = parseBody(body);
+  const request = asRecord(envelope['request']);
   const uid = typeof request?.['uid'] === 'string' ? request['uid'] : '';
   if (kind !== 'AdmissionReview' || apiVersion !== API_VERSION) {
     const actual = `${quoteValue(kind)} of ${quoteValue(apiVersion)}`;

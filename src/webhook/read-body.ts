@@ -3,12 +3,13 @@ import type { BodyBuffer } from './body-budget.ts';
 import { BadReview } from './parse-review.ts';
 
 /**
- * Reads the body of a request into the buffer. Hundreds of stored chunks would outlive the young generation of the
- * heap, and only a full garbage collection would free them.
+ * Reads a body into the buffer. Stored chunks would outlive the young generation of the heap, and only a full
+ * garbage collection would free them.
  *
  * @param signal aborts when the client has gone or was answered; the caller enforces the timeout
  * @returns a part of the buffer, valid until its release
- * @throws BadReview if the body is compressed, larger than `maxBytes`, or incomplete. The signal's reason on abort
+ * @throws BadReview if the body is compressed, larger than `maxBytes`, or incomplete. The signal's reason on
+ *   abort
  */
 export async function readBody(
   request: IncomingMessage,
@@ -20,13 +21,13 @@ export async function readBody(
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new BadReview('the request body is compressed');
   }
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLargeError(maxBytes);
   const chunks = new ChunkReader(request, signal);
   let body: Buffer = Buffer.alloc(0);
   try {
     for (let chunk = await chunks.next(); chunk !== undefined; chunk = await chunks.next()) {
       const length = body.length + chunk.length;
-      if (length > maxBytes) throw tooLarge(maxBytes);
+      if (length > maxBytes) throw tooLargeError(maxBytes);
       const reserved = await buffer.reserve(length, signal);
       chunk.copy(reserved, body.length);
       body = reserved.subarray(0, length);
@@ -40,8 +41,8 @@ export async function readBody(
 const EVENTS = ['readable', 'end', 'error', 'close'];
 
 /**
- * Reads chunks as they arrive. Node's iterator takes longer than a small body, and if it ends early, it destroys the
- * request and with it the connection of the answer.
+ * Reads chunks as they arrive. Node's iterator takes longer than a small body and, if it ends early, destroys
+ * the connection of the answer.
  */
 class ChunkReader {
   readonly #request: IncomingMessage;
@@ -52,7 +53,7 @@ class ChunkReader {
     this.#request = request;
     this.#signal = signal;
     for (const event of EVENTS) request.on(event, this.#onEvent);
-    // A request that was answered before it was complete never ends, not even with its connection.
+    // After an early answer the request emits no event, even if its connection closes.
     signal.addEventListener('abort', this.#onEvent);
   }
 
@@ -78,6 +79,6 @@ class ChunkReader {
   readonly #onEvent = (): void => this.#wake();
 }
 
-function tooLarge(maxBytes: number): BadReview {
+function tooLargeError(maxBytes: number): BadReview {
   return new BadReview(`the request body is larger than ${maxBytes / 1024 / 1024} MiB`);
 }

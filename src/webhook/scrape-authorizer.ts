@@ -4,16 +4,16 @@ import type { KubeApi } from '../kube/api.ts';
 
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
 
-interface ReviewStatus {
+interface AccessReviewStatus {
   readonly authenticated?: unknown;
   readonly user?: Readonly<Record<'username' | 'uid' | 'groups' | 'extra', unknown>>;
   readonly allowed?: unknown;
 }
 
 const REVIEW_TIMEOUT_MS = 5_000;
-/** Longer than the 30 s between two scrapes. A revoked token works for this much longer. */
+/** Longer than the 30 s between scrapes. A revoked token still works for this time. */
 const ALLOWED_TTL_MS = 60_000;
-/** Short, so that a new right works soon. It still limits the reviews that wrong tokens cause. */
+/** Short, so that new RBAC works soon. It still limits the calls that wrong tokens cause. */
 const DENIED_TTL_MS = 5_000;
 const MAX_TOKENS = 256;
 
@@ -34,26 +34,26 @@ export class ScrapeAuthorizer {
     const key = createHash('sha256').update(token).digest('hex');
     const known = this.#accesses.get(key);
     if (known !== undefined) return known;
-    const access = await this.#review(token);
+    const access = await this.#reviewAccess(token);
     this.#accesses.set(key, access, { ttl: access === 'allowed' ? ALLOWED_TTL_MS : DENIED_TTL_MS });
     return access;
   }
 
-  async #review(token: string): Promise<ScrapeAccess> {
-    const { authenticated, user } = await this.#create('authentication.k8s.io', 'TokenReview', { token });
+  async #reviewAccess(token: string): Promise<ScrapeAccess> {
+    const { authenticated, user } = await this.#createReview('authentication.k8s.io', 'TokenReview', { token });
     if (authenticated !== true || typeof user?.username !== 'string') return 'unauthenticated';
     const { username, uid, groups, extra } = user;
     const nonResourceAttributes = { path: '/metrics', verb: 'get' };
     const spec = { user: username, uid, groups, extra, nonResourceAttributes };
-    const { allowed } = await this.#create('authorization.k8s.io', 'SubjectAccessReview', spec);
+    const { allowed } = await this.#createReview('authorization.k8s.io', 'SubjectAccessReview', spec);
     return allowed === true ? 'allowed' : 'forbidden';
   }
 
-  async #create(group: string, kind: string, spec: unknown): Promise<ReviewStatus> {
+  async #createReview(group: string, kind: string, spec: unknown): Promise<AccessReviewStatus> {
     const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
     const body = { apiVersion: `${group}/v1`, kind, spec };
     const signal = AbortSignal.timeout(REVIEW_TIMEOUT_MS);
-    const review = (await this.#api.json({ method: 'POST', path, body, signal })) as { status?: ReviewStatus };
+    const review = (await this.#api.json({ method: 'POST', path, body, signal })) as { status?: AccessReviewStatus };
     return review.status ?? {};
   }
 }

@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
 
-/** Creates an application with one endpoint. Other methods get 405, and other paths 404, trailing slashes included. */
+/** Other methods get 405, and other paths 404, trailing slashes included. */
 export function createSingleEndpointApp(
   method: 'get' | 'post',
   path: string,

@@ -12,21 +12,22 @@ export interface TlsServerOptions {
   readonly certificate: ServingCertificate;
   readonly minVersion: SecureVersion;
   readonly log: Logger;
-  /** Limit of open connections. Beyond it the server closes useless ones. */
+  /** The limit of open connections; see {@link ConnectionLimiter}. */
   readonly maxConnections?: number;
 }
 
-/** The API server keeps idle connections for 90 s and repeats no call on a closed one (client-go, transport). */
+/** The API server keeps connections for 90 s and retries no call on a closed one (client-go, transport). */
 const KEEP_ALIVE_MS = 120_000;
-/** Timeouts of the headers and of a whole request. The API server sends a review immediately. */
+/** The API server sends a review immediately. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-const CHECK_INTERVAL_MS = 1_000;
+const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 /** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /**
  * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
- * apimachinery/pkg/util/net/http.go). 300 deletions through each of three need 900. A connection costs about 50 kB.
+ * apimachinery/pkg/util/net/http.go). 300 deletions through each of three API servers need 900. A connection
+ * costs about 50 kB.
  */
 const MAX_CONNECTIONS = 2_000;
 /** The API server sends half a dozen. Node ignores the headers beyond the limit. */
@@ -34,12 +35,12 @@ const MAX_HEADERS = 100;
 const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
-/** Serves an application over TLS. Neither a new certificate nor the shutdown drops a call. */
+/** Neither a new certificate nor the shutdown drops a call. */
 export class TlsServer {
   readonly #server: Server;
 
   constructor({ app, certificate, minVersion, log, maxConnections = MAX_CONNECTIONS }: TlsServerOptions) {
-    // setSecureContext resets options that are left out, minVersion too.
+    // setSecureContext resets omitted options, such as minVersion.
     const tlsOptions = (): ServerOptions => {
       const { certificatePem, privateKeyPem } = certificate.current();
       return {
@@ -48,7 +49,7 @@ export class TlsServer {
         minVersion,
         ALPNProtocols: ['http/1.1'],
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-        // In TLS 1.2 a client could start handshake after handshake on an open connection.
+        // A TLS 1.2 client could repeat the handshake on an open connection without end.
         secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       };
     };
@@ -57,7 +58,7 @@ export class TlsServer {
         ...tlsOptions(),
         requestTimeout: REQUEST_TIMEOUT_MS,
         headersTimeout: HEADERS_TIMEOUT_MS,
-        connectionsCheckingInterval: CHECK_INTERVAL_MS,
+        connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
       },
       app,
@@ -81,12 +82,11 @@ export class TlsServer {
     });
   }
 
-  /** As {@link listen}. */
   async listen(port: number, bindAddress: string | undefined): Promise<number> {
     return await listen(this.#server, port, bindAddress);
   }
 
-  /** Accepts no new connection, and resolves when the open calls are answered and all connections closed. */
+  /** Accepts no new connection. Resolves when all calls are answered and all connections closed. */
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
       // server.close() never closes a connection that was busy when it was called.
@@ -102,7 +102,7 @@ export class TlsServer {
   }
 }
 
-/** Listens, and returns the port. Port 0 picks a free one. Rejects with the system's error. */
+/** Returns the port. Port 0 picks a free one. Rejects with the system's error. */
 export async function listen(server: NetServer, port: number, bindAddress: string | undefined): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
