@@ -9,12 +9,12 @@ interface DemoFlags {
   readonly speed: number;
 }
 
-/** The demo takes ten seconds, and every line can be read as it appears. */
+/** Every line can be read as it appears. */
 const DEFAULT_SPEED = 120;
 const MAX_SPEED = 10_000;
 /** The simulated duration of both runs. */
 const STORY_SECONDS = 1_180;
-/** Keys, two API servers and the guard take this long to start. */
+/** Keys, two API servers and the guard. */
 const START_SECONDS = 2;
 
 export function createDemoCommand(): Command {

@@ -79,7 +79,7 @@ async function startRealGuard(
   return await startGuard({
     api: new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(SERVICE_ACCOUNT))),
     certificate: createFixedCertificate(leaf),
-    // The outage that the guard would warn of is part of the story.
+    // The guard would warn of the outage in the story.
     log: pino({ level: 'silent' }),
     bindAddress: HOST,
     securePort: 0,

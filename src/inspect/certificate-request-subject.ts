@@ -1,12 +1,12 @@
 import forge from 'node-forge';
 
-/** Part of node-forge 1.4 and missing in its types. */
+/** Missing in the types of node-forge 1.4. */
 const { RDNAttributesAsArray } = forge.pki as unknown as {
   RDNAttributesAsArray: (name: forge.asn1.Asn1) => readonly forge.pki.CertificateField[];
 };
 
 /**
- * Reads the common name from a PKCS #10 request (RFC 2986) in PEM. Undefined if there is none.
+ * Reads the common name of a PKCS #10 request (RFC 2986).
  * `forge.pki.certificationRequestFromPem` rejects ECDSA keys, which kubelets use.
  */
 export function readCommonName(pem: string): string | undefined {

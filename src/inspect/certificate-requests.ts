@@ -4,7 +4,7 @@ import { ApiError, describeError } from '../kube/errors.ts';
 import { listCollection } from '../kube/lists/list.ts';
 import { withTimeout } from '../kube/wait.ts';
 
-/** A kubelet's request that is neither approved, denied, failed nor issued. */
+/** A kubelet's request without a condition and without a certificate. */
 export interface PendingCertificateRequest {
   readonly name: string;
   /** Null if neither the user nor the request names a node. */
@@ -13,7 +13,7 @@ export interface PendingCertificateRequest {
   readonly createdAt: string | null;
 }
 
-/** Part of the JSON of `check`. Unreadable requests are no error, because they decide nothing. */
+/** Part of the JSON of `check`. They do not affect the result, so a failed read is no error. */
 export interface PendingCertificateRequests {
   readonly readable: boolean;
   readonly reason: string | null;
@@ -23,7 +23,7 @@ export interface PendingCertificateRequests {
 type Fields = Readonly<Record<string, unknown>>;
 
 const COLLECTION = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
-/** The signers of a kubelet's client certificate when it joins, and of its serving certificate afterwards. */
+/** The signers of a kubelet's first client certificate and of its serving certificate. */
 const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
 const NODE_USER_PREFIX = 'system:node:';
 const READ_TIMEOUT_MS = 5_000;
@@ -38,8 +38,8 @@ export async function readPendingCertificateRequests(
     if (isPendingKubeletRequest(object)) pending.push(object);
   };
   try {
-    await withTimeout(READ_TIMEOUT_MS, signal, async (limited) => {
-      await listCollection(api, COLLECTION, { isMetadataOnly: false }, addIfPending, limited);
+    await withTimeout(READ_TIMEOUT_MS, signal, async (readSignal) => {
+      await listCollection(api, COLLECTION, { isMetadataOnly: false }, addIfPending, readSignal);
     });
   } catch (error) {
     const isForbidden = error instanceof ApiError && error.status === 403;
@@ -60,7 +60,7 @@ function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean
 async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCertificateRequest> {
   const { signerName, username, request } = spec as Fields;
   const createdAt = new Date(String(metadata?.creationTimestamp));
-  const user = String(username).startsWith(NODE_USER_PREFIX) ? String(username) : await readSubject(request);
+  const user = String(username).startsWith(NODE_USER_PREFIX) ? String(username) : await readRequestedUser(request);
   return {
     name: String(metadata?.name),
     node: user?.startsWith(NODE_USER_PREFIX) === true ? user.slice(NODE_USER_PREFIX.length) : null,
@@ -69,8 +69,8 @@ async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCerti
   };
 }
 
-/** Machines that join share the bootstrapper's user. Only the request names the node. */
-async function readSubject(request: unknown): Promise<string | undefined> {
+/** All joining machines have the user of the bootstrapper. Only the request names the node. */
+async function readRequestedUser(request: unknown): Promise<string | undefined> {
   if (typeof request !== 'string') return undefined;
   // node-forge takes 46 ms to load.
   const { readCommonName } = await import('./certificate-request-subject.ts');

@@ -9,9 +9,8 @@ import { readGuardExplanations } from './guard-explanations.ts';
 import { pollUntilSettled, RETRY_INTERVAL_MS, RETRY_TIMEOUT_MS } from './poll.ts';
 import { planRepairs, type Repair } from './repairs.ts';
 
-/** Times are milliseconds. */
 export interface CheckOptions {
-  /** In the syntax of the API; undefined selects all nodes. */
+  /** A label selector; undefined selects all nodes. */
   readonly selector: string | undefined;
   readonly minNodes: number;
   /** Undefined does not wait. */
@@ -26,10 +25,10 @@ export type Inspection = Awaited<ReturnType<typeof inspect>>;
 export type CheckReport = Readonly<ReturnType<typeof buildCheckReport>>;
 export type CheckReportProblem = CheckReport['problems'][number];
 
-/** A wrong address shows within this time. An API server that restarts answers earlier. */
+/** An API server that restarts answers earlier. A wrong address never answers. */
 const FIRST_CONTACT_MS = 30_000;
 
-/** Throws ClusterAccessError or a TimeoutError. */
+/** @throws ClusterAccessError, TimeoutError */
 export async function checkCluster(
   api: KubeApi,
   { selector, minNodes, waitMs, onReport, onFailure }: CheckOptions,
@@ -53,15 +52,15 @@ export async function checkCluster(
 }
 
 async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
-  const additional = Promise.all([readPendingCertificateRequests(api, signal), readGuardExplanations(api, signal)]);
+  const otherReads = Promise.all([readPendingCertificateRequests(api, signal), readGuardExplanations(api, signal)]);
   const readAndCheck = async () => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
     return { snapshot, consistency: checkConsistency(snapshot, scope) };
   };
   let { snapshot, consistency } = await readAndCheck();
-  // Between two lists a node can move to another config, and its old config can be deleted.
+  // Between two lists a node can change its config, and its old config can be deleted.
   if (!consistency.ok && !consistency.isRecoverable) ({ snapshot, consistency } = await readAndCheck());
-  const [requests, explanations] = await additional;
+  const [requests, explanations] = await otherReads;
   const pendingNames = requests.requests.map(({ name }) => name);
   const repairs = planRepairs(consistency, snapshot.configs, pendingNames);
   return { server: api.address, at: new Date(), consistency, requests, explanations, repairs };

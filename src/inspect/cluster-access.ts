@@ -10,7 +10,7 @@ const READ_TIMEOUT_MS = 10_000;
 /** The cause is an ApiError, ApiUnreachable, MalformedList or MalformedObject. */
 export class ClusterAccessError extends Error {
   override readonly name = 'ClusterAccessError';
-  /** The words of `oc auth can-i`. The core group is empty. */
+  /** The arguments of `oc auth can-i`. The core group is empty. */
   readonly access: Readonly<{ verb: Verb; resource: string; group: string; namespace: string | undefined }>;
 
   constructor(verb: Verb, path: string, cause: unknown) {
@@ -20,7 +20,7 @@ export class ClusterAccessError extends Error {
   }
 }
 
-/** Sends a request about this path. Throws ClusterAccessError, or the signal's reason. */
+/** @throws ClusterAccessError with the verb and the path, or the signal's reason */
 export async function accessCluster<T>(
   verb: Verb,
   path: string,
@@ -34,7 +34,7 @@ export async function accessCluster<T>(
   }
 }
 
-/** Undefined if it does not exist. Throws ClusterAccessError or a TimeoutError. */
+/** @throws ClusterAccessError, TimeoutError; a 404 returns undefined */
 export async function readObject(api: KubeApi, path: string, verb: Verb = 'get'): Promise<unknown> {
   const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));

@@ -11,9 +11,9 @@ import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistenc
 
 const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
 
-// All functions of this file throw a ClusterAccessError, or the signal's reason.
+// All read functions throw a ClusterAccessError, or the signal's reason.
 
-/** Lists the selected nodes, all pools, and last the names of all configs. */
+/** Lists the configs last, see {@link ClusterSnapshot}. */
 export async function readClusterSnapshot(
   api: KubeApi,
   labelSelector: string | undefined,
@@ -46,7 +46,7 @@ export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<
   return referrers;
 }
 
-/** The bytes of a config's JSON. Undefined if the config does not exist. */
+/** The bytes of a config's JSON. Undefined if it does not exist. */
 export async function readConfigSize(api: KubeApi, name: ConfigName, signal: AbortSignal): Promise<number | undefined> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   return await accessCluster('get', path, signal, async () => {
@@ -58,7 +58,7 @@ export async function readConfigSize(api: KubeApi, name: ConfigName, signal: Abo
   });
 }
 
-/** A 404 is an error: a cluster that does not serve pools is not a cluster without references. */
+/** A 404 is an error, because a missing CRD does not mean that there are no references. */
 export async function listAll<T>(
   api: KubeApi,
   { paths: [path], isMetadataOnly }: Pick<Resource<{ readonly name: string }>, 'paths' | 'isMetadataOnly'>,
@@ -76,11 +76,16 @@ export async function listAll<T>(
 
 function parseInspectedNode(node: ApiObject): InspectedNode {
   const { labels, annotations } = node.metadata ?? {};
-  const textOf = (key: string): string => {
+  const readAnnotation = (key: string): string => {
     const value = annotations?.[`${MCO_GROUP}/${key}`];
     return typeof value === 'string' ? value : '';
   };
-  return { referrer: NODES.parse(node), labels: labels ?? {}, state: textOf('state'), reason: textOf('reason') };
+  return {
+    referrer: NODES.parse(node),
+    labels: labels ?? {},
+    state: readAnnotation('state'),
+    reason: readAnnotation('reason'),
+  };
 }
 
 function parseInspectedPool(pool: ApiObject): InspectedPool {

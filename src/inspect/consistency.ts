@@ -4,13 +4,13 @@ import { countNoun, toPrintableLine } from '../decision/printable-text.ts';
 import type { Referrer } from '../decision/references.ts';
 import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
 
-/** The maximum length of a name in Kubernetes. An annotation can be longer. */
+/** The limit of Kubernetes. An annotation can contain a longer text. */
 const MAX_NAME_LENGTH = 253;
 
 export interface InspectedNode {
   readonly referrer: Referrer;
   readonly labels: Labels;
-  /** The state of the machine-config-daemon, such as `Done`. Empty before its first report. */
+  /** As the machine-config-daemon reports it, such as `Done`. Empty before. */
   readonly state: string;
   readonly reason: string;
 }
@@ -23,19 +23,19 @@ export interface InspectedPool {
   readonly updatedMachineCount: number;
 }
 
-/** The configs were listed last, so a missing config did not exist. */
+/** The configs are listed last: a missing config did not exist after the references were read. */
 export interface ClusterSnapshot {
   readonly nodes: readonly InspectedNode[];
   readonly pools: readonly InspectedPool[];
   readonly configs: ReadonlySet<ConfigName>;
-  /** The roles of all nodes, if the selector matches no node. */
+  /** The roles of all nodes if the selector matches none. */
   readonly roles?: readonly string[];
 }
 
 export interface CheckScope {
-  /** The label selector of the nodes. If it is set, only the pools of these nodes are checked. */
+  /** A label selector of nodes. It limits the check to these nodes and their pools. */
   readonly selector: string | undefined;
-  /** At least 1: an empty selection proves nothing. */
+  /** At least 1, because an empty selection proves nothing. */
   readonly minNodes: number;
 }
 
@@ -44,13 +44,13 @@ export interface Problem {
   /** Absent for `TooFewNodes`. */
   readonly kind?: 'Node' | 'MachineConfigPool';
   readonly name?: string;
-  /** Absent if the problem concerns the whole object. */
+  /** Absent if it concerns the whole object. */
   readonly field?: string;
   readonly config?: ConfigName;
-  /** Whether the operator can solve the problem without a person. */
+  /** Whether the operator can solve it without a person. */
   readonly isRecoverable: boolean;
   readonly suggestion?: ConfigName;
-  /** The problem without the name of the object. */
+  /** Without the name of the object. */
   readonly description: string;
 }
 
@@ -65,8 +65,8 @@ const NOT_REPORTED: Problem = {
 };
 
 /**
- * Checks that each node has both annotations, each pool has a config in spec and status, and all these configs exist.
- * Nothing else counts: neither a node's state nor a paused pool nor a rollout.
+ * Checks that each node has both annotations, each pool has a config in spec and status, and all these
+ * configs exist. It ignores node states, paused pools and rollouts.
  */
 export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapshot, scope: CheckScope) {
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
@@ -91,7 +91,7 @@ export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapsh
     : pools;
   const poolResults = selectedPools.map((pool) => {
     const { name, isTerminating } = pool.referrer;
-    // The references of a terminating pool do not count: see parsePoolReferrer.
+    // See parsePoolReferrer.
     if (isTerminating === true) return { pool, problems: [] };
     const hasStuckNode = nodeResults.some((node) => node.pool === name && !areRecoverable(node.problems));
     return { pool, problems: findProblems(pool.referrer, POOL_FIELDS, hasStuckNode) };
@@ -100,7 +100,6 @@ export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapsh
   if (nodes.length < scope.minNodes) problems.unshift(describeTooFewNodes(nodes.length, scope, roles ?? []));
   return {
     ok: problems.length === 0,
-    /** Whether there are problems and all of them are recoverable. */
     isRecoverable: problems.length > 0 && areRecoverable(problems),
     nodes: nodeResults,
     pools: poolResults,
@@ -119,13 +118,13 @@ function areRecoverable(problems: readonly Problem[]): boolean {
 function describeEmpty(field: string, hasStuckNode: boolean): Problem {
   if (NODE_FIELDS.includes(field)) return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
   const code = field === 'spec' ? 'SpecEmpty' : 'StatusEmpty';
-  // The operator sets the status when every machine of the pool runs the config in the spec.
+  // The operator sets the status when all machines of the pool run the config in the spec.
   const isRecoverable = field === 'spec' || !hasStuckNode;
   return { code, field, isRecoverable, description: `${field}.configuration.name is empty` };
 }
 
 function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: readonly InspectedPool[]) {
-  // Thousands of nodes can name the same missing config.
+  // Thousands of nodes can reference the same missing config.
   const suggestions = new Map<ConfigName, ConfigName | undefined>();
   return (config: ConfigName, field: string): Problem => {
     if (!suggestions.has(config)) suggestions.set(config, findNearestName(config, configs));
@@ -141,28 +140,29 @@ function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: rea
   };
 }
 
-/** The operator renders the spec of a live pool, and the first config of a pool. */
+/** The operator renders the config in the spec of a pool, and the first config of a new pool. */
 function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]): boolean {
   if (livePools.some(({ referrer }) => findReferencedConfig(referrer, 'spec') === config)) return true;
   const poolName = poolOfConfig(config);
   if (poolName === undefined) return false;
-  // Early in an install the nodes have the bootstrap's configs.
+  // Early in an install nodes have configs of the bootstrap, but no pool exists or has a spec.
   const pool = livePools.find(({ referrer }) => referrer.name === poolName);
   return pool === undefined ? livePools.length === 0 : findReferencedConfig(pool.referrer, 'spec') === undefined;
 }
 
 function describeTooFewNodes(count: number, { selector, minNodes }: CheckScope, roles: readonly string[]): Problem {
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
-  const fewNodes = `only ${countNoun(count, 'node')} ${selection}, ${minNodes} are required`;
-  const rolesHere = roles.length === 0 ? 'none' : roles.join(', ');
-  const noNode = `no node has label ${selector}. Roles here: ${rolesHere}`;
-  const noMatch = selector === undefined ? 'the cluster has no nodes' : noNode;
-  return { code: 'TooFewNodes', isRecoverable: true, description: count === 0 ? noMatch : fewNodes };
+  let description = `only ${countNoun(count, 'node')} ${selection}, ${minNodes} are required`;
+  if (count === 0) {
+    const noMatch = `no node has label ${selector}. Roles here: ${roles.join(', ') || 'none'}`;
+    description = selector === undefined ? 'the cluster has no nodes' : noMatch;
+  }
+  return { code: 'TooFewNodes', isRecoverable: true, description };
 }
 
 /**
- * The pool whose config the node should run: `master`, else a custom pool, else `worker` (machine-config-operator,
- * pkg/helpers/helpers.go). If no pool selects the node, it is the pool that the node's config was rendered for.
+ * Prefers `master`, then a custom pool, then `worker` (machine-config-operator, pkg/helpers/helpers.go),
+ * then the pool for which the node's config was rendered.
  */
 function findPoolOfNode({ referrer, labels }: InspectedNode, pools: readonly InspectedPool[]) {
   const selecting = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));

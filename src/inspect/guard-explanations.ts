@@ -8,13 +8,12 @@ interface StoredGuard {
   };
 }
 
-/** Explanations decide nothing, so the check does not wait longer for them. */
 const READ_TIMEOUT_MS = 5_000;
 
-/** The guard's explanations of missing configs, keyed by config. Never rejects. */
+/** Keyed by missing config. Never rejects. */
 export async function readGuardExplanations(api: KubeApi, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   try {
-    const read = async (limited: AbortSignal) => await api.json({ path: GUARD_PATH, signal: limited });
+    const read = async (readSignal: AbortSignal) => await api.json({ path: GUARD_PATH, signal: readSignal });
     const { status } = (await withTimeout(READ_TIMEOUT_MS, signal, read)) as StoredGuard;
     const explanations = new Map<string, string>();
     for (const reference of status?.danglingReferences ?? []) {

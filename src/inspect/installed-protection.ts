@@ -6,10 +6,10 @@ import { readObject } from './cluster-access.ts';
 import type { InstalledProtection, PolicyBinding, RegisteredWebhook } from './protection.ts';
 
 const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
-/** Annotations that ask OpenShift's service CA or cert-manager to fill in a caBundle. */
+/** The annotations of OpenShift's service CA and of cert-manager. */
 const INJECTION_ANNOTATION = /inject-(?:cabundle|ca-from)$/;
 
-/** Throws ClusterAccessError or a TimeoutError. */
+/** @throws ClusterAccessError, TimeoutError */
 export async function readInstalledProtection(api: KubeApi): Promise<InstalledProtection> {
   const guard = await readObject(api, GUARD_PATH);
   return {
@@ -19,7 +19,7 @@ export async function readInstalledProtection(api: KubeApi): Promise<InstalledPr
   };
 }
 
-/** The name of a configuration is free, and `dev` uses another one. */
+/** Any configuration can contain the webhook. `dev` uses another name than the manifests. */
 async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
@@ -36,7 +36,7 @@ async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]>
   );
 }
 
-/** Empty if the cluster is too old for policies. */
+/** Empty if the cluster does not serve policies. */
 async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]> {
   const bindings: PolicyBinding[] = [];
   for (const policy of Object.values(ADMISSION_POLICIES)) {

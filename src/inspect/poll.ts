@@ -2,45 +2,41 @@ import { setTimeout } from 'node:timers/promises';
 import { withTimeout } from '../kube/wait.ts';
 import { isRetryableRead } from './cluster-access.ts';
 
-/** Times are milliseconds. */
 export interface PollOptions<Answer> {
-  /** Reads the cluster once within this time. */
   readonly read: (timeoutMs: number) => Promise<Answer>;
   readonly isSettled: (answer: Answer) => boolean;
   readonly timeoutMs: number;
-  /** Until when this error is retried; 0 if a retry cannot help. */
+  /** Measured from the start of the poll; 0 if a retry cannot help. */
   readonly retryUntilMs: (error: unknown, hasAnswered: boolean) => number;
   readonly onAnswer?: (answer: Answer, elapsedMs: number) => void;
   readonly onFailure?: (error: unknown, elapsedMs: number) => void;
   readonly intervalMs?: number;
 }
 
-/** Two thousand nodes are listed in a fraction of this time. */
 const READ_TIMEOUT_MS = 30_000;
-/** With less time, the last read would make the API server look unreachable. */
+/** In less time the last read would fail. */
 const MIN_READ_TIMEOUT_MS = 5_000;
 const INTERVAL_MS = 2_000;
-/** Pauses are this many times as long as a read: polling must not load a large cluster. */
-const PAUSE_PER_READ = 4;
-/** A read that hung until its timeout says nothing about the load. */
+/** A pause takes this many times as long as the read before it, to spare large clusters. */
+const PAUSE_FACTOR = 4;
+/** A slow read does not always mean load. */
 const MAX_PAUSE_MS = 10_000;
 
-/** For a single read, while the API server is busy or restarts. */
 export const RETRY_TIMEOUT_MS = 5_000;
 export const RETRY_INTERVAL_MS = 500;
 
-/** Throws an error that is not retried any more. */
+/** @throws the last error of `read`, when it is not retried */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
   const startedAt = performance.now();
   const elapsedMs = (): number => performance.now() - startedAt;
   let hasAnswered = false;
   for (;;) {
-    const readAtMs = elapsedMs();
+    const readStartMs = elapsedMs();
     let untilMs = timeoutMs;
     let result: { answer: Answer } | { error: unknown };
     try {
-      const answer = await read(Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readAtMs, MIN_READ_TIMEOUT_MS)));
+      const answer = await read(Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS)));
       hasAnswered = true;
       options.onAnswer?.(answer, elapsedMs());
       if (isSettled(answer)) return { answer, elapsedMs: elapsedMs() };
@@ -55,12 +51,12 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
       if ('error' in result) throw result.error;
       return { answer: result.answer, elapsedMs: elapsedMs() };
     }
-    const pauseMs = Math.min(PAUSE_PER_READ * (elapsedMs() - readAtMs), MAX_PAUSE_MS);
+    const pauseMs = Math.min(PAUSE_FACTOR * (elapsedMs() - readStartMs), MAX_PAUSE_MS);
     await setTimeout(Math.min(leftMs, Math.max(intervalMs, pauseMs)));
   }
 }
 
-/** Retries for a few seconds while the API server is busy or restarts. */
+/** Retries while the API server is busy or restarts. */
 export async function readWithRetries<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { answer } = await pollUntilSettled({
     read: async () => await withTimeout(READ_TIMEOUT_MS, new AbortController().signal, read),

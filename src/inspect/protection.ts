@@ -5,25 +5,25 @@ import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../install/webhook-configurati
 
 export interface TrialResponse {
   readonly status: number;
-  /** Empty if it would have deleted the config. */
+  /** Empty if the deletion is allowed. */
   readonly message: string;
 }
 
-/** A registration of the guard's webhook. Part of the JSON of `verify`. */
+/** Part of the JSON of `verify`. */
 export interface RegisteredWebhook {
   readonly configuration: string;
   readonly failurePolicy: string;
   readonly caBundle: boolean;
-  /** Whether an annotation asks a controller to fill in the caBundle. */
+  /** Whether an annotation makes a controller set the caBundle. */
   readonly injected: boolean;
   /** `Service NAMESPACE/NAME:PORT` or a URL. */
   readonly target: string;
 }
 
-/** A bound policy of the floor. Part of the JSON of `verify`. */
+/** A binding of the policy floor. Part of the JSON of `verify`. */
 export interface PolicyBinding {
   readonly policy: string;
-  /** The `validationActions` of the binding. Only `Deny` denies. */
+  /** Its `validationActions`. Only `Deny` denies. */
   readonly actions: readonly string[];
 }
 
@@ -38,7 +38,6 @@ export interface Protection {
   readonly protected: boolean;
   readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
-  /** Empty if there is nothing to do. */
   readonly advice: string;
 }
 
@@ -54,7 +53,7 @@ const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
 const INSTALL_COMMAND = 'oc apply -k manifests/overlays/service-ca';
 const LIST_PODS_COMMAND = 'oc -n machineconfig-guard get pods';
 
-/** The first pattern that matches explains a failed call. */
+/** The first match counts. */
 const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string }[] = [
   {
     pattern: /x509:/,
@@ -79,47 +78,48 @@ const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string 
 export function assessProtection(
   { status, message }: TrialResponse,
   installed: InstalledProtection,
-  referrer: ReferrerKind,
+  referrerKind: ReferrerKind,
 ): Protection {
-  if (status < 400) return assessAllowed(installed, referrer);
+  if (status < 400) return assessAllowed(installed, referrerKind);
   const { webhook: denyingWebhook, code } = DENIED_BY_WEBHOOK.exec(message)?.groups ?? {};
   if (denyingWebhook === WEBHOOK_NAME) return assessGuardDenial(code, installed);
   const { policy, reason = '' } = DENIED_BY_POLICY.exec(message)?.groups ?? {};
-  if (policy !== undefined && Object.values(ADMISSION_POLICIES).includes(policy)) {
-    return assessPolicyDenial(policy, reason);
-  }
+  if (policy !== undefined && isFloorPolicy(policy)) return assessPolicyDenial(policy, reason);
   const failedWebhook = WEBHOOK_FAILED.exec(message)?.groups?.['webhook'];
   if (failedWebhook === WEBHOOK_NAME) {
     const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
     const effect = 'every rendered-config deletion is denied';
-    return unprotected(`${effect} because ${reason}. Configs in use are safe`, advice);
+    return toUnprotected(`${effect} because ${reason}. Configs in use are safe`, advice);
   }
   const otherWebhook = denyingWebhook ?? failedWebhook;
   const otherPolicy = policy === undefined ? 'an unknown component' : `the policy ${policy}`;
   const denier = otherWebhook === undefined ? otherPolicy : `the webhook ${otherWebhook}`;
-  return unprotected(
+  return toUnprotected(
     `denied by ${denier}, so the guard's decision is unknown`,
     'see the answer; run verify again when the deletion is no longer denied there',
   );
 }
 
-/** Whether an admission webhook or policy caused the answer. */
 export function isAdmissionError({ message }: TrialResponse): boolean {
   return [/admission webhook "/, DENIED_BY_POLICY, WEBHOOK_FAILED].some((pattern) => pattern.test(message));
 }
 
-/** Whether the guard's webhook or a policy of the floor denied the deletion, by a decision or because it failed. */
+/** Also true if the guard's webhook or policy failed. */
 export function isDeniedByGuard({ message }: TrialResponse): boolean {
   const { webhook } = (DENIED_BY_WEBHOOK.exec(message) ?? WEBHOOK_FAILED.exec(message))?.groups ?? {};
   const policy = DENIED_BY_POLICY.exec(message)?.groups?.['policy'] ?? '';
-  return webhook === WEBHOOK_NAME || Object.values(ADMISSION_POLICIES).includes(policy);
+  return webhook === WEBHOOK_NAME || isFloorPolicy(policy);
+}
+
+function isFloorPolicy(policy: string): boolean {
+  return Object.values(ADMISSION_POLICIES).includes(policy);
 }
 
 function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProtection): Protection {
   if (code !== 'MCG_IN_USE') {
     const causes = "check the guard's logs, its RBAC and its connection to the API server";
     const advice = code === 'MCG_UNVERIFIED' ? causes : 'see the answer';
-    return unprotected(`the guard answered ${code ?? 'without a code'} instead of MCG_IN_USE`, advice);
+    return toUnprotected(`the guard answered ${code ?? 'without a code'} instead of MCG_IN_USE`, advice);
   }
   const explanation = 'the guard denies the deletion of a config in use';
   const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
@@ -128,7 +128,7 @@ function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProt
   return { protected: true, by: 'guard', explanation: `${explanation}, ${limitation}`, advice: INSTALL_COMMAND };
 }
 
-/** A policy that fails denies too, with a reason of the API server. */
+/** A policy that fails also denies, with a reason of the API server. */
 function assessPolicyDenial(policy: string, reason: string): Protection {
   if (reason.startsWith('MCG_IN_USE')) {
     const explanation = `the policy ${policy} denies the deletion of a config in use`;
@@ -137,20 +137,19 @@ function assessPolicyDenial(policy: string, reason: string): Protection {
   const advice = reason.startsWith('failed to configure')
     ? 'see the answer; after a restart of the API server or a CRD change the policy recovers within a minute'
     : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`;
-  return unprotected(`the policy ${policy} fails and denies the deletion. Configs in use are safe`, advice);
+  return toUnprotected(`the policy ${policy} fails and denies the deletion. Configs in use are safe`, advice);
 }
 
-/** Of all possible reasons, the first to solve comes first. */
-function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrer: ReferrerKind): Protection {
-  const floorGap = floor.length === 0 ? undefined : findFloorGap(floor, referrer);
+function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrerKind: ReferrerKind): Protection {
+  const floorGap = floor.length === 0 ? undefined : findFloorGap(floor, referrerKind);
   if (webhooks.length === 0) {
-    const nothing = { reason: 'neither the webhook nor the policies are installed', advice: INSTALL_COMMAND };
-    const { reason, advice } = floorGap ?? nothing;
-    return unprotected(`the deletion is allowed: ${reason}`, advice);
+    const notInstalled = { reason: 'neither the webhook nor the policies are installed', advice: INSTALL_COMMAND };
+    const { reason, advice } = floorGap ?? notInstalled;
+    return toUnprotected(`the deletion is allowed: ${reason}`, advice);
   }
   const { reason, advice } = findGuardGap(webhooks, mode);
   const reasons = floorGap === undefined ? reason : `${reason}; ${floorGap.reason}`;
-  return unprotected(`the deletion is allowed: ${reasons}`, advice);
+  return toUnprotected(`the deletion is allowed: ${reasons}`, advice);
 }
 
 function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undefined) {
@@ -174,9 +173,9 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
   };
 }
 
-/** Each policy of the floor knows the references of one kind. None knows builds. */
-function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind) {
-  const policy = ADMISSION_POLICIES[referrer];
+/** Each policy checks the references of one kind. None checks builds. */
+function findFloorGap(floor: readonly PolicyBinding[], referrerKind: ReferrerKind) {
+  const policy = ADMISSION_POLICIES[referrerKind];
   if (policy === undefined) return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_COMMAND };
   const actions = floor.find((binding) => binding.policy === policy)?.actions;
   if (actions === undefined) {
@@ -196,6 +195,6 @@ function findFloorGap(floor: readonly PolicyBinding[], referrer: ReferrerKind) {
   };
 }
 
-function unprotected(explanation: string, advice: string): Protection {
+function toUnprotected(explanation: string, advice: string): Protection {
   return { protected: false, by: null, explanation, advice };
 }

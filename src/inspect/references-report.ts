@@ -25,12 +25,14 @@ export type UnusedReport = Readonly<ReturnType<typeof buildUnusedReport>>;
 
 export type ReferencesReportEntry = ReferencesReportConfig['usedBy'][number];
 
-/** The API server sends whole configs, although only their bytes are counted. */
+/** Each read transfers a whole config. */
 const MAX_CONCURRENT_SIZE_READS = 4;
 
-// The read functions throw a ClusterAccessError or a TimeoutError.
-
-/** Lists the configs last: a config is missing only if it did not exist after a reference to it was read. */
+/**
+ * Lists the configs last: a missing config did not exist after its references were read.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
 export async function readReferencesReport(api: KubeApi, names: readonly ConfigName[]): Promise<ReferencesReport> {
   const references = await readWithRetries(async (signal) => {
     const referrers = await readReferrers(api, signal);
@@ -40,7 +42,11 @@ export async function readReferencesReport(api: KubeApi, names: readonly ConfigN
   return buildReferencesReport(references, names);
 }
 
-/** Lists the configs first, so every existing reference to a config of the list is seen. */
+/**
+ * Lists the configs first, to see every reference to them.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
 export async function readUnusedReport(api: KubeApi): Promise<{ report: UnusedReport; renderedCount: number }> {
   const references = await readWithRetries(async (signal) => {
     const configs = await readConfigs(api, signal);
@@ -49,16 +55,17 @@ export async function readUnusedReport(api: KubeApi): Promise<{ report: UnusedRe
   });
   const unused = findUnusedConfigs(references);
   const sizes = new Map<ConfigName, number>();
-  const queue = unused.values();
+  // All calls of readSizes share this iterator.
+  const remaining = unused.values();
   const readSizes = async (): Promise<void> => {
-    for (const { name } of queue) {
+    for (const { name } of remaining) {
       const bytes = await readWithRetries((signal) => readConfigSize(api, name, signal));
       if (bytes !== undefined) sizes.set(name, bytes);
     }
   };
   await Promise.all(Array.from({ length: MAX_CONCURRENT_SIZE_READS }, readSizes));
-  const renderedCount = references.configs.filter(({ name }) => isRenderedConfig(name)).length;
-  return { report: buildUnusedReport(references, unused, sizes), renderedCount };
+  const rendered = references.configs.filter(({ name }) => isRenderedConfig(name));
+  return { report: buildUnusedReport(references, unused, sizes), renderedCount: rendered.length };
 }
 
 function buildReferencesReport({ server, at, configs, referrers }: ClusterReferences, names: readonly ConfigName[]) {
@@ -93,7 +100,7 @@ export function findUnusedConfigs({ configs, referrers }: ClusterReferences) {
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }
 
-/** Leaves out configs without a size: they were deleted meanwhile. */
+/** Configs without a size were deleted meanwhile. */
 export function buildUnusedReport(
   { server, at, referrers }: ClusterReferences,
   unused: ReturnType<typeof findUnusedConfigs>,

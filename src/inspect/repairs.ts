@@ -5,11 +5,11 @@ import { toShellWord } from './shell-word.ts';
 
 export interface Repair {
   readonly description: string;
-  /** Quoted for a shell. A terminal shows each inner list on a line of its own. */
+  /** Words, quoted for a shell. A terminal shows each inner list on its own line. */
   readonly command: readonly (readonly string[])[];
 }
 
-/** The commands only refer to existing configs. */
+/** The commands contain only existing configs. */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
   configs: ReadonlySet<ConfigName>,
@@ -50,7 +50,7 @@ function planPoolRepair({ pool, problems }: ConsistencyResult['pools'][number], 
   return [{ description, command: [words, ['-p', toShellWord(patch)]] }];
 }
 
-/** The names of the nodes, keyed by the annotations that they need. */
+/** Node names, keyed by the annotations that they need. */
 function groupNodesByRepair(nodes: ConsistencyResult['nodes'], configByPool: ReadonlyMap<string, ConfigName>) {
   const namesByRepair = new Map<string, string[]>();
   for (const { node, pool, problems } of nodes) {

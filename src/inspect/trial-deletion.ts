@@ -16,29 +16,30 @@ interface Candidate {
   readonly uid: string;
 }
 
-/** A config with the allow-deletion annotation proves nothing and is no candidate. */
+/** Without configs that have the allow-deletion annotation. */
 export interface TrialCandidates {
-  /** A config in use, preferably by a node. */
+  /** Preferably in use by a node. */
   readonly used: (Candidate & { readonly reference: NamedReference }) | undefined;
   readonly unused: Candidate | undefined;
   readonly configs: number;
   readonly overridden: number;
 }
 
-/** Dry runs cannot be trusted in this cluster. The message says why. */
 export class DryRunError extends Error {
   override readonly name = 'DryRunError';
 }
 
-/** The API server limits a deletion to 34 s. A shorter timeout could cut off a slow webhook. */
+/** The API server limits a deletion to 34 s. */
 const DELETE_TIMEOUT_MS = 35_000;
 const LIST_TIMEOUT_MS = 30_000;
 /** The operator never gives a config this name. */
 const NONEXISTENT_CONFIG = 'machineconfig-guard-verify';
 
 /**
- * Deletes a config that does not exist, with an invalid `dryRun`. The API server answers 422 if it reads `dryRun`, else
- * 404 (k8s.io/apiserver, endpoints/handlers/delete.go). Throws DryRunError or ClusterAccessError.
+ * Deletes a config that does not exist, with an invalid `dryRun`. The API server answers 422 if it reads
+ * `dryRun`, else 404 (k8s.io/apiserver, endpoints/handlers/delete.go).
+ *
+ * @throws DryRunError, ClusterAccessError
  */
 export async function assertDryRunIsHonored(api: KubeApi): Promise<void> {
   const { status, message } = await sendDeletion(api, NONEXISTENT_CONFIG, 'Proof', {});
@@ -50,9 +51,6 @@ export async function assertDryRunIsHonored(api: KubeApi): Promise<void> {
 }
 
 /**
- * Sends a dry-run deletion of exactly this object, and checks that it still exists. `dryRun` is in the body and in the
- * query, because the API server reads the query if it gets no body.
- *
  * @returns undefined if the object was deleted or replaced before
  * @throws DryRunError, ClusterAccessError
  */
@@ -69,7 +67,11 @@ export async function tryDryRunDeletion(api: KubeApi, candidate: Candidate): Pro
   return isGone && !isAdmissionError(response) ? undefined : response;
 }
 
-/** Throws if the API server failed before webhooks and policies decided. */
+/**
+ * Sends `dryRun` also in the query, which the API server reads if it gets no body.
+ *
+ * @throws ClusterAccessError if the API server failed before webhooks and policies decided
+ */
 async function sendDeletion(api: KubeApi, name: string, dryRun: string, options: object): Promise<TrialResponse> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: [dryRun], ...options };
@@ -81,7 +83,7 @@ async function sendDeletion(api: KubeApi, name: string, dryRun: string, options:
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const { status, message } = error;
-      // RBAC denies before webhooks and policies are called.
+      // RBAC is checked before webhooks and policies.
       const isForbidden = status === 403 && message.includes('cannot delete resource');
       const hasFailed = isForbidden || status === 401 || status === 429 || status >= 500;
       if (hasFailed && !isAdmissionError({ status, message })) throw error;

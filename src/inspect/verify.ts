@@ -12,20 +12,20 @@ import {
 export interface VerifyReport extends Protection, Pick<InstalledProtection, 'webhooks' | 'floor'> {
   readonly server: string;
   readonly mode: string | null;
-  /** A config in use and one of its references; null if there is none to try. */
+  /** A config in use and one of its references. */
   readonly tried: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
   readonly answer: TrialResponse | null;
   readonly unused: { readonly config: string; readonly wouldBeDeleted: boolean; readonly message: string } | null;
 }
 
-/** A candidate can be deleted between the list and the trial. */
+/** A candidate can be deleted before the trial. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Tries to delete a config in use by a dry run and concludes whether it is protected. Deletes nothing.
+ * Tries to delete a config in use by a dry run.
  *
- * @param onProgress gets parts of the report early: a webhook that does not answer takes its whole timeout
- * @throws ClusterAccessError, DryRunError or a TimeoutError
+ * @param onProgress gets parts of the report early, because a trial can take a webhook's whole timeout
+ * @throws ClusterAccessError, DryRunError, TimeoutError
  */
 export async function verifyProtection(
   api: KubeApi,
@@ -39,7 +39,7 @@ export async function verifyProtection(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     candidates = await findTrialCandidates(api);
     if (attempt === 0 && (candidates.unused ?? candidates.used) !== undefined) await assertDryRunIsHonored(api);
-    // The unused config comes first, because it does less harm if a dry run deletes it.
+    // The unused config comes first: it does less harm if a dry run deletes it.
     if (unused === null && candidates.unused !== undefined) {
       const response = await tryDryRunDeletion(api, candidates.unused);
       if (response !== undefined) {

@@ -6,10 +6,10 @@ const DIGEST = '@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128}';
 /** The grammar of github.com/distribution/reference. */
 const IMAGE = new RegExp(`^(?:${HOST}/)?${NAME_PART}(?:/${NAME_PART})*(?:${TAG})?(?<digest>${DIGEST})?$`);
 
-/** Limits the backtracking of the pattern. */
+/** Limits backtracking. */
 const MAX_LENGTH = 512;
 
-/** Whether a text is an image reference, and whether a digest pins it to one image. */
+/** Whether a text is an image reference, and whether it has a digest. */
 export function checkImage(reference: string): { readonly valid: boolean; readonly pinned: boolean } {
   const match = reference.length <= MAX_LENGTH ? IMAGE.exec(reference) : null;
   return { valid: match !== null, pinned: match?.groups?.['digest'] !== undefined };

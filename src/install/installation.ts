@@ -4,7 +4,7 @@ import { ADMISSION_POLICY, FLOW_SCHEMA, isAtLeast, type KubernetesVersion } from
 import { buildManifests } from './kustomization.ts';
 import { createAuthoritySecret, createManifest, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 
-/** What the API server does with deletions while the guard does not answer. */
+/** What the API server does while the guard does not answer. */
 export type Profile = 'fail-closed' | 'fail-open-with-floor';
 
 export interface InstallationOptions {
@@ -26,23 +26,23 @@ export interface InstallationFile extends OutputFile {
 
 export interface Installation {
   readonly files: readonly InstallationFile[];
-  /** The kinds that the set lacks, with the reason, for a person. */
+  /** Missing kinds, with the reason. */
   readonly leftOut: readonly string[];
 }
 
-/** The options exclude each other. The message is a sentence. */
+/** The options exclude each other. */
 export class InvalidInstallation extends Error {
   override readonly name = 'InvalidInstallation';
 }
 
-/** The file names of all sets. An installer's directory can contain other files. */
+/** Matches every {@link InstallationFile}. The output directory can contain other files. */
 export const OWN_FILE_NAME = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
 
 const NAME = 'machineconfig-guard';
-/** `serve --tls-secret` of components/generated has the same name. */
+/** As in `serve --tls-secret` of components/generated. */
 const AUTHORITY_SECRET = `${NAME}-ca`;
 /** Objects come after those that they need, because `oc apply -f` does not retry. */
-const FIRST_NUMBER: Readonly<Record<string, number>> = {
+const FIRST_FILE_NUMBER: Readonly<Record<string, number>> = {
   Namespace: 0,
   CustomResourceDefinition: 5,
   ServiceAccount: 10,
@@ -63,8 +63,10 @@ const FIRST_NUMBER: Readonly<Record<string, number>> = {
 };
 
 /**
- * Uses only kinds that an API server serves from its start, and our own: one object that cannot be applied fails the
- * whole install. Throws InvalidInstallation.
+ * Uses only kinds that an API server serves from its start, and our own, because one object that cannot be
+ * applied fails the whole install.
+ *
+ * @throws InvalidInstallation
  */
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, image, kubernetesVersion } = options;
@@ -125,7 +127,7 @@ function toFiles(manifests: readonly Manifest[]): InstallationFile[] {
     const kind = String(manifest.get('kind'));
     const count = countByKind.get(kind) ?? 0;
     countByKind.set(kind, count + 1);
-    const number = (FIRST_NUMBER[kind] ?? Number.NaN) + count;
+    const number = (FIRST_FILE_NUMBER[kind] ?? Number.NaN) + count;
     return {
       name: `99_${NAME}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
       content: manifest.toString({ lineWidth: 0, flowCollectionPadding: false }),

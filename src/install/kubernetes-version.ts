@@ -12,7 +12,7 @@ export const ADMISSION_POLICY: KubernetesVersion = { major: 1, minor: 30 };
 
 const VERSION = /^v?(?<major>\d{1,3})\.(?<minor>\d{1,3})(?:\.\d{1,4}(?:[-+][-+.0-9A-Za-z]{1,80})?)?$/;
 
-/** Parses `1.31` and `v1.31.14`. Throws a RangeError with a sentence. */
+/** @throws RangeError with a sentence */
 export function parseKubernetesVersion(text: string): KubernetesVersion {
   const { major, minor } = VERSION.exec(text)?.groups ?? {};
   if (major === undefined || minor === undefined) throw new RangeError('Must be a version, such as 1.31.');
@@ -25,7 +25,6 @@ export function parseKubernetesVersion(text: string): KubernetesVersion {
   return version;
 }
 
-/** Whether the version is this one or newer. False if it is unknown. */
 export function isAtLeast(version: KubernetesVersion | undefined, { major, minor }: KubernetesVersion): boolean {
   return version !== undefined && (version.major > major || (version.major === major && version.minor >= minor));
 }

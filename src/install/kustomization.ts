@@ -3,7 +3,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { readManifestFile } from './manifest-files.ts';
 import type { Manifest } from './manifest.ts';
 
-/** The part of kustomization.yaml that manifests/ uses. */
+/** The fields of kustomization.yaml that manifests/ uses. */
 interface Kustomization {
   readonly resources?: readonly string[];
   readonly patches?: readonly {
@@ -20,8 +20,8 @@ interface Operation {
 }
 
 /**
- * Builds the objects of these directories of manifests/ as `kustomize build` does: the resources of all directories,
- * and each directory's patches applied to the objects so far. `render` and `oc apply -k` thus use the same files.
+ * Builds the objects of directories of manifests/ as `kustomize build` does. Patches apply to the objects of
+ * their own directory and of the directories before it.
  */
 export function buildManifests(directories: readonly string[]): Manifest[] {
   const manifests: Manifest[] = [];
@@ -41,10 +41,10 @@ export function buildManifests(directories: readonly string[]): Manifest[] {
 }
 
 function parseManifests(text: string): Manifest[] {
-  // With the schema of YAML 1.1, strings are quoted if YAML 1.1 or 1.2 reads them as another type.
+  // This schema quotes strings that YAML 1.1 or 1.2 reads as another type.
   const documents = [...parseAllDocuments(text, { schema: 'yaml-1.1' })] as Manifest[];
   for (const { directives } of documents) {
-    // Each document becomes a file, which needs no `---`.
+    // Each document becomes a file without `---`.
     if (directives !== undefined) directives.docStart = null;
   }
   return documents;
@@ -59,7 +59,7 @@ function applyOperation(manifest: Manifest, { op, path: pointer, value }: Operat
   else manifest.setIn(keys, manifest.createNode(value));
 }
 
-/** Decodes a key of a JSON pointer (RFC 6901). Lists have numbers as keys. */
+/** Decodes a key of a JSON pointer (RFC 6901). */
 function decodeKey(key: string): string | number {
   return /^\d+$/.test(key) ? Number(key) : key.replaceAll('~1', '/').replaceAll('~0', '~');
 }

@@ -4,11 +4,11 @@ import type { Authority } from '../certificates/authority.ts';
 /** An object as a YAML document, with its comments. */
 export type Manifest = Document.Parsed;
 
-/** A file of a set that `render` or `certs rotate` writes. */
+/** A file that `render` or `certs rotate` writes. */
 export interface OutputFile {
   readonly name: string;
   readonly content: string;
-  /** Whether only its owner may read the file. */
+  /** Whether only the owner may read it. */
   readonly secret: boolean;
 }
 

@@ -8,12 +8,12 @@ export interface RotationInput {
   readonly secret: unknown;
 }
 
-/** The authority cannot be rotated. The message says what to do instead. */
+/** The message says what to do instead. */
 export class RotationError extends Error {
   override readonly name = 'RotationError';
 }
 
-/** Annotations that ask another issuer for the certificates. */
+/** Keyed by the annotation that asks for their caBundle. */
 const OTHER_ISSUERS: Readonly<Record<string, string>> = {
   'service.beta.openshift.io/inject-cabundle': "OpenShift's service CA issues and rotates the certificates",
   'cert-manager.io/inject-ca-from': 'cert-manager issues the certificates; rotate its issuer (cmctl renew)',
@@ -22,9 +22,10 @@ const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuratio
 const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /**
- * Plans how to replace the authority without a failed call: the API server trusts both authorities, then the guard
- * issues from the new one, then the API server trusts only the new one. After an unfinished rotation the authority in
- * the Secret counts, because the guard issues from it. Throws RotationError.
+ * Plans how to replace the authority without a failed call. After an unfinished rotation the authority in
+ * the Secret is the old one, because the guard issues from it.
+ *
+ * @throws RotationError
  */
 export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date) {
   const configuration = webhookConfiguration as StoredWebhookConfiguration;
@@ -98,7 +99,7 @@ function createConfiguration(
   });
 }
 
-/** kubectl's last-applied annotation would contain the old private key. */
+/** The last-applied annotation can contain the old private key. */
 function stripServerFields({ name, namespace, labels, annotations }: StoredMetadata = {}) {
   const { [LAST_APPLIED_ANNOTATION]: _lastApplied, ...ownAnnotations } = annotations ?? {};
   // YAML omits undefined fields.

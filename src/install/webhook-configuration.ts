@@ -4,18 +4,18 @@ import { MCO_GROUP } from '../kube/api-paths.ts';
 interface WebhookConfigurationOptions {
   /** The default is the name in manifests/base. */
   readonly name?: string;
-  /** How the API server reaches the webhook: by a URL (`dev` and tests) or by a Service. */
+  /** `dev` and tests use a URL. */
   readonly clientConfig:
     | { readonly url: string; readonly caBundle: string }
     | {
         readonly service: Readonly<{ name: string; namespace: string; path: string; port: number }>;
         readonly caBundle?: string;
       };
-  /** If the guard does not answer, `Fail` denies the deletion, and `Ignore` allows it. */
+  /** If the guard does not answer, `Fail` denies and `Ignore` allows. */
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
 
-/** The part of a stored ValidatingWebhookConfiguration that this program reads. */
+/** The fields that this program reads. */
 export interface StoredWebhookConfiguration {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -38,10 +38,10 @@ export interface StoredMetadata {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** The webhook's own name. The API server puts it before every audit annotation of the guard. */
+/** The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
-/** The policies of the floor, by the kind of referrer that each knows (manifests/overlays/policy-floor). */
+/** The policy floor, keyed by the kind that each checks (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {
   Node: 'nodes.machineconfig-guard.io',
   MachineConfigPool: 'pools.machineconfig-guard.io',
@@ -70,12 +70,12 @@ export function buildWebhookConfiguration({
             scope: 'Cluster',
           },
         ],
-        // oldObject, because request.name is empty in a DELETECOLLECTION.
+        // In a DELETECOLLECTION request.name is empty.
         matchConditions: [{ name: 'rendered', expression: 'oldObject.metadata.name.startsWith("rendered-")' }],
         matchPolicy: 'Equivalent',
         // The guard writes Events, but not for a dry run.
         sideEffects: 'NoneOnDryRun',
-        // The guard answers within 80 % of this time. Most denials take milliseconds.
+        // The guard answers within 80 % of this time.
         timeoutSeconds: 5,
         failurePolicy,
       },

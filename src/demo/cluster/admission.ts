@@ -13,10 +13,10 @@ export interface Deletion {
 }
 
 /**
- * Calls the webhooks as kube-apiserver 1.33 does (k8s.io/apiserver, admission/plugin/webhook/validating/dispatcher.go).
+ * As in kube-apiserver 1.33 (k8s.io/apiserver, admission/plugin/webhook/validating/dispatcher.go).
  *
  * @returns the warnings for the client
- * @throws StatusError if a webhook denies the deletion or must not be skipped
+ * @throws StatusError if a webhook denies the deletion, or fails without failurePolicy Ignore
  */
 export async function admitDeletion(webhooks: readonly RegisteredWebhook[], deletion: Deletion): Promise<string[]> {
   const { kind, object } = deletion;

@@ -15,7 +15,7 @@ export interface ApiServerOptions {
   readonly cluster: InMemoryCluster;
   readonly ca: string;
   readonly leaf: KeyPair;
-  /** Sees every request first. Returns whether it answered the request. */
+  /** Gets every request first. Returns whether it answered. */
   readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
 }
 
@@ -31,7 +31,7 @@ export class ApiServer {
   constructor(options: ApiServerOptions) {
     const { certificatePem, privateKeyPem } = options.leaf;
     this.#options = options;
-    // As in Go, a connection is kept for as long as the client wants.
+    // As in Go, only the client closes a connection.
     const settings = { key: privateKeyPem, cert: certificatePem, keepAliveTimeout: 0, requestTimeout: 0 };
     this.#server = createServer(settings, (request, response) => {
       void this.#answer(request, response);
@@ -56,7 +56,7 @@ export class ApiServer {
     });
   }
 
-  /** Listens on a free port, and after {@link stop} on the same port again. */
+  /** Listens on a free port, and again on this port after {@link stop}. */
   async start(): Promise<void> {
     this.#port = await listen(this.#server, this.#port, HOST);
   }
@@ -83,7 +83,6 @@ export class ApiServer {
   }
 }
 
-/** Serves a cluster on a free port. */
 export async function startApiServer(cluster: InMemoryCluster, authority: Authority): Promise<ApiServer> {
   const names = { dnsNames: ['localhost'], ipAddresses: [HOST] };
   const leaf = await issueLeaf({ authority, ...names, days: 1, now: new Date() });
@@ -95,7 +94,7 @@ export async function startApiServer(cluster: InMemoryCluster, authority: Author
 function send(response: ServerResponse, answer: ClusterResponse): void {
   if ('watch' in answer) {
     response.writeHead(200, { 'content-type': 'application/json' });
-    // A client waits for the headers, even if there is no event yet.
+    // A client waits for the headers before any event.
     response.flushHeaders();
     const stop = answer.watch((event) => response.write(`${JSON.stringify(event)}\n`));
     response.on('close', stop);

@@ -3,7 +3,6 @@ import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { RegisteredWebhook } from './registered-webhook.ts';
 
-/** A webhook did not answer with JSON. */
 export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError';
 }
@@ -15,7 +14,7 @@ export async function callWebhook(
 ): Promise<unknown> {
   const url = new URL(clientConfig.url ?? '');
   url.searchParams.set('timeout', `${timeoutSeconds}s`);
-  // For the whole call: a webhook that sends a byte now and then is late as well.
+  // Limits the whole call, even if bytes arrive.
   const signal = AbortSignal.timeout(timeoutSeconds * 1_000);
   const headers = { 'content-type': 'application/json', 'user-agent': 'kube-apiserver-admission' };
   const ca = clientConfig.caBundle === undefined ? {} : { ca: Buffer.from(clientConfig.caBundle, 'base64') };

@@ -18,7 +18,7 @@ export type ClusterResponse =
   | { readonly status: number; readonly body: unknown; readonly warnings?: readonly string[] }
   | { readonly watch: Watch };
 
-/** Returns the function that stops it. */
+/** Starts to send events. Returns the function that stops them. */
 type Watch = (send: (event: { readonly type: Change['type']; readonly object: unknown }) => void) => () => void;
 
 type Format = (object: { readonly metadata: unknown }) => unknown;
@@ -48,7 +48,7 @@ function handleRead(
 ): ClusterResponse {
   const { kind, version, name, namespace } = path;
   const apiVersion = toApiVersion(kind, version);
-  // A client that accepts metadata in protobuf accepts it in JSON as well.
+  // Clients that accept metadata in protobuf also accept JSON.
   const isMetadataOnly = accept.includes('as=PartialObjectMetadata');
   const format: Format = isMetadataOnly
     ? ({ metadata }) => ({ kind: 'PartialObjectMetadata', apiVersion: META_VERSION, metadata })
@@ -76,7 +76,7 @@ function openWatch(
 ): Watch {
   const isSelected = parseSelector(query);
   const version = Number(query.get('resourceVersion'));
-  // A version that is too old fails the request and not the stream.
+  // Throws for an old version before the stream starts.
   store.changesAfter(version);
   return (send) => {
     const sendChange = ({ type, resource, object }: Change): void => {
@@ -106,7 +106,7 @@ async function handleWrite(
   }
   if (method === 'DELETE' && name !== undefined) {
     const { uid } = (fields['preconditions'] ?? {}) as { readonly uid?: string };
-    // The options are checked before the object is looked up (k8s.io/apiserver, endpoints/handlers/delete.go).
+    // Options are checked before the object (k8s.io/apiserver, endpoints/handlers/delete.go).
     const isDryRun = parseDryRun(fields['dryRun'] ?? query.getAll('dryRun'));
     const warnings = await cluster.requestDeletion(resource, name, { user, isDryRun, uid, namespace });
     return { status: 200, body: SUCCESS, warnings };

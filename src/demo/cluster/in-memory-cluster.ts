@@ -8,7 +8,7 @@ import { Store } from './store.ts';
 
 interface DeletionOptions {
   readonly isDryRun?: boolean;
-  readonly user?: string;
+  readonly user: string;
   readonly namespace?: string;
   readonly uid?: string | undefined;
 }
@@ -18,10 +18,7 @@ export const ADMIN_USER = 'system:admin';
 const WEBHOOK_CONFIGURATIONS = findKind('validatingwebhookconfigurations');
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
-/**
- * A cluster in memory, with just the rules of kube-apiserver that the guard and its tests depend on. `handleRequest`
- * and `ApiServer` make it an API server.
- */
+/** Has only the rules of kube-apiserver that the guard and its tests depend on. `ApiServer` serves it. */
 export class InMemoryCluster {
   readonly store = new Store();
 
@@ -47,11 +44,7 @@ export class InMemoryCluster {
     return this.store.put(resource, created);
   }
 
-  /**
-   * Applies a JSON merge patch. Fails if it contains another resourceVersion than the object.
-   *
-   * @throws StatusError
-   */
+  /** @throws StatusError, for example if the patch contains another resourceVersion */
   patch(resource: string, name: string, patch: Readonly<Record<string, unknown>>, namespace = ''): KubeObject {
     const before = this.#getOrThrow(resource, name, namespace);
     const after = applyMergePatch(before, patch) as KubeObject;
@@ -69,26 +62,24 @@ export class InMemoryCluster {
     return this.store.list(resource, '');
   }
 
-  /** Removes an object without a review. */
+  /** Deletes an object without a review. */
   erase(resource: string, name: string, namespace = ''): void {
     this.store.remove(resource, namespace, name);
   }
 
   /**
-   * Deletes an object if the webhooks allow it.
-   *
    * @returns the warnings for the client
    * @throws StatusError
    */
-  async requestDeletion(resource: string, name: string, options: DeletionOptions = {}): Promise<readonly string[]> {
-    const { user = ADMIN_USER, isDryRun = false, uid, namespace = '' } = options;
+  async requestDeletion(resource: string, name: string, options: DeletionOptions): Promise<readonly string[]> {
+    const { user, isDryRun = false, uid, namespace = '' } = options;
     const kind = findKind(resource);
     const object = this.#getOrThrow(resource, name, namespace);
     if (uid !== undefined && uid !== object.metadata.uid) {
       const uids = `the UID in the precondition (${uid}) does not match the UID in record (${object.metadata.uid})`;
       throw conflict(kind, name, `${uids}. The object might have been deleted and then recreated`);
     }
-    // Webhook configurations are exempt, so that an administrator can always remove one.
+    // An administrator can always delete a webhook configuration.
     const configurations = kind === WEBHOOK_CONFIGURATIONS ? [] : this.list(WEBHOOK_CONFIGURATIONS.resource);
     const webhooks = configurations.flatMap(parseWebhooks);
     const warnings = await admitDeletion(webhooks, { kind, object, user, isDryRun });
@@ -103,7 +94,7 @@ export class InMemoryCluster {
   }
 }
 
-/** Applies a JSON merge patch (RFC 7386) without changing its arguments. */
+/** A JSON merge patch (RFC 7386). */
 function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;
   const merged: Record<string, unknown> = isRecord(target) ? { ...target } : {};

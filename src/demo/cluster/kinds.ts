@@ -8,7 +8,6 @@ export interface Kind {
   readonly kind: string;
 }
 
-/** The kinds that the guard, its commands and the actors of the demo read and write. */
 export const KINDS: readonly Kind[] = [
   defineKind('', 'nodes', 'Node'),
   defineKind('', 'secrets', 'Secret'),
@@ -32,7 +31,6 @@ export function findKind(resource: string): Kind {
   return kind;
 }
 
-/** `v1` for the core group, `group/v1` for any other. */
 export function toApiVersion(kind: Kind, version: string = kind.versions[0]): string {
   return kind.group === '' ? version : `${kind.group}/${version}`;
 }
@@ -40,19 +38,17 @@ export function toApiVersion(kind: Kind, version: string = kind.versions[0]): st
 export interface ResourcePath {
   readonly kind: Kind;
   readonly version: string;
-  /** Empty for cluster-scoped objects, and for the objects of all namespaces. */
+  /** Empty for cluster-scoped objects and for all namespaces. */
   readonly namespace: string;
   readonly name: string | undefined;
   readonly isStatus: boolean;
 }
 
-/** `/api/v1/…` or `/apis/GROUP/VERSION/…` with an optional namespace, a plural name, an optional name and `/status`. */
 const PATH = new RegExp(
   String.raw`^/(?:api|apis/(?<group>[^/]+))/(?<version>[^/]+)(?:/namespaces/(?<namespace>[^/]+))?` +
     String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?<status>/status)?)?$`,
 );
 
-/** Parses a path without its query. Returns undefined if no kind has this path. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   const { group = '', version = '', namespace = '', resource, name, status } = PATH.exec(path)?.groups ?? {};
   const kind = KINDS.find((candidate) => candidate.group === group && candidate.resource === resource);

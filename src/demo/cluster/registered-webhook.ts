@@ -2,7 +2,6 @@ import type { Kind } from './kinds.ts';
 import type { KubeObject } from './kube-object.ts';
 import { invalid } from './status-error.ts';
 
-/** The fields that the in-memory cluster uses. */
 export interface RegisteredWebhook {
   readonly name: string;
   readonly clientConfig: { readonly url?: string; readonly caBundle?: string };
@@ -14,7 +13,7 @@ export interface RegisteredWebhook {
 
 const NAME_STARTS_WITH = /^oldObject\.metadata\.name\.startsWith\("(?<prefix>[a-z0-9.-]*)"\)$/;
 
-/** @throws StatusError 422 if the in-memory cluster cannot call one of them as a real API server would */
+/** @throws StatusError 422 if the in-memory cluster cannot call one of them */
 export function parseWebhooks(configuration: KubeObject): readonly RegisteredWebhook[] {
   const webhooks = (configuration['webhooks'] ?? []) as readonly RegisteredWebhook[];
   for (const { name, clientConfig, rules, matchConditions = [] } of webhooks) {

@@ -8,7 +8,7 @@ const LABEL_TERM = /^\s*(?<not>!)?(?<key>[\w./-]+)\s*(?:(?<operator>!=|==?)\s*(?
 /**
  * Parses `labelSelector` without set-based terms, and `fieldSelector` for `metadata.name`.
  *
- * @throws StatusError 400 for anything else: a selector that is ignored would select everything
+ * @throws StatusError 400 for anything else
  */
 export function parseSelector(query: URLSearchParams): Selector {
   const terms = [

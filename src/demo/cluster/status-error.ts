@@ -4,7 +4,7 @@ const STATUS = { kind: 'Status', apiVersion: 'v1', metadata: {} };
 
 export const SUCCESS = { ...STATUS, status: 'Success' };
 
-/** A failed request. Codes, reasons and messages are those of k8s.io/apimachinery, api/errors. */
+/** Has the codes, reasons and messages of k8s.io/apimachinery, api/errors. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly code: number;
@@ -45,7 +45,7 @@ export function internalError(message: string): StatusError {
   return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`);
 }
 
-/** The resource as messages name it: `nodes`, `machineconfigs.machineconfiguration.openshift.io`. */
+/** Such as `machineconfigs.machineconfiguration.openshift.io`. */
 function qualify({ group, resource }: Kind): string {
   return group === '' ? resource : `${resource}.${group}`;
 }

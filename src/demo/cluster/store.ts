@@ -5,21 +5,21 @@ export interface Change {
   readonly version: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly resource: string;
-  /** A deleted object is as it last was, with the version of its deletion. */
+  /** A deleted object has its last fields and the version of its deletion. */
   readonly object: KubeObject;
 }
 
-/** Real clusters have large versions. Four digits are easy to find in a log. */
+/** Four digits are easy to find in a log. */
 const FIRST_VERSION = 1_000;
-/** Then the store forgets its history, as etcd does every five minutes. */
+/** Above this limit the store drops its history, as etcd does at a compaction. */
 const MAX_CHANGES = 20_000;
 
-/** All objects and their history. One version counts the changes of all kinds, as the revision of etcd does. */
+/** As the revision of etcd, one version counts the changes of all kinds. */
 export class Store {
   readonly #objects = new Map<string, KubeObject>();
   readonly #listeners = new Set<(change: Change) => void>();
   #version = FIRST_VERSION;
-  /** Changes up to this version are forgotten. */
+  /** Changes up to this version are removed. */
   #compactedVersion = FIRST_VERSION;
   #changes: Change[] = [];
 
@@ -58,11 +58,7 @@ export class Store {
     this.#recordChange({ version: this.#version, type: 'DELETED', resource, object: last });
   }
 
-  /**
-   * The changes after a version, the oldest first.
-   *
-   * @throws StatusError 410 if they are forgotten
-   */
+  /** @throws StatusError 410 if the changes were removed */
   changesAfter(version: number): readonly Change[] {
     if (version < this.#compactedVersion) {
       throw new StatusError(410, 'Expired', `too old resource version: ${version} (${this.#compactedVersion})`);

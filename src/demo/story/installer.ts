@@ -16,13 +16,13 @@ export async function bootHosts(story: Story): Promise<void> {
   story.record('hosts', `${OTHER_HOSTS.join(' and ')} join, running ${FIRST_CONFIG}`);
 }
 
-/** Waits until the other masters are Ready, reboots its own host into the third master, and waits for the pool. */
+/** The installer runs on the bootstrap host, which becomes the third master. */
 export async function runInstaller(story: Story): Promise<void> {
   const { cluster, clock } = story;
   const otherCount = OTHER_HOSTS.length;
   await clock.sleepUntil(TIMING.bootstrapCompleteAt);
   await clock.waitFor(() => listNodes(cluster).filter(({ ready }) => ready).length >= otherCount);
-  // Ready is about the kubelet. It does not mean that the configs of the node exist.
+  // Ready does not mean that the configs of the node exist.
   story.record('installer', `${otherCount} masters are Ready, bootstrap complete: reboots ${BOOTSTRAP_HOST}`);
   story.record('etcd', 'loses its quorum; the API does not answer');
   await story.stopApiFor(TIMING.apiAway);

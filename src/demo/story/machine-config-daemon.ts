@@ -3,8 +3,8 @@ import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
 /**
- * The daemon of one node. At every sync, after a change of its node and after a reconnect, it gets the current and the
- * desired config. If one is missing, the node is Degraded (machine-config-operator, pkg/daemon/daemon.go).
+ * Gets the current and the desired config after a change of the node and after a reconnect. If one is
+ * missing, the node is Degraded (machine-config-operator, pkg/daemon/daemon.go).
  */
 export async function runMachineConfigDaemon(story: Story, name: string): Promise<void> {
   const { cluster, clock } = story;

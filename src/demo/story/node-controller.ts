@@ -4,29 +4,26 @@ import { computePoolStatus, getPoolConfig, getPoolStatus, writePoolStatus } from
 import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
-/**
- * Updates the nodes one at a time (maxUnavailable 1), and none while a node is not Ready, updating or Degraded
- * (machine-config-operator, pkg/controller/node).
- */
+/** Updates one node at a time: maxUnavailable is 1 (machine-config-operator, pkg/controller/node). */
 export async function runNodeController(story: Story): Promise<void> {
   const { cluster, clock } = story;
-  const unavailable = (): NodeView[] =>
+  const listUnavailable = (): NodeView[] =>
     listNodes(cluster).filter((node) => !node.ready || node.state !== 'Done' || node.current !== node.desired);
-  const outdated = (): NodeView[] => listNodes(cluster).filter(({ desired }) => desired !== getPoolConfig(cluster));
+  const listOutdated = (): NodeView[] => listNodes(cluster).filter(({ desired }) => desired !== getPoolConfig(cluster));
   await clock.sleepUntil(TIMING.newMachineConfigAt);
   for (;;) {
-    await clock.waitFor(() => story.isApiUp && outdated().length > 0 && unavailable().every(isDegraded));
+    await clock.waitFor(() => story.isApiUp && listOutdated().length > 0 && listUnavailable().every(isDegraded));
     await clock.sleep(TIMING.operatorReacts);
-    // During that second the API can have stopped, or a node can have become unavailable.
+    // During the sleep the API can stop and nodes can become unavailable.
     if (!story.isApiUp) continue;
-    const degraded = unavailable().find(isDegraded);
+    const degraded = listUnavailable().find(isDegraded);
     if (degraded !== undefined) {
       story.record('operator', `${degraded.name} is Degraded: its daemon cannot update it`);
-      await clock.waitFor(() => !unavailable().some(isDegraded));
+      await clock.waitFor(() => !listUnavailable().some(isDegraded));
       continue;
     }
-    const [next] = outdated();
-    if (next === undefined || unavailable().length > 0) continue;
+    const [next] = listOutdated();
+    if (next === undefined || listUnavailable().length > 0) continue;
     const config = getPoolConfig(cluster);
     patchNode(cluster, next.name, { desired: config });
     story.record('operator', `${next.name} is next: desired -> ${config}`);

@@ -11,7 +11,7 @@ export interface NodeView {
   readonly desired: string;
   readonly state: NodeState;
   readonly reason: string;
-  /** The condition Ready of Kubernetes, which says nothing about configs. */
+  /** The condition Ready. It does not depend on configs. */
   readonly ready: boolean;
 }
 
@@ -44,14 +44,14 @@ export function patchNode(cluster: InMemoryCluster, name: string, change: Partia
 }
 
 function toView({ metadata, status }: KubeObject): NodeView {
-  const annotation = (key: string): string => metadata.annotations?.[`${MCO_GROUP}/${key}`] ?? '';
+  const readAnnotation = (key: string): string => metadata.annotations?.[`${MCO_GROUP}/${key}`] ?? '';
   const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly { readonly status: string }[] };
   return {
     name: metadata.name,
-    current: annotation('currentConfig'),
-    desired: annotation('desiredConfig'),
-    state: annotation('state') as NodeState,
-    reason: annotation('reason'),
+    current: readAnnotation('currentConfig'),
+    desired: readAnnotation('desiredConfig'),
+    state: readAnnotation('state') as NodeState,
+    reason: readAnnotation('reason'),
     ready: conditions[0]?.status === 'True',
   };
 }

@@ -8,7 +8,7 @@ export interface PoolStatus {
   readonly machineCount: number;
   readonly updatedMachineCount: number;
   readonly degradedMachineCount: number;
-  /** The config that all machines had last. Empty if they never had the same. */
+  /** The last config that all machines had. Empty if there was none. */
   readonly configuration: string;
 }
 

@@ -3,7 +3,7 @@ import { MASTER_POOL } from './pool.ts';
 import type { Story } from './story.ts';
 import { TIMING } from './timing.ts';
 
-/** The two rendered configs of the incident. Real names end in 32 hexadecimal digits. */
+/** Real names end in 32 hexadecimal digits. */
 export const FIRST_CONFIG = 'rendered-master-aaa111';
 const SECOND_CONFIG = 'rendered-master-bbb222';
 
@@ -22,7 +22,7 @@ export async function renderAgain(story: Story): Promise<void> {
   story.record('operator', `new MachineConfig: pool ${MASTER_POOL} -> ${SECOND_CONFIG}`);
 }
 
-/** As the render controller does: owned by its pool, without labels and finalizers. */
+/** As in the operator, the pool owns the config. */
 function render(cluster: InMemoryCluster, name: string): void {
   const pool = cluster.get('machineconfigpools', MASTER_POOL);
   const owner = { apiVersion: pool?.apiVersion, kind: pool?.kind, name: MASTER_POOL, uid: pool?.metadata.uid };

@@ -6,11 +6,9 @@ import { getPoolStatus, type PoolStatus } from './pool.ts';
 import { renderAgain, renderAtBootstrap } from './rendering.ts';
 import { Story, type StoryEvent, type StoryOptions } from './story.ts';
 
-/** The end of a story. In a deadlock every actor waits for another one. */
-export type StoryOutcome = 'completed' | 'deadlock';
-
 export interface Replay {
-  readonly outcome: StoryOutcome;
+  /** In a deadlock every actor waits for another one. */
+  readonly outcome: 'completed' | 'deadlock';
   readonly events: readonly StoryEvent[];
   readonly nodes: readonly NodeView[];
   readonly pool: PoolStatus;
@@ -18,8 +16,8 @@ export interface Replay {
 }
 
 /**
- * Replays incident A: an install in which a rendered config is deleted while a node still needs it. The outcome is not
- * prescribed: the actors follow their rules until none can act.
+ * Replays an install in which a config in use is deleted. The outcome is not prescribed: the actors follow
+ * their rules until none can act.
  */
 export async function replayIncidentA(options: StoryOptions): Promise<Replay> {
   const story = new Story(options);

@@ -1,8 +1,8 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 
 /**
- * Simulated time for actors that are async functions. It advances only while every actor waits, so a story is the same
- * at any speed. When no actor waits for a time, the story has ended, possibly in a deadlock.
+ * Simulated time. It advances only while every actor waits, so a story is the same at any speed. The story
+ * ends when no actor waits for a time.
  */
 export class StoryClock {
   readonly #speed: number;
@@ -32,7 +32,6 @@ export class StoryClock {
     await this.sleepUntil(this.#now + seconds);
   }
 
-  /** Waits for a time; returns immediately if it has passed. */
   async sleepUntil(time: number): Promise<void> {
     if (time <= this.#now) return;
     await new Promise<void>((resume) => {
@@ -40,14 +39,14 @@ export class StoryClock {
     });
   }
 
-  /** Waits until a condition is true. Waiting actors resume one at a time, the first in line first. */
+  /** Waiting actors resume one at a time, in the order of their calls. */
   async waitFor(condition: () => boolean): Promise<void> {
     await new Promise<void>((resume) => {
       this.#waiters.push({ condition, resume });
     });
   }
 
-  /** Stops the simulated time. */
+  /** The simulated time stops until the work is done. */
   async pauseDuring<Result>(work: Promise<Result>): Promise<Result> {
     this.#realWorkCount += 1;
     try {
@@ -57,10 +56,10 @@ export class StoryClock {
     }
   }
 
-  /** Rejects with the error of an actor. */
+  /** @throws the error of an actor */
   async run(): Promise<void> {
     for (;;) {
-      // Actors continue in microtasks, and all of those run before an immediate.
+      // All microtasks, and so all actors, run before an immediate.
       do await setImmediate();
       while (this.#realWorkCount > 0 && this.#failure === undefined);
       if (this.#failure !== undefined) throw this.#failure.error;

@@ -12,7 +12,7 @@ export interface StoryEvent {
   readonly t: number;
   readonly actor: ActorName;
   readonly message: string;
-  /** The answer of the API server, if the line is about a denied request. */
+  /** The answer to a denied request. */
   readonly refusal?: Refusal;
 }
 
@@ -28,7 +28,7 @@ export class Story {
   readonly cluster: InMemoryCluster;
   readonly clock: StoryClock;
   readonly events: StoryEvent[] = [];
-  /** Clients reconnect after an outage and then sync again. */
+  /** After an outage clients reconnect and sync again. */
   outageCount = 0;
   isApiUp = true;
   readonly #options: StoryOptions;

@@ -1,13 +1,12 @@
 /** Seconds since the hosts were switched on, as in an agent-based install of OpenShift 4.18.30. */
 export const TIMING = {
-  /** bootkube runs on control0, and the bootstrap renders the first config. */
+  /** The bootstrap on control0 renders the first config. */
   bootstrapRendersAt: 120,
-  /** control1 and control2 have booted from disk and join. */
   mastersJoinAt: 180,
   newMachineConfigAt: 300,
   cleanUpAt: 366,
   cleanUpEvery: 240,
-  /** The installer then waits only for Ready masters. */
+  /** After this the installer waits only for Ready masters. */
   bootstrapCompleteAt: 390,
   operatorReacts: 1,
   daemonReacts: 1,
@@ -15,7 +14,7 @@ export const TIMING = {
   /** From the reboot until the machine-config-daemon reports. */
   nodeReboots: 30,
   nodeBecomesReady: 60,
-  /** While control0 reboots, the other two etcd members have no quorum and the API is down. */
+  /** While control0 reboots, etcd has no quorum. */
   apiAway: 60,
   /** From the reboot of control0 until it joins as the third master. */
   bootstrapHostJoins: 150,
