@@ -1,10 +1,10 @@
-/** The exit codes of all commands. Scripts rely on them, and README.md lists them. */
+/** Scripts rely on these codes, and README.md lists them. */
 export const EXIT_CODE = {
   /** The command succeeded, or the answer is yes. */
   fine: 0,
   /** The answer is no, or the command failed for another reason. */
   no: 1,
-  /** An unknown flag or command, an invalid value or an unusable file. Nothing was changed. */
+  /** Wrong usage or an unusable file. Nothing was changed. */
   usage: 2,
   /** There is no usable kubeconfig, or the cluster is unreachable or lacks a permission. */
   cluster: 3,
@@ -12,7 +12,7 @@ export const EXIT_CODE = {
 
 export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
-/** Ends a command with this exit code. A command that has printed its answer uses an empty message. */
+/** Ends a command with this exit code. An empty message prints nothing. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;

@@ -20,7 +20,7 @@ interface RotateFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `certs rotate --output json`. Its keys are a contract. */
+/** The JSON of `--output json`. Scripts rely on its keys. */
 type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';

@@ -97,7 +97,7 @@ function summarizeProblems(problems: readonly CheckReportProblem[]): string {
 }
 
 function formatProblems(format: TextFormat, problems: readonly CheckReportProblem[]): string {
-  // The conclusion contains this problem if it is the only one.
+  // The conclusion contains this problem.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
   const groups = groupBy(problems, ({ code, config, canHeal, field }) =>
     [code, canHeal, config, code === 'ConfigMissing' ? '' : field].join(' '),
@@ -145,7 +145,7 @@ function explainMissingConfig({ config, canHeal, suggestion, explanation }: Chec
   ].join(' ');
 }
 
-/** `nodes a, b and c`, with at most three names of each kind. */
+/** `nodes a, b and c`, or `nodes a, b, c and 2 more`. */
 function formatSubjects(group: readonly CheckReportProblem[]): string {
   const texts = REFERRER_KINDS.flatMap((kind) => {
     const names = [...new Set(group.filter((problem) => problem.kind === kind).map(({ name }) => name ?? ''))];
@@ -157,7 +157,7 @@ function formatSubjects(group: readonly CheckReportProblem[]): string {
   return joinWithAnd(texts);
 }
 
-/** The reasons decide nothing, but often explain a problem. */
+/** Reasons do not affect the result, but often explain a problem. */
 function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
   const nodesWithReason = problematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
   if (nodesWithReason.length === 0) return '';
@@ -175,8 +175,7 @@ function formatRequests(
   now: Date,
 ): string {
   if (!readable) {
-    const text = `Cannot list pending certificate requests of nodes (${reason}).`;
-    return formatItem(format, text);
+    return formatItem(format, `Cannot list pending certificate requests of nodes (${reason}).`);
   }
   if (requests.length === 0) return '';
   const rows = requests.map(({ name, node, signer, createdAt }) => [
@@ -208,7 +207,7 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
   const result = `Not fine: ${counts === '' ? problems[0]?.message : counts}.`;
   if (!canHeal) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatDuration(waitedSeconds * 1_000)}.`;
-  // An empty selection usually has a wrong label.
+  // A selection without nodes usually has a wrong label.
   return nodes.length === 0 ? result : `${result} Waiting can help (--wait).`;
 }
 
