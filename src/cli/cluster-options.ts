@@ -16,7 +16,7 @@ export function addClusterFlags(command: Command): Command {
     .addOption(createEnvOption('--context <name>', 'context of the kubeconfig'));
 }
 
-/** Throws a CliError if there is no usable kubeconfig. */
+/** @throws CliError if there is no usable kubeconfig */
 export async function createKubeApi(flags: ClusterFlags, userAgent: string): Promise<KubeApi> {
   const [{ loadConnection, KubeconfigError }, { KubeApi }] = await Promise.all([
     import('../kube/connection.ts'),

@@ -1,12 +1,12 @@
 /** Scripts rely on these codes, and README.md lists them. */
 export const EXIT_CODE = {
-  /** The command succeeded, or the answer is yes. */
+  /** Success, or the answer is yes. */
   fine: 0,
-  /** The answer is no, or the command failed for another reason. */
+  /** The answer is no, or the command failed. */
   no: 1,
   /** Wrong usage or an unusable file. Nothing was changed. */
   usage: 2,
-  /** There is no usable kubeconfig, or the cluster is unreachable or lacks a permission. */
+  /** No usable kubeconfig, or the cluster is unreachable or denies access. */
   cluster: 3,
 } as const;
 

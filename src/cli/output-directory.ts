@@ -33,9 +33,7 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
   throw new CliError(`${exist} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
 }
 
-/**
- * Completes all files in a staging directory, so a full disk leaves the old files. Secret files always have mode 0600.
- */
+/** Stages all files first, so a full disk leaves the old files. Secret files always have mode 0600. */
 export async function writeOutputFiles(directory: string, files: readonly OutputFile[]): Promise<void> {
   await explainErrors(directory, async () => {
     // A rename does not work across file systems.

@@ -51,7 +51,7 @@ export async function runCommand(root: Command, args: readonly string[], termina
 /** Prints one line. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
   const isDebug = !['', '0', 'false'].includes(terminal.env.MCG_DEBUG ?? '');
-  // Commander has already written its message or the help.
+  // Commander has printed its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.fine : EXIT_CODE.usage;
   if (error instanceof CliError) {
     if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
@@ -67,10 +67,7 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
   return error instanceof CliError ? error.exitCode : EXIT_CODE.no;
 }
 
-/**
- * Commands import slow packages in their actions, not for `--help`: @kubernetes/client-node takes 450 ms to load,
- * node-forge 50 ms and 12 MB.
- */
+/** Actions import slow packages: @kubernetes/client-node takes 450 ms to load, node-forge 50 ms and 12 MB. */
 function createProgram(name: string): Command {
   return (
     new Command(name)
@@ -110,12 +107,8 @@ function configureOutput(root: Command, terminal: Terminal, name: string): void 
     .configureHelp({ visibleOptions: sortOptions })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => {
-        terminal.stdout(replaceName(text));
-      },
-      writeErr: (text) => {
-        terminal.stderr(replaceName(text));
-      },
+      writeOut: (text) => terminal.stdout(replaceName(text)),
+      writeErr: (text) => terminal.stderr(replaceName(text)),
       outputError: (message, write) => {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
         write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_MESSAGE_LENGTH)}\n`);

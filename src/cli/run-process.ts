@@ -2,7 +2,7 @@ import process from 'node:process';
 import type { ExitCode } from './exit.ts';
 import { reportError, type Terminal } from './program.ts';
 
-/** Connects a command line to the output, exit code and uncaught errors of this process. */
+/** Runs a command line as this process. */
 export function runProcess(name: string, run: (terminal: Terminal) => Promise<ExitCode>): void {
   const terminal: Terminal = {
     stdout: (text) => void process.stdout.write(text),

@@ -12,7 +12,7 @@ import { createRotateCommand } from './rotate.ts';
 
 /** Scripts rely on these names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
-/** The API server verifies the first name of the Service. */
+/** The Service in manifests/base. The API server verifies the first name. */
 const DEFAULT_DNS_NAMES = [
   'machineconfig-guard.machineconfig-guard.svc',
   'machineconfig-guard.machineconfig-guard.svc.cluster.local',
@@ -30,7 +30,7 @@ interface CertsFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `--output json`. Scripts rely on its keys. */
+/** Scripts rely on the keys. */
 type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 
 export function createCertsCommand(): Command {

@@ -4,7 +4,7 @@ import type { PendingCertificateRequests } from '../../inspect/certificate-reque
 import type { CheckReport, CheckReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
-import { type Cell, type Column, formatTable } from '../table.ts';
+import { type Cell, formatTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
 import { createConfigLabels } from './config-labels.ts';
 
@@ -14,12 +14,12 @@ const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_NAME_LENGTH = 253;
 
-const NODE_COLUMNS: readonly Column[] = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map(toColumn);
-const POOL_COLUMNS: readonly Column[] = [
+const NODE_COLUMNS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map((head) => ({ head }));
+const POOL_COLUMNS = [
   { head: 'POOL' },
   { head: 'MACHINES', isRightAligned: true },
   { head: 'UPDATED', isRightAligned: true },
-  ...['SPEC', 'STATUS', 'CHECK'].map(toColumn),
+  ...['SPEC', 'STATUS', 'CHECK'].map((head) => ({ head })),
 ];
 
 export function formatCheckReport(
@@ -184,7 +184,7 @@ function formatRequests(
     { text: signer.replace('kubernetes.io/', '') },
     { text: node === null ? NONE : toPrintableLine(node, MAX_NAME_LENGTH) },
   ]);
-  const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map(toColumn);
+  const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map((head) => ({ head }));
   return `Pending certificate requests of nodes:\n${formatTable(format, columns, rows)}`;
 }
 
@@ -227,11 +227,7 @@ function formatItem(format: TextFormat, text: string, style?: Style): string {
 }
 
 function problematicFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {
-  return [...objects.filter(({ ok }) => !ok), ...objects.filter(({ ok }) => ok)];
-}
-
-function toColumn(head: string): Column {
-  return { head };
+  return objects.toSorted((a, b) => Number(a.ok) - Number(b.ok));
 }
 
 function capitalize(text: string): string {

@@ -3,7 +3,6 @@ import { REFERRER_NOUNS } from '../../decision/references.ts';
 import type { CheckReport } from '../../inspect/check-report.ts';
 import { formatDuration } from '../format-duration.ts';
 
-/** Between two reports. */
 const MAX_CHANGES = 20;
 const MAX_LINE_LENGTH = 400;
 

@@ -112,9 +112,7 @@ async function startDevGuard(
       securePort: securePort ?? Number(url.port),
       healthPort: 0,
       shutdownDelayMs: 0,
-      onDecision: (decision) => {
-        printLine(formatDecision(decision));
-      },
+      onDecision: (decision) => printLine(formatDecision(decision)),
     });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

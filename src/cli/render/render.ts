@@ -25,7 +25,7 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'> {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `--output json`. Scripts rely on its keys. */
+/** Scripts rely on the keys. */
 type RenderReport = Awaited<ReturnType<typeof render>>;
 
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';

@@ -6,7 +6,7 @@ export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', '
 /** Limits the buffer while the disk is full. */
 const MAX_PENDING_BYTES = 1024 * 1024;
 
-/** Writes synchronously, so a crash loses no line. Drops lines if the disk is full or the pipe closed or not read. */
+/** Synchronous, so a crash loses no line. Drops lines if the disk is full or the pipe closed or full. */
 export function createJsonLog(level: string, fd = 1): Logger {
   const destination = pino.destination({
     dest: openNonBlocking(fd),
@@ -31,8 +31,8 @@ export function createJsonLog(level: string, fd = 1): Logger {
 }
 
 /**
- * A log collector that hangs would block the guard when the pipe is full. Other processes can share the open file, so
- * the pipe is opened again to set O_NONBLOCK.
+ * A full pipe would block the guard. The function opens the pipe again, because O_NONBLOCK would affect other
+ * processes that share the open file.
  */
 function openNonBlocking(fd: number): number {
   try {
