@@ -6,11 +6,11 @@ import { ApiError, describeError } from '../kube/errors.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
-/** Node's codes for a certificate that the client does not trust. */
+/** Error codes of Node. */
 const UNTRUSTED_CERTIFICATE = /UNABLE_TO_|SELF_SIGNED/;
 const UNTRUSTED_ADVICE = 'certificate signed by an unknown authority; check certificate-authority in the kubeconfig';
 
-/** Explains an error of src/inspect. Other errors are bugs and stay as they are. */
+/** Explains an error of src/inspect. Returns other errors, which are bugs, unchanged. */
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const explain = (message: string, exitCode: ExitCode = EXIT_CODE.cluster): CliError => {
     return new CliError(message, exitCode, { cause: error });

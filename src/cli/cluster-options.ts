@@ -16,9 +16,8 @@ export function addClusterFlags(command: Command): Command {
     .addOption(createEnvOption('--context <name>', 'context of the kubeconfig'));
 }
 
-/** Throws a CliError if there is no usable kubeconfig. */
+/** @throws CliError if there is no usable kubeconfig */
 export async function createKubeApi(flags: ClusterFlags, userAgent: string): Promise<KubeApi> {
-  // The client library takes half a second to load, which `--help` should not cost.
   const [{ loadConnection, KubeconfigError }, { KubeApi }] = await Promise.all([
     import('../kube/connection.ts'),
     import('../kube/api.ts'),
@@ -27,13 +26,12 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
     return new KubeApi(loadConnection(flags), userAgent);
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
-    // An unusable file in a flag is wrong usage. A missing kubeconfig is not.
     const hasFlag = flags.kubeconfig !== undefined || flags.context !== undefined;
     throw new CliError(error.message, hasFlag ? EXIT_CODE.usage : EXIT_CODE.cluster);
   }
 }
 
-/** Closes the client after `work`. Turns errors of the cluster into a CliError. */
+/** Closes the client after `work`. Explains cluster errors as a CliError. */
 export async function withKubeApi<T>(flags: ClusterFlags, userAgent: string, work: (api: KubeApi) => Promise<T>) {
   const api = await createKubeApi(flags, userAgent);
   try {

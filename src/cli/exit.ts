@@ -1,18 +1,18 @@
-/** The exit codes of all commands. Scripts rely on them, and README.md lists them. */
+/** Scripts rely on these codes, and README.md lists them. */
 export const EXIT_CODE = {
-  /** The command succeeded, or the answer is yes. */
+  /** Success, or the answer is yes. */
   fine: 0,
-  /** The answer is no, or the command failed for another reason. */
+  /** The answer is no, or the command failed. */
   no: 1,
-  /** An unknown flag or command, an invalid value or an unusable file. Nothing was changed. */
+  /** Wrong usage or an unusable file. Nothing was changed. */
   usage: 2,
-  /** There is no usable kubeconfig, or the cluster is unreachable or lacks a permission. */
+  /** No usable kubeconfig, or the cluster is unreachable or denies access. */
   cluster: 3,
 } as const;
 
 export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
-/** Ends a command with this exit code. A command that has printed its answer uses an empty message. */
+/** Ends a command with this exit code. An empty message prints nothing. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;

@@ -1,4 +1,4 @@
-/** Formats a duration to the second: `9s`, `2m05s`, `1h00m05s`. */
+/** `9s`, `2m05s`, `1h00m05s`. */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 60) return `${seconds}s`;
@@ -6,7 +6,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 3_600)}h${twoDigits(Math.floor(seconds / 60) % 60)}m${twoDigits(seconds % 60)}s`;
 }
 
-/** Formats an age in one unit, as kubectl's tables do: `45s`, `12m`, `30h`, `250d`. */
+/** One unit, as in kubectl's tables: `45s`, `12m`, `30h`, `250d`. */
 export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 120) return `${seconds}s`;

@@ -22,7 +22,7 @@ export function createNumberParser(min: number, max: number, problem: string): (
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
 export const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
-/** The value is a duration such as `1m30s`. Commands get milliseconds. */
+/** Parses durations such as `1m30s` to milliseconds. */
 export function toDurationOption(option: Option, defaultValue: string): Option {
   return option.default(parseDuration(defaultValue), defaultValue).argParser((value) => {
     const ms = parseDuration(value);
@@ -31,13 +31,13 @@ export function toDurationOption(option: Option, defaultValue: string): Option {
   });
 }
 
-/** Rejects an empty `--out`, which would mean the current directory. */
+/** An empty path would mean the current directory. */
 export function parseOutputDirectory(value: string): string {
   if (value === '') throw new CliError('--out must not be empty', EXIT_CODE.usage);
   return value;
 }
 
-/** An environment variable can set the option, too: `MCG_SECURE_PORT` sets `--secure-port`. */
+/** `MCG_SECURE_PORT` sets `--secure-port`, too. */
 export function createEnvOption<T>(flags: string, description: string, parse?: (value: string) => T, value?: T) {
   const option = new Option(flags, description).default(value);
   if (parse !== undefined) option.argParser(parse);

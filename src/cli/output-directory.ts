@@ -13,14 +13,14 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'a part of the path does not exist and cannot be created',
 };
 
-/** Throws a CliError if the directory cannot take these files, or if one exists and `overwrite` is false. */
+/** @throws CliError if a file cannot be written, or exists and `overwrite` is false */
 export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
   const existing: string[] = [];
   await explainErrors(directory, async () => {
     await mkdir(directory, { recursive: true });
     for (const name of names) {
       const file = path.join(directory, name);
-      // lstat, because a dangling link counts: rename() replaces the link and never writes through it.
+      // lstat, because a dangling link counts: rename() replaces it.
       const stats = lstatSync(file, { throwIfNoEntry: false });
       if (stats?.isDirectory() === true) {
         throw new CliError(`cannot write ${file}: it is a directory; remove it`, EXIT_CODE.usage);
@@ -33,13 +33,10 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
   throw new CliError(`${exist} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
 }
 
-/**
- * All files are complete in a staging directory before the first replaces an old one, so a full disk or an interrupt
- * leaves the old files. Secret files never have another mode than 0600.
- */
+/** Stages all files first, so a full disk leaves the old files. Secret files always have mode 0600. */
 export async function writeOutputFiles(directory: string, files: readonly OutputFile[]): Promise<void> {
   await explainErrors(directory, async () => {
-    // Inside the directory, because a rename does not work across file systems.
+    // A rename does not work across file systems.
     const staging = await mkdtemp(path.join(directory, '.new-'));
     try {
       for (const { name, content, secret } of files) {

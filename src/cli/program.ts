@@ -13,33 +13,18 @@ import { createServeCommand } from './serve/serve.ts';
 import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
-/** Of an error message, which can quote untrusted values. */
-const MAX_LENGTH = 2_000;
+/** Error messages can quote untrusted values. */
+const MAX_MESSAGE_LENGTH = 2_000;
 const PROGRAM_NAME = 'machineconfig-guard';
-const COMMAND_LINE = /^( +)machineconfig-guard(?= )/gm;
-/** kubectl and oc run a program with such a name on the PATH as their own command. */
+const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
+/** The name of a kubectl or oc plugin. */
 const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;
 
-/** The command that a person typed: `machineconfig-guard` or `kubectl mcguard`. */
+/** Returns `machineconfig-guard`, or for a plugin `kubectl mcguard`. */
 export function programNameOf(file: string): string {
   const [, client] = PLUGIN_NAME.exec(path.basename(file)) ?? [];
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
 }
-
-/**
- * All commands in the order of `--help`. They only declare flags. Actions import slow packages: from the sources,
- * @kubernetes/client-node takes 450 ms and node-forge 50 ms.
- */
-const COMMANDS: readonly (() => Command)[] = [
-  createServeCommand,
-  createRenderCommand,
-  createVerifyCommand,
-  createCheckCommand,
-  createWhoUsesCommand,
-  createDevCommand,
-  createDemoCommand,
-  createCertsCommand,
-];
 
 export interface Terminal {
   readonly stdout: (text: string) => void;
@@ -51,7 +36,7 @@ export async function runProgram(args: readonly string[], terminal: Terminal, na
   return await runCommand(createProgram(name), args, terminal);
 }
 
-/** Runs a command line and returns its exit code. Never rejects. */
+/** Never rejects. */
 export async function runCommand(root: Command, args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const name = root.name();
   try {
@@ -63,15 +48,18 @@ export async function runCommand(root: Command, args: readonly string[], termina
   }
 }
 
-/** Writes an error as one line. With MCG_DEBUG, the stack and the causes follow. */
+/** Prints one line. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
   const isDebug = !['', '0', 'false'].includes(terminal.env.MCG_DEBUG ?? '');
-  // Commander has already written its message or the help.
+  // Commander has printed its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.fine : EXIT_CODE.usage;
   if (error instanceof CliError) {
     if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
   } else {
-    const message = toPrintableLine(error instanceof Error ? error.message || error.name : String(error), MAX_LENGTH);
+    const message = toPrintableLine(
+      error instanceof Error ? error.message || error.name : String(error),
+      MAX_MESSAGE_LENGTH,
+    );
     const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)';
     terminal.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
   }
@@ -79,16 +67,18 @@ export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_N
   return error instanceof CliError ? error.exitCode : EXIT_CODE.no;
 }
 
+/** Actions import slow packages: @kubernetes/client-node takes 450 ms to load, node-forge 50 ms and 12 MB. */
 function createProgram(name: string): Command {
-  const program = new Command(name)
-    .description('Deny the deletion of rendered MachineConfigs that are in use.')
-    .version(packageJson.version)
-    .helpCommand(false)
-    // Flags after the name of a command belong to that command: both `certs` and `certs rotate` have --out and --days.
-    .enablePositionalOptions()
-    .addHelpText(
-      'after',
-      `
+  return (
+    new Command(name)
+      .description('Deny the deletion of rendered MachineConfigs that are in use.')
+      .version(packageJson.version)
+      .helpCommand(false)
+      // Both `certs` and `certs rotate` have --out and --days.
+      .enablePositionalOptions()
+      .addHelpText(
+        'after',
+        `
 Exit codes:
   0  success, or the answer is yes
   1  the answer is no, or the command failed
@@ -97,39 +87,42 @@ Exit codes:
 
 Example:
   machineconfig-guard verify --help`,
-    );
-  for (const createCommand of COMMANDS) program.addCommand(createCommand());
-  return program;
+      )
+      .addCommand(createServeCommand())
+      .addCommand(createRenderCommand())
+      .addCommand(createVerifyCommand())
+      .addCommand(createCheckCommand())
+      .addCommand(createWhoUsesCommand())
+      .addCommand(createDevCommand())
+      .addCommand(createDemoCommand())
+      .addCommand(createCertsCommand())
+  );
 }
 
-/** Sends the output of commander to the terminal. Makes commander throw instead of ending the process. */
+/** Makes commander write to the terminal, and throw instead of ending the process. */
 function configureOutput(root: Command, terminal: Terminal, name: string): void {
-  // A help and the end of a report contain commands to type.
-  const replaceName = (text: string): string => text.replaceAll(COMMAND_LINE, `$1${name}`);
+  // Help and reports contain example commands.
+  const replaceName = (text: string): string => text.replaceAll(EXAMPLE_COMMAND, `$1${name}`);
   root
     .configureHelp({ visibleOptions: sortOptions })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => {
-        terminal.stdout(replaceName(text));
-      },
-      writeErr: (text) => {
-        terminal.stderr(replaceName(text));
-      },
+      writeOut: (text) => terminal.stdout(replaceName(text)),
+      writeErr: (text) => terminal.stderr(replaceName(text)),
       outputError: (message, write) => {
-        // Commander's message is "error: unknown option '--forse'\n(Did you mean --force?)\n".
-        write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_LENGTH)}\n`);
+        // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
+        write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_MESSAGE_LENGTH)}\n`);
       },
     });
   for (const command of root.commands) inheritSettings(root, command);
 }
 
-/** Sorts by long names, as kubectl does. Commander's `sortOptions` sorts by short names. */
+/** Sorts by long names. Commander's `sortOptions` sorts by short names. */
 function sortOptions(command: Command) {
   return new Help().visibleOptions(command).toSorted((a, b) => (a.name() < b.name() ? -1 : 1));
 }
 
-/** addCommand() does not hand down settings. A subcommand's bad flag would end the process with 1. */
+/** addCommand() copies no settings. An unknown flag of a subcommand would exit with 1. */
 function inheritSettings(parent: Command, command: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(command, child);

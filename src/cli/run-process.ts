@@ -2,7 +2,7 @@ import process from 'node:process';
 import type { ExitCode } from './exit.ts';
 import { reportError, type Terminal } from './program.ts';
 
-/** Runs a command line as this process: its output, its exit code, and errors that nothing caught. */
+/** Runs a command line as this process. */
 export function runProcess(name: string, run: (terminal: Terminal) => Promise<ExitCode>): void {
   const terminal: Terminal = {
     stdout: (text) => void process.stdout.write(text),
@@ -10,20 +10,19 @@ export function runProcess(name: string, run: (terminal: Terminal) => Promise<Ex
     env: process.env,
   };
 
-  // `machineconfig-guard --help | head -1` closes the pipe early. The command still finishes with its own exit code.
+  // `machineconfig-guard --help | head -1` closes the pipe early. That is no error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;
     });
   }
 
-  // Unhandled rejections arrive here too. The state is unknown, so the process ends, with a sentence and no stack.
+  // Unhandled rejections arrive here too.
   process.on('uncaughtException', (error) => {
     process.exit(reportError(error, terminal, name));
   });
 
-  // process.exit() would cut off output that is still on its way through a pipe. No top-level await: the bundle is
-  // CommonJS.
+  // process.exit() would truncate output to a pipe. No top-level await: the bundle is CommonJS.
   void run(terminal).then((exitCode) => {
     process.exitCode = exitCode;
   });

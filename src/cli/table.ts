@@ -10,7 +10,7 @@ export interface Column {
   readonly isRightAligned?: boolean;
 }
 
-/** Formats a table as kubectl does: never cut, because a person searches and copies the names. */
+/** Never truncates cells, because users search and copy names. */
 export function formatTable(
   format: TextFormat,
   columns: readonly Column[],

@@ -17,7 +17,7 @@ const DEFAULT_DNS_NAMES = [
   'machineconfig-guard.machineconfig-guard.svc',
   'machineconfig-guard.machineconfig-guard.svc.cluster.local',
 ];
-/** A year is bearable for a person who renews by hand. */
+/** For people who renew by hand. */
 const DEFAULT_DAYS = 365;
 
 interface CertsFlags {
@@ -30,9 +30,8 @@ interface CertsFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `certs --output json`. Its keys are a contract. */
+/** Scripts rely on the keys. */
 type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
-type CertificateSummary = ReturnType<typeof summarizeValidity>;
 
 export function createCertsCommand(): Command {
   const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; created if missing`;
@@ -74,7 +73,6 @@ async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlag
   const dnsNames = [...new Set(dns ?? DEFAULT_DNS_NAMES)];
   const ipAddresses = [...new Set(ip)];
   await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
-  // node-forge takes 46 ms and 12 MB to load.
   const [{ createAuthority }, { issueLeaf }] = await Promise.all([
     import('../../certificates/authority.ts'),
     import('../../certificates/leaf.ts'),
@@ -116,7 +114,7 @@ function formatReport({ files, authority, leaf }: CertsReport): string {
   ].join('\n');
 }
 
-function formatKeyPair(certificate: string, key: string, summary: CertificateSummary): string[] {
+function formatKeyPair(certificate: string, key: string, summary: CertsReport['authority']): string[] {
   return [
     `  certificate  ${certificate}`,
     `  private key  ${key} (mode 0600)`,

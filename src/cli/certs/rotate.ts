@@ -20,7 +20,7 @@ interface RotateFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `certs rotate --output json`. Its keys are a contract. */
+/** Scripts rely on the keys. */
 type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
@@ -91,8 +91,8 @@ async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
 async function readRenderedSet(directory: string): Promise<RotationInput> {
   const [{ parse }, { OWN_FILE_NAME }] = await Promise.all([import('yaml'), import('../../install/installation.ts')]);
   const read = async (kind: string): Promise<unknown> => {
-    const names = (await readdir(directory)).filter((name) => OWN_FILE_NAME.test(name));
-    const manifest = names.find((name) => name.endsWith(`-${kind}.yaml`));
+    const names = await readdir(directory);
+    const manifest = names.find((name) => OWN_FILE_NAME.test(name) && name.endsWith(`-${kind}.yaml`));
     return manifest === undefined ? {} : parse(await readFile(path.join(directory, manifest), 'utf8'));
   };
   try {

@@ -21,7 +21,7 @@ interface CheckFlags extends ClusterFlags {
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
-/** The API server parses the selector. An empty one would select all nodes. */
+/** The API server rejects invalid selectors. An empty one would select all nodes. */
 const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
 const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at least 1.');
 
@@ -32,7 +32,6 @@ export function createCheckCommand(): Command {
     .option('-l, --selector <labels>', 'check only nodes with these labels, and their pools', parseSelector)
     .option('--min-nodes <n>', 'minimum number of nodes', parseCount, 1)
     .option('--wait', 'wait until the result is fine or cannot recover')
-    // Longer than an install needs for its nodes.
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
     .addHelpText(

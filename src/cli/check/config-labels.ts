@@ -1,11 +1,11 @@
 import { toPrintableLine } from '../../decision/printable-text.ts';
 
 const RENDERED_NAME = /^(?<prefix>rendered-.+-)(?<hash>[0-9a-f]{32})$/;
-/** Eight digits of a hash distinguish the configs of a cluster. Misspelled names can need more. */
+/** Eight digits distinguish all configs but misspelled ones. */
 const HASH_LENGTHS = [8, 12, 16, 32];
 const MAX_NAME_LENGTH = 253;
 
-/** Shortens the hashes. Different configs have different labels. */
+/** Shortens the hashes, but keeps all labels different. */
 export function createConfigLabels(configs: Iterable<string>): (config: string) => string {
   const names = [...new Set(configs)];
   const hashLength = HASH_LENGTHS.find((length) => {

@@ -4,7 +4,7 @@ import type { PendingCertificateRequests } from '../../inspect/certificate-reque
 import type { CheckReport, CheckReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
-import { type Cell, type Column, formatTable } from '../table.ts';
+import { type Cell, formatTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
 import { createConfigLabels } from './config-labels.ts';
 
@@ -14,12 +14,12 @@ const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_NAME_LENGTH = 253;
 
-const NODE_COLUMNS: readonly Column[] = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map(toColumn);
-const POOL_COLUMNS: readonly Column[] = [
+const NODE_COLUMNS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map((head) => ({ head }));
+const POOL_COLUMNS = [
   { head: 'POOL' },
   { head: 'MACHINES', isRightAligned: true },
   { head: 'UPDATED', isRightAligned: true },
-  ...['SPEC', 'STATUS', 'CHECK'].map(toColumn),
+  ...['SPEC', 'STATUS', 'CHECK'].map((head) => ({ head })),
 ];
 
 export function formatCheckReport(
@@ -97,7 +97,7 @@ function summarizeProblems(problems: readonly CheckReportProblem[]): string {
 }
 
 function formatProblems(format: TextFormat, problems: readonly CheckReportProblem[]): string {
-  // The conclusion contains this problem if it is the only one.
+  // The conclusion contains this problem.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
   const groups = groupBy(problems, ({ code, config, canHeal, field }) =>
     [code, canHeal, config, code === 'ConfigMissing' ? '' : field].join(' '),
@@ -145,7 +145,7 @@ function explainMissingConfig({ config, canHeal, suggestion, explanation }: Chec
   ].join(' ');
 }
 
-/** `nodes a, b and c`, with at most three names of each kind. */
+/** `nodes a, b and c`, or `nodes a, b, c and 2 more`. */
 function formatSubjects(group: readonly CheckReportProblem[]): string {
   const texts = REFERRER_KINDS.flatMap((kind) => {
     const names = [...new Set(group.filter((problem) => problem.kind === kind).map(({ name }) => name ?? ''))];
@@ -157,7 +157,7 @@ function formatSubjects(group: readonly CheckReportProblem[]): string {
   return joinWithAnd(texts);
 }
 
-/** The reasons decide nothing, but often explain a problem. */
+/** Reasons do not affect the result, but often explain a problem. */
 function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
   const nodesWithReason = problematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
   if (nodesWithReason.length === 0) return '';
@@ -175,8 +175,7 @@ function formatRequests(
   now: Date,
 ): string {
   if (!readable) {
-    const text = `Cannot list pending certificate requests of nodes (${reason}).`;
-    return formatItem(format, text);
+    return formatItem(format, `Cannot list pending certificate requests of nodes (${reason}).`);
   }
   if (requests.length === 0) return '';
   const rows = requests.map(({ name, node, signer, createdAt }) => [
@@ -185,7 +184,7 @@ function formatRequests(
     { text: signer.replace('kubernetes.io/', '') },
     { text: node === null ? NONE : toPrintableLine(node, MAX_NAME_LENGTH) },
   ]);
-  const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map(toColumn);
+  const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map((head) => ({ head }));
   return `Pending certificate requests of nodes:\n${formatTable(format, columns, rows)}`;
 }
 
@@ -208,7 +207,7 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
   const result = `Not fine: ${counts === '' ? problems[0]?.message : counts}.`;
   if (!canHeal) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatDuration(waitedSeconds * 1_000)}.`;
-  // An empty selection usually has a wrong label.
+  // A selection without nodes usually has a wrong label.
   return nodes.length === 0 ? result : `${result} Waiting can help (--wait).`;
 }
 
@@ -228,11 +227,7 @@ function formatItem(format: TextFormat, text: string, style?: Style): string {
 }
 
 function problematicFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {
-  return [...objects.filter(({ ok }) => !ok), ...objects.filter(({ ok }) => ok)];
-}
-
-function toColumn(head: string): Column {
-  return { head };
+  return objects.toSorted((a, b) => Number(a.ok) - Number(b.ok));
 }
 
 function capitalize(text: string): string {

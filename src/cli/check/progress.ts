@@ -3,11 +3,10 @@ import { REFERRER_NOUNS } from '../../decision/references.ts';
 import type { CheckReport } from '../../inspect/check-report.ts';
 import { formatDuration } from '../format-duration.ts';
 
-/** More changes between two reports are not readable. */
 const MAX_CHANGES = 20;
 const MAX_LINE_LENGTH = 400;
 
-/** Prints a line for each change during `check --wait`. Times are milliseconds since the start. */
+/** Prints a line for each change during `check --wait`. */
 export class Progress {
   readonly #write: (text: string) => void;
   readonly #timeoutMs: number;

@@ -5,7 +5,7 @@ export function createDemoCommand(): Command {
   return (
     new Command('demo')
       .description('Replay an install that deadlocks without the guard, on a cluster in memory.')
-      // The flags of the real demo get the same answer.
+      // The real demo has flags.
       .allowUnknownOption()
       .argument('[flags...]')
       .usage('')

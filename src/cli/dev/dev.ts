@@ -23,7 +23,7 @@ interface DevFlags extends ClusterFlags {
 
 const READY_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 5_000;
-/** Limits the harm of a session that nobody stops. */
+/** Limits a session that nobody stops. */
 const CERTIFICATE_DAYS = 7;
 
 export function createDevCommand(): Command {
@@ -56,14 +56,14 @@ async function dev(flags: DevFlags): Promise<void> {
   const stopped = waitForStopSignal();
   const api = await createKubeApi(flags, 'machineconfig-guard/dev');
   const name = createRegistrationName();
-  const run = async <T>(failure: string, call: Promise<T>): Promise<T> => {
+  const explainFailure = async <T>(failure: string, call: Promise<T>): Promise<T> => {
     try {
       return await call;
     } catch (error) {
       throw new CliError(`${failure} at ${api.address}: ${describeError(error)}`, EXIT_CODE.cluster);
     }
   };
-  if (await run('cannot remove an earlier webhook registration', unregisterWebhook(api, name))) {
+  if (await explainFailure('cannot remove an earlier webhook registration', unregisterWebhook(api, name))) {
     printLine(`removed ${name} of an earlier run`);
   }
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
@@ -78,20 +78,18 @@ async function dev(flags: DevFlags): Promise<void> {
     if (first !== 'ready') return;
     const url = new URL('/validate', flags.url);
     if (url.port === '') url.port = String(guard.ports.securePort);
-    const body = buildWebhookConfiguration({
-      name,
-      clientConfig: { url: url.href, caBundle },
-      failurePolicy: 'Ignore',
-    });
-    const request = { method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body } as const;
-    await run('cannot register the webhook', api.json({ ...request, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) }));
+    const clientConfig = { url: url.href, caBundle };
+    const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
+    const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+    const call = api.json({ method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body, signal });
+    await explainFailure('cannot register the webhook', call);
     isRegistered = true;
     printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
     await stopped;
   } finally {
-    // The API server calls the guard while the webhook is registered, so the guard stops last.
+    // While the webhook is registered, the API server calls the guard.
     try {
-      if (isRegistered) await endRegistration(api, name);
+      if (isRegistered) await removeRegistration(api, name);
     } finally {
       await guard.stop();
     }
@@ -114,9 +112,7 @@ async function startDevGuard(
       securePort: securePort ?? Number(url.port),
       healthPort: 0,
       shutdownDelayMs: 0,
-      onDecision: (decision) => {
-        printLine(formatDecision(decision));
-      },
+      onDecision: (decision) => printLine(formatDecision(decision)),
     });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -125,14 +121,17 @@ async function startDevGuard(
   }
 }
 
-/** Removes a registration and returns whether it existed. Throws ApiError or ApiUnreachable. */
+/**
+ * Returns whether the registration existed.
+ * @throws ApiError or ApiUnreachable
+ */
 async function unregisterWebhook(api: KubeApi, name: string): Promise<boolean> {
   const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
   const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
   return (await orUndefined(api.json({ method: 'DELETE', path, signal }))) !== undefined;
 }
 
-async function endRegistration(api: KubeApi, name: string): Promise<void> {
+async function removeRegistration(api: KubeApi, name: string): Promise<void> {
   try {
     await unregisterWebhook(api, name);
   } catch (error) {
@@ -157,7 +156,7 @@ async function createTemporaryCertificate(host: string) {
   return { certificate: createFixedCertificate(leaf), caBundle };
 }
 
-/** Two people can use `dev` on one cluster. Each removes only the own webhook. */
+/** Unique for a user and a host, because several users can run `dev` on one cluster. */
 function createRegistrationName(): string {
   const owner = `${userInfo().username}@${hostname()}`;
   return `machineconfig-guard-dev-${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
@@ -191,7 +190,7 @@ function parseUrl(value: string): URL {
   return new URL(`https://${host}`);
 }
 
-/** A URL has brackets around an IPv6 address. */
+/** URLs have brackets around IPv6 addresses. */
 function stripBrackets(host: string): string {
   return host.replace(/^\[|\]$/g, '');
 }

@@ -25,7 +25,7 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'> {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON of `render --output json`. Its keys are a contract. */
+/** Scripts rely on the keys. */
 type RenderReport = Awaited<ReturnType<typeof render>>;
 
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
@@ -103,7 +103,6 @@ async function render(flags: RenderFlags, now: Date) {
   const conflict = findConflict(flags);
   if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
   const authority = tls === 'generated' ? await provideAuthority(flags, now) : undefined;
-  // YAML is slow to load.
   const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } = await import('../../install/installation.ts');
   const build = (): Installation => {
     try {
@@ -115,7 +114,7 @@ async function render(flags: RenderFlags, now: Date) {
   };
   const { files, leftOut } = build();
   const names = files.map(({ name }) => name);
-  // prepareOutputDirectory reports a directory that cannot be read.
+  // prepareOutputDirectory reports an unreadable directory.
   const earlierNames = (await readdir(out).catch(() => [])).filter((name) => OWN_FILE_NAME.test(name)).sort();
   await prepareOutputDirectory(out, [...new Set([...earlierNames, ...names])], flags.force === true);
   await writeOutputFiles(out, files);

@@ -3,29 +3,26 @@ import { pino, type Logger } from 'pino';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** Without a limit, a full disk would fill the memory, too. */
+/** Limits the buffer while the disk is full. */
 const MAX_PENDING_BYTES = 1024 * 1024;
 
-/**
- * The log is synchronous, so that a crash loses no line. If the disk is full, or the pipe is closed or not read, it
- * loses lines, and the guard continues.
- */
+/** Synchronous, so a crash loses no line. Drops lines if the disk is full or the pipe closed or full. */
 export function createJsonLog(level: string, fd = 1): Logger {
   const destination = pino.destination({
     dest: openNonBlocking(fd),
     sync: true,
     maxLength: MAX_PENDING_BYTES,
-    // Otherwise pino would sleep until the pipe is read. The next line tries again.
+    // Otherwise pino would sleep until the pipe is read. The next line retries.
     retryEAGAIN: () => false,
   });
   destination.on('error', () => {
-    // There is no other place to report it.
+    // The log is the only place to report it.
   });
   return pino(
     {
       level,
       base: null,
-      // Kubernetes' log collectors expect names instead of pino's numbers.
+      // Log collectors expect names instead of pino's numbers.
       formatters: { level: (label) => ({ level: label }) },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
     },
@@ -34,8 +31,8 @@ export function createJsonLog(level: string, fd = 1): Logger {
 }
 
 /**
- * A full pipe blocks its writer, so a log collector that hangs would block the guard. O_NONBLOCK belongs to the open
- * file, which other processes can share. Therefore the pipe is opened again.
+ * A full pipe would block the guard. The function opens the pipe again, because O_NONBLOCK would affect other
+ * processes that share the open file.
  */
 function openNonBlocking(fd: number): number {
   try {

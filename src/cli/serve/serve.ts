@@ -27,15 +27,15 @@ interface ServeFlags extends ClusterFlags {
 
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
-const EXAMPLE_FILES = '--tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key';
-
 /** RFC 1123 label. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 /** RFC 1123 label and subdomain. */
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
-const EXAMPLE_SECRET = 'machineconfig-guard/machineconfig-guard-ca';
-const parseSecretName = createParser(SECRET_NAME, `Must be NAMESPACE/NAME, such as ${EXAMPLE_SECRET}.`);
+const parseSecretName = createParser(
+  SECRET_NAME,
+  'Must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.',
+);
 
 export function createServeCommand(): Command {
   const command = new Command('serve').description(
@@ -87,7 +87,7 @@ certificate file or a port in use, 3 no usable kubeconfig.
 
 Example:
   machineconfig-guard serve --kubeconfig ~/.kube/config \\
-    ${EXAMPLE_FILES}`,
+    --tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key`,
     )
     .action(serve);
   return addClusterFlags(command);
@@ -95,7 +95,7 @@ Example:
 
 async function serve(flags: ServeFlags): Promise<void> {
   assertCertificateSource(flags);
-  // Generating keys takes longer than loading the packages.
+  // Generating keys takes longer than loading packages.
   const newKeys = flags.tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
@@ -115,15 +115,15 @@ async function serve(flags: ServeFlags): Promise<void> {
       throw error;
     },
   );
-  // The process was stopped before there was a certificate.
+  // Stopped before the certificate was available.
   if (certificate === undefined) return;
-  const settings = new SettingsFollower({ api, log });
-  void settings.run(stopping.signal);
+  const follower = new SettingsFollower({ api, log });
+  void follower.run(stopping.signal);
   const guard = await startGuard({
     api,
     certificate,
     log,
-    settings: () => settings.settings,
+    settings: () => follower.settings,
     report: { namespace: flags.namespace ?? (await readPodNamespace()) },
     bindAddress: flags.bindAddress,
     securePort: flags.securePort,
@@ -188,7 +188,7 @@ function toListenError(error: unknown, flags: ServeFlags): unknown {
   return new CliError(`cannot listen on ports ${ports} of ${bindAddress}: ${code}`, EXIT_CODE.usage);
 }
 
-/** The namespace of the pod's service account. Outside of a pod, that of the manifests. */
+/** Outside of a pod, returns the namespace of the manifests. */
 async function readPodNamespace(): Promise<string> {
   const text = await readFile('/var/run/secrets/kubernetes.io/serviceaccount/namespace', 'utf8').catch(() => '');
   return NAMESPACE.test(text.trim()) ? text.trim() : 'machineconfig-guard';

@@ -10,7 +10,7 @@ interface VerifyFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The message of a denial can be longer. The JSON contains all of it. */
+/** The JSON contains longer messages in full. */
 const MAX_LINE_LENGTH = 1_000;
 
 export function createVerifyCommand(): Command {

@@ -21,7 +21,7 @@ export function formatReferencesReport(format: TextFormat, { configs, unreported
   return `${parts.join('\n\n')}\n`;
 }
 
-/** Formats the referrers like `kubectl get -o name`: `node/worker-0`. */
+/** Like `kubectl get -o name`: `node/worker-0`. */
 export function formatReferrerNames({ configs }: ReferencesReport): string {
   const entries = configs.flatMap(({ usedBy }) => usedBy.filter(({ strength }) => strength === 'hard'));
   return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
@@ -88,7 +88,7 @@ function formatConfig(format: TextFormat, config: ReferencesReportConfig): strin
   return `${applyStyle(format, style, text)}${table}`;
 }
 
-/** Formats one row for all fields of the same referrer and strength. */
+/** One row has all fields of a referrer and strength. */
 function formatReferences(format: TextFormat, entries: readonly ReferencesReportEntry[]): string {
   const rows = new Map<string, { readonly entry: ReferencesReportEntry; readonly fields: string[] }>();
   for (const entry of entries) {

@@ -18,7 +18,7 @@ interface WhoUsesFlags extends ClusterFlags {
   readonly output: 'table' | 'json' | 'name';
 }
 
-/** The prefix in the output of `oc get machineconfig -o name`. */
+/** `oc get machineconfig -o name` prints this prefix. */
 const KIND_PREFIX = /^.*\//;
 
 export function createWhoUsesCommand(): Command {
@@ -56,16 +56,16 @@ Examples:
     .action(async (names: readonly string[], flags: WhoUsesFlags) => {
       const configs = parseConfigNames(names, flags);
       const format = createTableFormat(process.stdout);
-      const hasNames = flags.output === 'name';
+      const isNameOutput = flags.output === 'name';
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
         if (configs.length === 0) {
           const { report, renderedCount } = await readUnusedReport(api);
-          const text = hasNames ? formatUnusedNames(report) : formatUnusedReport(format, report, renderedCount);
+          const text = isNameOutput ? formatUnusedNames(report) : formatUnusedReport(format, report, renderedCount);
           printReport(command, flags.output, report, text);
-          if (hasNames) command.configureOutput().writeErr?.(`${POINT_IN_TIME_NOTICE}\n`);
+          if (isNameOutput) command.configureOutput().writeErr?.(`${POINT_IN_TIME_NOTICE}\n`);
         } else {
           const report = await readReferencesReport(api, configs);
-          const text = hasNames ? formatReferrerNames(report) : formatReferencesReport(format, report);
+          const text = isNameOutput ? formatReferrerNames(report) : formatReferencesReport(format, report);
           printReport(command, flags.output, report, text);
           if (!report.allUsed) throw new CliError('', EXIT_CODE.no);
         }
@@ -74,7 +74,7 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** Empty exactly if the flag `--unused` is set. */
+/** Returns no names only with `--unused`. */
 function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): ConfigName[] {
   const configs = [...new Set(names.map((name) => toConfigName(name.replace(KIND_PREFIX, ''))))];
   if (configs.some((name) => name.trim() === '')) throw new CliError('config name must not be empty', EXIT_CODE.usage);
