@@ -99,7 +99,7 @@ class IssuedCertificate implements ServingCertificate {
       const changed = new AbortController();
       this.#wake = () => changed.abort();
       await this.#issueIfDue();
-      await Promise.race([sleep(checkIntervalMs, signal), sleep(checkIntervalMs, changed.signal)]).catch(() => {});
+      await Promise.race([sleep(checkIntervalMs, signal), sleep(checkIntervalMs, changed.signal)]);
     }
   }
 
@@ -140,7 +140,14 @@ class IssuedCertificate implements ServingCertificate {
   async #issue(authority: Authority, reason: string): Promise<void> {
     const { namespace, log, newKeys } = this.#options;
     const dnsNames = [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`];
-    this.#leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now: this.#now(), newKeys });
+    this.#leaf = await issueLeaf({
+      authority,
+      dnsNames,
+      ipAddresses: [],
+      days: LEAF_DAYS,
+      now: this.#now(),
+      newKeys,
+    });
     this.#authority = authority;
     const { validTo, fingerprint256 } = new X509Certificate(this.#leaf.certificatePem);
     log.info({ dnsNames, validTo, fingerprint256 }, `serving certificate issued: ${reason}`);

@@ -53,6 +53,7 @@ export async function watchCertificateFiles(options: CertificateFilesOptions): P
   let result = await readPair(options);
   for (let retry = 0; result.pair === undefined && !result.isMissing && retry < START_RETRIES; retry += 1) {
     await sleep(retryMs, signal);
+    signal.throwIfAborted();
     result = await readPair(options);
   }
   if (result.pair === undefined) throw new CertificateFilesError(`${result.problem}.`);
@@ -89,13 +90,16 @@ async function readRepeatedly(
     const result = await readPair(options);
     if (result.pair === undefined) {
       const { problem: reason } = result;
-      problemLog.warn(`new serving certificate not usable; the previous one stays: ${reason}`, { reason, certFile });
+      problemLog.warn(`new serving certificate not usable; the previous one stays: ${reason}`, {
+        reason,
+        certFile,
+      });
     } else {
       problemLog.clear();
       onRead(result.pair, result.certificate);
     }
-    await sleep(problemLog.hasProblem ? Math.min(retryMs, pollMs) : pollMs, changed.signal).catch(() => {});
-    await sleep(DEBOUNCE_MS, signal).catch(() => {});
+    await sleep(problemLog.hasProblem ? Math.min(retryMs, pollMs) : pollMs, changed.signal);
+    await sleep(DEBOUNCE_MS, signal);
   }
 }
 
@@ -154,5 +158,6 @@ function logCertificate(options: CertificateFilesOptions, certificate: X509Certi
   log.info(fields, text);
   const time = now();
   if (time > notAfter) log.warn(fields, 'serving certificate has expired; the API server will reject it');
-  else if (time < notBefore) log.warn(fields, 'serving certificate is not valid yet; the API server will reject it');
+  else if (time < notBefore)
+    log.warn(fields, 'serving certificate is not valid yet; the API server will reject it');
 }

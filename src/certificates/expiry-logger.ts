@@ -22,7 +22,7 @@ export async function logExpiriesDaily(
 ): Promise<void> {
   while (!signal.aborted) {
     logExpiries(certificate.expiries(), log, new Date());
-    await sleep(DAY_MS, signal).catch(() => {});
+    await sleep(DAY_MS, signal);
   }
 }
 

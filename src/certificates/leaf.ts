@@ -86,7 +86,11 @@ function readKeyIdentifier(issuer: forge.pki.Certificate): string {
 }
 
 /** node-forge encodes some inputs wrongly (see names.ts), so OpenSSL verifies the result. */
-function assertVerified(certificatePem: string, issuer: X509Certificate, { dnsNames, ipAddresses }: LeafOptions): void {
+function assertVerified(
+  certificatePem: string,
+  issuer: X509Certificate,
+  { dnsNames, ipAddresses }: LeafOptions,
+): void {
   const certificate = new X509Certificate(certificatePem);
   const isSigned = certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
   const failures = [
@@ -94,5 +98,6 @@ function assertVerified(certificatePem: string, issuer: X509Certificate, { dnsNa
     ...dnsNames.filter((name) => certificate.checkHost(name) === undefined),
     ...ipAddresses.filter((address) => certificate.checkIP(address) === undefined),
   ];
-  if (failures.length > 0) throw new Error(`the certificate just made cannot be verified for ${failures.join(', ')}`);
+  if (failures.length > 0)
+    throw new Error(`the certificate just made cannot be verified for ${failures.join(', ')}`);
 }

@@ -8,7 +8,8 @@ import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 const MAX_QUOTE_LENGTH = 200;
 /** Error codes of Node. */
 const UNTRUSTED_CERTIFICATE = /UNABLE_TO_|SELF_SIGNED/;
-const UNTRUSTED_ADVICE = 'certificate signed by an unknown authority; check certificate-authority in the kubeconfig';
+const UNTRUSTED_ADVICE =
+  'certificate signed by an unknown authority; check certificate-authority in the kubeconfig';
 
 /** Explains an error of src/inspect. Returns other errors, which are bugs, unchanged. */
 export function toCliError(error: unknown, { address }: KubeApi): unknown {

@@ -32,7 +32,11 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
 }
 
 /** Closes the client after `work`. Explains cluster errors as a CliError. */
-export async function withKubeApi<T>(flags: ClusterFlags, userAgent: string, work: (api: KubeApi) => Promise<T>) {
+export async function withKubeApi<T>(
+  flags: ClusterFlags,
+  userAgent: string,
+  work: (api: KubeApi) => Promise<T>,
+) {
   const api = await createKubeApi(flags, userAgent);
   try {
     return await work(api);

@@ -32,12 +32,20 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export async function runProgram(args: readonly string[], terminal: Terminal, name = PROGRAM_NAME): Promise<ExitCode> {
+export async function runProgram(
+  args: readonly string[],
+  terminal: Terminal,
+  name = PROGRAM_NAME,
+): Promise<ExitCode> {
   return await runCommand(createProgram(name), args, terminal);
 }
 
 /** Never rejects. */
-export async function runCommand(root: Command, args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function runCommand(
+  root: Command,
+  args: readonly string[],
+  terminal: Terminal,
+): Promise<ExitCode> {
   const name = root.name();
   try {
     configureOutput(root, terminal, name);

@@ -4,7 +4,8 @@
  */
 export const CODES = {
   MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
-  MCG_HELD: 'Denied: the config was superseded less than spec.holdSuperseded ago. A machine may be booting with it.',
+  MCG_HELD:
+    'Denied: the config was superseded less than spec.holdSuperseded ago. A machine may be booting with it.',
   MCG_UNVERIFIED: 'Denied: the guard could not list all references in time.',
   MCG_NOT_IN_USE: 'Allowed: no object references the config.',
   MCG_OVERRIDDEN: 'Allowed: the config has the allow-deletion annotation with a reason.',

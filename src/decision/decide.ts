@@ -37,7 +37,10 @@ const MAX_REFERRERS_PER_KIND = 10;
 export function decide(review: Review, state: ClusterState, settings: Settings, now: Date): Verdict {
   const { config } = review;
   if (config === undefined) return allowOtherObject();
-  return decideByConfigAlone(config, settings) ?? applyMode(decideByReferences(config, state, settings, now), settings);
+  return (
+    decideByConfigAlone(config, settings) ??
+    applyMode(decideByReferences(config, state, settings, now), settings)
+  );
 }
 
 /**
@@ -54,7 +57,10 @@ export function denyUnverified(
   unreadable: readonly UnreadableSource[],
   settings: Settings,
 ): Verdict {
-  return applyMode(deny('MCG_UNVERIFIED', config, unverifiedMessage(config, unreadable), UNAVAILABLE), settings);
+  return applyMode(
+    deny('MCG_UNVERIFIED', config, unverifiedMessage(config, unreadable), UNAVAILABLE),
+    settings,
+  );
 }
 
 /** Denies a request that is not a readable review, in every mode. */
@@ -68,7 +74,8 @@ function allowOtherObject(): Verdict {
 
 function decideByConfigAlone(config: ReviewedConfig, { mode }: Settings): Verdict | undefined {
   const { name } = config;
-  if (!isRenderedConfig(name)) return allow(name, allowedMessage('MCG_NOT_IN_USE', name, 'is not a rendered config'));
+  if (!isRenderedConfig(name))
+    return allow(name, allowedMessage('MCG_NOT_IN_USE', name, 'is not a rendered config'));
   const reason = findOverrideReason(config);
   if (reason !== undefined) {
     const why = 'may be deleted: its allow-deletion annotation gives a reason';
@@ -87,7 +94,12 @@ function decideByConfigAlone(config: ReviewedConfig, { mode }: Settings): Verdic
   };
 }
 
-function decideByReferences(config: ReviewedConfig, state: ClusterState, settings: Settings, now: Date): Verdict {
+function decideByReferences(
+  config: ReviewedConfig,
+  state: ClusterState,
+  settings: Settings,
+  now: Date,
+): Verdict {
   const { name, annotations } = config;
   const summary = summarizeReferences(name, state.referrers, MAX_REFERRERS_PER_KIND);
   if (summary.strong.total > 0) {
@@ -134,7 +146,10 @@ function findOverrideReason({ annotations }: ReviewedConfig): string | undefined
   return reason === '' ? undefined : reason;
 }
 
-function toVerdictReferences({ references, total }: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
+function toVerdictReferences({
+  references,
+  total,
+}: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
   return { references, referencesTotal: total };
 }
 
@@ -149,5 +164,14 @@ function deny(
   message: string,
   denialStatus: DenialStatus,
 ): Verdict {
-  return { outcome: 'denied', code, config, message, denialStatus, references: [], referencesTotal: 0, warnings: [] };
+  return {
+    outcome: 'denied',
+    code,
+    config,
+    message,
+    denialStatus,
+    references: [],
+    referencesTotal: 0,
+    warnings: [],
+  };
 }

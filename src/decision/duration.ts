@@ -1,6 +1,6 @@
 const DURATION = /^(?:\d+(?:\.\d+)?(?:h|ms|m|s|us|µs|ns))+$/;
 const DURATION_PART = /(?<value>\d+(?:\.\d+)?)(?<unit>h|ms|m|s|us|µs|ns)/g;
-const UNIT_MS: Readonly<Record<string, number>> = {
+const UNIT_MS: Record<string, number> = {
   h: 3_600_000,
   m: 60_000,
   s: 1_000,

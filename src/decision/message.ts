@@ -29,7 +29,8 @@ export function inUseMessage(name: ConfigName, summary: ReferenceSummary, hasEmp
 function formatConsequence({ strong, isPoolTerminating }: ReferenceSummary): readonly [string, string] {
   const nodeCount = strong.referrersByKind.Node;
   const degradedCount = nodeCount + strong.referrersByKind.MachineConfigPool;
-  if (degradedCount === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
+  if (degradedCount === 0)
+    return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
   const [affected, affectedHave] =
     degradedCount > 1
       ? ['them', 'they have']
@@ -53,7 +54,10 @@ export function heldMessage(name: ConfigName, supersededAt: Date, heldUntil: Dat
 }
 
 /** Never says "in use", because that is unknown. */
-export function unverifiedMessage(name: ConfigName | undefined, unreadable: readonly UnreadableSource[]): string {
+export function unverifiedMessage(
+  name: ConfigName | undefined,
+  unreadable: readonly UnreadableSource[],
+): string {
   const causes = unreadable.map((source) => `${source.name}: ${toPrintableLine(source.reason, 160)}`);
   const config = name === undefined ? 'the config' : formatName(name);
   return formatAnswer('MCG_UNVERIFIED', [
@@ -84,7 +88,9 @@ export function weakReferenceWarnings(name: ConfigName, { weak, unreportedNodes 
   if (weak.total > 0) warnings.push(formatWarning(`${name} is still referenced by ${formatReferrers(weak)}`));
   if (unreportedNodes > 0) {
     const have = unreportedNodes === 1 ? 'has' : 'have';
-    warnings.push(formatWarning(`${countNoun(unreportedNodes, 'node')} ${have} not reported a configuration yet`));
+    warnings.push(
+      formatWarning(`${countNoun(unreportedNodes, 'node')} ${have} not reported a configuration yet`),
+    );
   }
   return warnings;
 }
@@ -101,11 +107,16 @@ export function wouldDenyWarning(cause: Code, name: ConfigName): string {
 /** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more) and pool worker (spec)`. */
 function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
   const kinds = REFERRER_KINDS.filter((kind) => referrersByKind[kind] > 0);
-  return joinWithAnd(kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))));
+  return joinWithAnd(
+    kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))),
+  );
 }
 
 /** Returns the first referrers of a kind, each with its fields. */
-function groupByReferrer(references: readonly NamedReference[], kind: ReferrerKind): ReadonlyMap<string, string[]> {
+function groupByReferrer(
+  references: readonly NamedReference[],
+  kind: ReferrerKind,
+): ReadonlyMap<string, string[]> {
   const fieldsByName = new Map<string, string[]>();
   for (const reference of references) {
     if (reference.kind !== kind) continue;

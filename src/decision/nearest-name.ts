@@ -38,7 +38,9 @@ function findSameHash(wanted: string, names: readonly ConfigName[]): ConfigName 
 function findOnlyCompletion(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
   const completions = names.filter((name) => {
     const hashStart = HASH.exec(name)?.index;
-    return hashStart !== undefined && wanted.length >= hashStart + MIN_HASH_CHARACTERS && name.startsWith(wanted);
+    return (
+      hashStart !== undefined && wanted.length >= hashStart + MIN_HASH_CHARACTERS && name.startsWith(wanted)
+    );
   });
   return completions.length === 1 ? completions[0] : undefined;
 }
@@ -50,7 +52,10 @@ function findFewestEdits(wanted: string, names: readonly ConfigName[]): ConfigNa
 }
 
 /** The first name with the smallest value. */
-function findMinimum(names: readonly ConfigName[], valueOf: (name: ConfigName) => number): ConfigName | undefined {
+function findMinimum(
+  names: readonly ConfigName[],
+  valueOf: (name: ConfigName) => number,
+): ConfigName | undefined {
   let minimum: { name: ConfigName; value: number } | undefined;
   for (const name of names) {
     const value = valueOf(name);

@@ -98,7 +98,8 @@ export function summarizeReferences(
     if (referrer.isUnreported === true) unreportedNodes += 1;
     if (referrer.isTerminating === true && referrer.name === pool) isPoolTerminating = true;
     for (const reference of referrer.references) {
-      if (reference.config === config) (reference.strength === 'strong' ? strong : weak).add(referrer, reference);
+      if (reference.config === config)
+        (reference.strength === 'strong' ? strong : weak).add(referrer, reference);
     }
   }
   return { strong, weak, unreportedNodes, isPoolTerminating };
@@ -133,7 +134,10 @@ class ReferenceCollector implements ReferenceGroup {
  * Returns the creation time of the next younger config of the same pool, or undefined if there is none. After
  * a roll-back to an older config the time is too early.
  */
-export function findSupersededAt(config: ConfigName, renderedConfigs: readonly ConfigMetadata[]): Date | undefined {
+export function findSupersededAt(
+  config: ConfigName,
+  renderedConfigs: readonly ConfigMetadata[],
+): Date | undefined {
   const pool = poolOfConfig(config);
   const metadata = renderedConfigs.find(({ name }) => name === config);
   if (pool === undefined || metadata === undefined) return undefined;

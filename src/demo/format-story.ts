@@ -34,7 +34,9 @@ export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
 export function formatEvent(format: TextFormat, { t, actor, message, refusal }: StoryEvent): string {
   const indent = TIME_WIDTH + ACTOR_WIDTH;
   const style = chooseStyle(message, actor);
-  const [first = '', ...rest] = wrapText(message, format.width - indent).map((line) => applyStyle(format, style, line));
+  const [first = '', ...rest] = wrapText(message, format.width - indent).map((line) =>
+    applyStyle(format, style, line),
+  );
   const time = `T+${Math.floor(t / 60)}m${String(t % 60).padStart(2, '0')}s`.padEnd(TIME_WIDTH);
   const lines = [
     `${applyStyle(format, 'dim', time)}${actor.padEnd(ACTOR_WIDTH)}${first}`,
@@ -53,7 +55,9 @@ export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<
     ? 'The denied deletion is the only difference. The config existed until no node used it, and was deleted then.'
     : 'Unexpected result: it should be a deadlock without the guard and a complete install with the guard. Please ' +
       'report it with the output of --output json.';
-  const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
+  const lines = wrapText(verdict, format.width).map((line) =>
+    applyStyle(format, asExpected ? 'bold' : 'red', line),
+  );
   const next = [
     'Next, in README.md:',
     '  "Try it"   machineconfig-guard dev     with your own cluster',

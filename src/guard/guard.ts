@@ -141,7 +141,10 @@ export class Guard {
 
   /** Waits until every kind has been listed once. Rejects with the signal's reason. */
   async whenReady(signal: AbortSignal): Promise<void> {
-    while (this.#whyNotReady() !== undefined) await sleep(READY_INTERVAL_MS, signal);
+    while (this.#whyNotReady() !== undefined) {
+      signal.throwIfAborted();
+      await sleep(READY_INTERVAL_MS, signal);
+    }
   }
 
   /**

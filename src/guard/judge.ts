@@ -43,7 +43,8 @@ export class Judge implements ReviewJudge {
       // The index can be late. A denial needs a GET that confirms one strong reference. Only a live read that
       // starts after the review arrived can allow.
       const confirmed = name === undefined ? undefined : await this.#confirmFromIndex(name, signal);
-      if (confirmed !== undefined) return { verdict: decide(review, confirmed, settings, this.#now()), path: 'index' };
+      if (confirmed !== undefined)
+        return { verdict: decide(review, confirmed, settings, this.#now()), path: 'index' };
       const state = await this.#options.live.read(signal);
       return { verdict: decide(review, state, settings, this.#now()), path: 'live' };
     } catch (error) {
@@ -69,7 +70,10 @@ export class Judge implements ReviewJudge {
       if (current === undefined || !hasStrongReference(config, current)) return undefined;
       return { referrers: referrers.with(position, current), unreadable: [] };
     } catch (error) {
-      log.debug({ reason: describeError(error) }, 'cannot get the referrer from the index; starting a live read');
+      log.debug(
+        { reason: describeError(error) },
+        'cannot get the referrer from the index; starting a live read',
+      );
       return undefined;
     }
   }

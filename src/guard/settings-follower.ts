@@ -92,7 +92,7 @@ export class SettingsFollower {
         await this.#create(signal);
       }
       const pauseMs = isAbsent ? (this.#options.createIntervalMs ?? CREATE_INTERVAL_MS) : CHECK_INTERVAL_MS;
-      await sleep(pauseMs, signal).catch(() => {});
+      await sleep(pauseMs, signal);
     }
   }
 

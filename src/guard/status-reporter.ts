@@ -137,7 +137,10 @@ export class StatusReporter {
 
   #readyCondition(): Condition {
     const type = 'Ready';
-    const unsynced = [...this.#options.index.unsynced, ...(this.#configs.isSynced ? [] : [MACHINE_CONFIGS.name])];
+    const unsynced = [
+      ...this.#options.index.unsynced,
+      ...(this.#configs.isSynced ? [] : [MACHINE_CONFIGS.name]),
+    ];
     return unsynced.length === 0
       ? { type, status: 'True', reason: 'Serving', message: 'the guard serves and has listed the cluster' }
       : { type, status: 'False', reason: 'Reading', message: `not listed yet: ${unsynced.join(', ')}` };
@@ -161,7 +164,8 @@ function certificatesCondition(expiries: readonly Expiry[], now: Date): Conditio
   const message = expiries
     .map(({ certificate, notAfter }) => `${certificate} until ${notAfter.toISOString().slice(0, 10)}`)
     .join(', ');
-  if (expiries.some(({ notAfter }) => notAfter <= now)) return { type, status: 'False', reason: 'Expired', message };
+  if (expiries.some(({ notAfter }) => notAfter <= now))
+    return { type, status: 'False', reason: 'Expired', message };
   const expiresSoon = expiries.some(
     ({ isRenewedHere, notAfter }) => !isRenewedHere && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS,
   );

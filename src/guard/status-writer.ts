@@ -57,7 +57,10 @@ const DENIAL_INTERVAL_MS = 10_000;
 const MAX_DENIAL_REFERRERS = 10;
 const REQUEST_TIMEOUT_MS = 5_000;
 
-type StoredCondition = Condition & { readonly lastTransitionTime: string; readonly observedGeneration?: number };
+type StoredCondition = Condition & {
+  readonly lastTransitionTime: string;
+  readonly observedGeneration?: number;
+};
 
 interface StoredGuard {
   readonly metadata?: { readonly generation?: number };
@@ -85,7 +88,7 @@ export class StatusWriter {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.writeIfChanged(signal);
-      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal).catch(() => {});
+      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal);
     }
   }
 
@@ -140,7 +143,9 @@ export class StatusWriter {
 
   async #json(request: Omit<Parameters<KubeApi['json']>[0], 'signal'>, signal: AbortSignal): Promise<unknown> {
     const { api } = this.#options;
-    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => api.json({ ...request, signal: limited }));
+    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) =>
+      api.json({ ...request, signal: limited }),
+    );
   }
 }
 

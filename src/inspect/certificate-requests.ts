@@ -24,7 +24,10 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const COLLECTION = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 /** The signers of a kubelet's first client certificate and of its serving certificate. */
-const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
+const KUBELET_SIGNERS = new Set([
+  'kubernetes.io/kube-apiserver-client-kubelet',
+  'kubernetes.io/kubelet-serving',
+]);
 const NODE_USER_PREFIX = 'system:node:';
 const READ_TIMEOUT_MS = 5_000;
 
@@ -60,7 +63,9 @@ function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean
 async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCertificateRequest> {
   const { signerName, username, request } = spec as Fields;
   const createdAt = new Date(String(metadata?.creationTimestamp));
-  const user = String(username).startsWith(NODE_USER_PREFIX) ? String(username) : await readRequestedUser(request);
+  const user = String(username).startsWith(NODE_USER_PREFIX)
+    ? String(username)
+    : await readRequestedUser(request);
   return {
     name: String(metadata?.name),
     node: user?.startsWith(NODE_USER_PREFIX) === true ? user.slice(NODE_USER_PREFIX.length) : null,

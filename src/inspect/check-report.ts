@@ -35,7 +35,8 @@ export async function checkCluster(
 ): Promise<{ report: CheckReport; repairs: readonly Repair[] }> {
   const scope = { selector, minNodes };
   const { answer, elapsedMs } = await pollUntilSettled({
-    read: (timeoutMs) => withTimeout(timeoutMs, new AbortController().signal, (signal) => inspect(api, scope, signal)),
+    read: (timeoutMs) =>
+      withTimeout(timeoutMs, new AbortController().signal, (signal) => inspect(api, scope, signal)),
     isSettled: ({ consistency }) => waitMs === undefined || consistency.ok || !consistency.isRecoverable,
     timeoutMs: waitMs ?? RETRY_TIMEOUT_MS,
     ...(waitMs === undefined ? { intervalMs: RETRY_INTERVAL_MS } : {}),
@@ -52,7 +53,10 @@ export async function checkCluster(
 }
 
 async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
-  const otherReads = Promise.all([readPendingCertificateRequests(api, signal), readGuardExplanations(api, signal)]);
+  const otherReads = Promise.all([
+    readPendingCertificateRequests(api, signal),
+    readGuardExplanations(api, signal),
+  ]);
   const readAndCheck = async () => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
     return { snapshot, consistency: checkConsistency(snapshot, scope) };
@@ -84,19 +88,24 @@ export function buildCheckReport(inspection: Inspection, waitedMs: number) {
       state,
       reason,
     })),
-    pools: pools.map(({ pool: { referrer, paused, machineCount, updatedMachineCount }, problems: { length } }) => ({
-      name: referrer.name,
-      ok: length === 0,
-      specConfig: findReferencedConfig(referrer, 'spec') ?? null,
-      statusConfig: findReferencedConfig(referrer, 'status') ?? null,
-      paused,
-      terminating: referrer.isTerminating === true,
-      machineCount,
-      updatedMachineCount,
-    })),
+    pools: pools.map(
+      ({ pool: { referrer, paused, machineCount, updatedMachineCount }, problems: { length } }) => ({
+        name: referrer.name,
+        ok: length === 0,
+        specConfig: findReferencedConfig(referrer, 'spec') ?? null,
+        statusConfig: findReferencedConfig(referrer, 'status') ?? null,
+        paused,
+        terminating: referrer.isTerminating === true,
+        machineCount,
+        updatedMachineCount,
+      }),
+    ),
     problems: problems.map((problem) => toReportProblem(problem, explanations)),
     pendingCertificateRequests: requests,
-    repairs: repairs.map(({ description, command }) => ({ what: description, command: command.flat().join(' ') })),
+    repairs: repairs.map(({ description, command }) => ({
+      what: description,
+      command: command.flat().join(' '),
+    })),
   };
 }
 

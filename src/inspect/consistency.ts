@@ -116,7 +116,8 @@ function areRecoverable(problems: readonly Problem[]): boolean {
 }
 
 function describeEmpty(field: string, hasStuckNode: boolean): Problem {
-  if (NODE_FIELDS.includes(field)) return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
+  if (NODE_FIELDS.includes(field))
+    return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
   const code = field === 'spec' ? 'SpecEmpty' : 'StatusEmpty';
   // The operator sets the status when all machines of the pool run the config in the spec.
   const isRecoverable = field === 'spec' || !hasStuckNode;
@@ -147,10 +148,16 @@ function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]):
   if (poolName === undefined) return false;
   // Early in an install nodes have configs of the bootstrap, but no pool exists or has a spec.
   const pool = livePools.find(({ referrer }) => referrer.name === poolName);
-  return pool === undefined ? livePools.length === 0 : findReferencedConfig(pool.referrer, 'spec') === undefined;
+  return pool === undefined
+    ? livePools.length === 0
+    : findReferencedConfig(pool.referrer, 'spec') === undefined;
 }
 
-function describeTooFewNodes(count: number, { selector, minNodes }: CheckScope, roles: readonly string[]): Problem {
+function describeTooFewNodes(
+  count: number,
+  { selector, minNodes }: CheckScope,
+  roles: readonly string[],
+): Problem {
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
   let description = `only ${countNoun(count, 'node')} ${selection}, ${minNodes} are required`;
   if (count === 0) {
@@ -166,7 +173,8 @@ function describeTooFewNodes(count: number, { selector, minNodes }: CheckScope, 
  */
 function findPoolOfNode({ referrer, labels }: InspectedNode, pools: readonly InspectedPool[]) {
   const selecting = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
-  const config = findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
+  const config =
+    findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
   const poolName = config === undefined ? undefined : poolOfConfig(config);
   return (
     selecting.find((pool) => pool.referrer.name === 'master') ??

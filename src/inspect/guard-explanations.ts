@@ -4,14 +4,20 @@ import { withTimeout } from '../kube/wait.ts';
 
 interface StoredGuard {
   readonly status?: {
-    readonly danglingReferences?: readonly ({ readonly config?: unknown; readonly explanation?: unknown } | null)[];
+    readonly danglingReferences?: readonly ({
+      readonly config?: unknown;
+      readonly explanation?: unknown;
+    } | null)[];
   };
 }
 
 const READ_TIMEOUT_MS = 5_000;
 
 /** Keyed by missing config. Never rejects. */
-export async function readGuardExplanations(api: KubeApi, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+export async function readGuardExplanations(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
   try {
     const read = async (readSignal: AbortSignal) => await api.json({ path: GUARD_PATH, signal: readSignal });
     const { status } = (await withTimeout(READ_TIMEOUT_MS, signal, read)) as StoredGuard;

@@ -1,7 +1,11 @@
 import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ADMISSION_POLICIES, type StoredWebhookConfiguration, WEBHOOK_NAME } from '../install/webhook-configuration.ts';
+import {
+  ADMISSION_POLICIES,
+  type StoredWebhookConfiguration,
+  WEBHOOK_NAME,
+} from '../install/webhook-configuration.ts';
 import { readObject } from './cluster-access.ts';
 import type { InstalledProtection, PolicyBinding, RegisteredWebhook } from './protection.ts';
 
@@ -31,7 +35,8 @@ async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]>
         failurePolicy,
         caBundle: caBundle !== '',
         injected: Object.keys(metadata?.annotations ?? {}).some((key) => INJECTION_ANNOTATION.test(key)),
-        target: service === undefined ? url : `Service ${service.namespace}/${service.name}:${service.port ?? 443}`,
+        target:
+          service === undefined ? url : `Service ${service.namespace}/${service.name}:${service.port ?? 443}`,
       })),
   );
 }

@@ -36,7 +36,9 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
     let untilMs = timeoutMs;
     let result: { answer: Answer } | { error: unknown };
     try {
-      const answer = await read(Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS)));
+      const answer = await read(
+        Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS)),
+      );
       hasAnswered = true;
       options.onAnswer?.(answer, elapsedMs());
       if (isSettled(answer)) return { answer, elapsedMs: elapsedMs() };

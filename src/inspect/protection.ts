@@ -72,7 +72,11 @@ const CALL_FAILURES: readonly { pattern: RegExp; reason: string; advice: string 
     reason: 'no guard pod is ready',
     advice: LIST_PODS_COMMAND,
   },
-  { pattern: /^/, reason: 'the API server cannot reach the guard', advice: `${LIST_PODS_COMMAND},endpointslices` },
+  {
+    pattern: /^/,
+    reason: 'the API server cannot reach the guard',
+    advice: `${LIST_PODS_COMMAND},endpointslices`,
+  },
 ];
 
 export function assessProtection(
@@ -122,10 +126,16 @@ function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProt
     return toUnprotected(`the guard answered ${code ?? 'without a code'} instead of MCG_IN_USE`, advice);
   }
   const explanation = 'the guard denies the deletion of a config in use';
-  const isDevOnly = webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
+  const isDevOnly =
+    webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
   if (!isDevOnly) return { protected: true, by: 'guard', explanation, advice: '' };
   const limitation = 'but only until "machineconfig-guard dev" stops';
-  return { protected: true, by: 'guard', explanation: `${explanation}, ${limitation}`, advice: INSTALL_COMMAND };
+  return {
+    protected: true,
+    by: 'guard',
+    explanation: `${explanation}, ${limitation}`,
+    advice: INSTALL_COMMAND,
+  };
 }
 
 /** A policy that fails also denies, with a reason of the API server. */
@@ -143,7 +153,10 @@ function assessPolicyDenial(policy: string, reason: string): Protection {
 function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrerKind: ReferrerKind): Protection {
   const floorGap = floor.length === 0 ? undefined : findFloorGap(floor, referrerKind);
   if (webhooks.length === 0) {
-    const notInstalled = { reason: 'neither the webhook nor the policies are installed', advice: INSTALL_COMMAND };
+    const notInstalled = {
+      reason: 'neither the webhook nor the policies are installed',
+      advice: INSTALL_COMMAND,
+    };
     const { reason, advice } = floorGap ?? notInstalled;
     return toUnprotected(`the deletion is allowed: ${reason}`, advice);
   }
@@ -158,7 +171,8 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
     return { reason: `the mode is ${mode}`, advice };
   }
   if (webhooks.some(({ failurePolicy }) => failurePolicy !== 'Ignore')) {
-    const advice = 'a new webhook needs some seconds; retry, then check the logs of the guard and the API server';
+    const advice =
+      'a new webhook needs some seconds; retry, then check the logs of the guard and the API server';
     return { reason: 'the API server did not call the guard, although its mode is Enforce', advice };
   }
   if (webhooks.some(({ caBundle }) => caBundle)) {
@@ -166,7 +180,8 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
     return { reason, advice: LIST_PODS_COMMAND };
   }
   return {
-    reason: 'the webhook has no caBundle, so the API server does not trust the guard, and its failurePolicy is Ignore',
+    reason:
+      'the webhook has no caBundle, so the API server does not trust the guard, and its failurePolicy is Ignore',
     advice: webhooks.some(({ injected }) => injected)
       ? 'wait for the injection of the caBundle; if it stays empty, check service-ca or cert-manager'
       : 'apply all manifests of one rendering again',
@@ -176,10 +191,14 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
 /** Each policy checks the references of one kind. None checks builds. */
 function findFloorGap(floor: readonly PolicyBinding[], referrerKind: ReferrerKind) {
   const policy = ADMISSION_POLICIES[referrerKind];
-  if (policy === undefined) return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_COMMAND };
+  if (policy === undefined)
+    return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_COMMAND };
   const actions = floor.find((binding) => binding.policy === policy)?.actions;
   if (actions === undefined) {
-    return { reason: `the policy ${policy} has no binding`, advice: 'oc apply -k manifests/overlays/policy-floor' };
+    return {
+      reason: `the policy ${policy} has no binding`,
+      advice: 'oc apply -k manifests/overlays/policy-floor',
+    };
   }
   if (actions.includes('Deny')) {
     const command = `oc get validatingadmissionpolicy ${policy} -o yaml`;

@@ -33,7 +33,10 @@ const MAX_CONCURRENT_SIZE_READS = 4;
  *
  * @throws ClusterAccessError, TimeoutError
  */
-export async function readReferencesReport(api: KubeApi, names: readonly ConfigName[]): Promise<ReferencesReport> {
+export async function readReferencesReport(
+  api: KubeApi,
+  names: readonly ConfigName[],
+): Promise<ReferencesReport> {
   const references = await readWithRetries(async (signal) => {
     const referrers = await readReferrers(api, signal);
     const configs = await readConfigs(api, signal);
@@ -68,7 +71,10 @@ export async function readUnusedReport(api: KubeApi): Promise<{ report: UnusedRe
   return { report: buildUnusedReport(references, unused, sizes), renderedCount: rendered.length };
 }
 
-function buildReferencesReport({ server, at, configs, referrers }: ClusterReferences, names: readonly ConfigName[]) {
+function buildReferencesReport(
+  { server, at, configs, referrers }: ClusterReferences,
+  names: readonly ConfigName[],
+) {
   const existing = new Set(configs.map(({ name }) => name));
   const reported = names.map((name) => {
     const { strong, weak } = summarizeReferences(name, referrers);
@@ -95,7 +101,9 @@ function buildReferencesReport({ server, at, configs, referrers }: ClusterRefere
 export function findUnusedConfigs({ configs, referrers }: ClusterReferences) {
   const unused = configs.flatMap(({ name, createdAt }) => {
     const { strong, weak } = summarizeReferences(name, referrers);
-    return isRenderedConfig(name) && strong.total === 0 ? [{ name, createdAt, weakReferences: weak.references }] : [];
+    return isRenderedConfig(name) && strong.total === 0
+      ? [{ name, createdAt, weakReferences: weak.references }]
+      : [];
   });
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }

@@ -21,7 +21,9 @@ export function planRepairs(
     const config = findReferencedConfig(pool.referrer, 'spec');
     if (config !== undefined && configs.has(config)) configByPool.set(pool.referrer.name, config);
   }
-  const repairs = pools.flatMap((result) => planPoolRepair(result, configByPool.get(result.pool.referrer.name)));
+  const repairs = pools.flatMap((result) =>
+    planPoolRepair(result, configByPool.get(result.pool.referrer.name)),
+  );
   for (const [annotations, names] of groupNodesByRepair(nodes, configByPool)) {
     repairs.push({
       description: `${names.length === 1 ? 'node' : 'nodes'}: replace the annotations that name the missing config`,

@@ -1,6 +1,11 @@
 import type { KubeApi } from '../kube/api.ts';
 import { readInstalledProtection } from './installed-protection.ts';
-import { assessProtection, type InstalledProtection, type Protection, type TrialResponse } from './protection.ts';
+import {
+  assessProtection,
+  type InstalledProtection,
+  type Protection,
+  type TrialResponse,
+} from './protection.ts';
 import {
   assertDryRunIsHonored,
   findTrialCandidates,
@@ -15,7 +20,11 @@ export interface VerifyReport extends Protection, Pick<InstalledProtection, 'web
   /** A config in use and one of its references. */
   readonly tried: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
   readonly answer: TrialResponse | null;
-  readonly unused: { readonly config: string; readonly wouldBeDeleted: boolean; readonly message: string } | null;
+  readonly unused: {
+    readonly config: string;
+    readonly wouldBeDeleted: boolean;
+    readonly message: string;
+  } | null;
 }
 
 /** A candidate can be deleted before the trial. */

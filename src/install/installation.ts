@@ -2,7 +2,13 @@ import type { Authority } from '../certificates/authority.ts';
 import type { Mode } from '../decision/settings.ts';
 import { ADMISSION_POLICY, FLOW_SCHEMA, isAtLeast, type KubernetesVersion } from './kubernetes-version.ts';
 import { buildManifests } from './kustomization.ts';
-import { createAuthoritySecret, createManifest, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
+import {
+  createAuthoritySecret,
+  createManifest,
+  encodeBase64,
+  type Manifest,
+  type OutputFile,
+} from './manifest.ts';
 
 /** What the API server does while the guard does not answer. */
 export type Profile = 'fail-closed' | 'fail-open-with-floor';
@@ -92,7 +98,10 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const guard = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
     manifests.push(createManifest(' Applying this file again resets the mode.', guard));
   }
-  return { files: toFiles(manifests), leftOut: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)] };
+  return {
+    files: toFiles(manifests),
+    leftOut: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)],
+  };
 }
 
 function chooseDirectories({

@@ -21,10 +21,16 @@ export function parseKubernetesVersion(text: string): KubernetesVersion {
     const examples = '4.14 has 1.27, 4.18 has 1.31, 4.20 has 1.33';
     throw new RangeError(`Must be the Kubernetes version, not the OpenShift version (${examples}).`);
   }
-  if (!isAtLeast(version, OLDEST)) throw new RangeError('The oldest supported version is 1.27 (OpenShift 4.14).');
+  if (!isAtLeast(version, OLDEST))
+    throw new RangeError('The oldest supported version is 1.27 (OpenShift 4.14).');
   return version;
 }
 
-export function isAtLeast(version: KubernetesVersion | undefined, { major, minor }: KubernetesVersion): boolean {
-  return version !== undefined && (version.major > major || (version.major === major && version.minor >= minor));
+export function isAtLeast(
+  version: KubernetesVersion | undefined,
+  { major, minor }: KubernetesVersion,
+): boolean {
+  return (
+    version !== undefined && (version.major > major || (version.major === major && version.minor >= minor))
+  );
 }

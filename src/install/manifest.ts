@@ -21,7 +21,10 @@ export function createManifest(comment: string, object: object): Manifest {
 
 /** Creates the Secret that `serve --tls-secret` reads. */
 export function createAuthoritySecret(comment: string, metadata: object, authority: Authority): Manifest {
-  const data = { 'ca.crt': encodeBase64(authority.certificatePem), 'ca.key': encodeBase64(authority.privateKeyPem) };
+  const data = {
+    'ca.crt': encodeBase64(authority.certificatePem),
+    'ca.key': encodeBase64(authority.privateKeyPem),
+  };
   return createManifest(comment, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data });
 }
 

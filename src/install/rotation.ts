@@ -1,6 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import { type Authority, checkAuthority } from '../certificates/authority.ts';
-import { createAuthoritySecret, createManifest, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
+import {
+  createAuthoritySecret,
+  createManifest,
+  encodeBase64,
+  type Manifest,
+  type OutputFile,
+} from './manifest.ts';
 import { type StoredMetadata, type StoredWebhookConfiguration, WEBHOOK_NAME } from './webhook-configuration.ts';
 
 export interface RotationInput {
@@ -58,7 +64,10 @@ export function planRotation({ webhookConfiguration, secret }: RotationInput, no
     // Scripts rely on the names.
     return [
       toFile('1-trust-both.yaml', createConfiguration(trustBoth, configuration, [oldCertificatePem, newPem])),
-      toFile('2-issue-from-new.yaml', createAuthoritySecret(issueFromNew, stripServerFields(metadata), newAuthority)),
+      toFile(
+        '2-issue-from-new.yaml',
+        createAuthoritySecret(issueFromNew, stripServerFields(metadata), newAuthority),
+      ),
       toFile('3-trust-new.yaml', createConfiguration(trustNew, configuration, [newPem])),
     ];
   };
@@ -75,7 +84,8 @@ function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): rea
   const [, issuer] = Object.entries(OTHER_ISSUERS).find(([annotation]) => annotation in annotations) ?? [];
   if (issuer !== undefined) throw new RotationError(`nothing to rotate: ${issuer}`);
   const webhook = configuration.webhooks?.find(({ name }) => name === WEBHOOK_NAME);
-  if (webhook === undefined) throw new RotationError(`the webhook configuration has no webhook ${WEBHOOK_NAME}`);
+  if (webhook === undefined)
+    throw new RotationError(`the webhook configuration has no webhook ${WEBHOOK_NAME}`);
   const certificates = [...decodeBase64(webhook.clientConfig?.caBundle).matchAll(CERTIFICATE_PEM)]
     .map(([pem]) => parseCertificate(pem))
     .filter((certificate) => certificate !== undefined);
@@ -94,7 +104,9 @@ function createConfiguration(
     kind,
     metadata: stripServerFields(metadata),
     webhooks: webhooks.map((webhook) =>
-      webhook.name === WEBHOOK_NAME ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } } : webhook,
+      webhook.name === WEBHOOK_NAME
+        ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }
+        : webhook,
     ),
   });
 }

@@ -62,7 +62,8 @@ export class KubeApi {
       return await this.#send(request);
     } catch (error) {
       if (request.signal.aborted) throw request.signal.reason;
-      if (error instanceof StaleConnection && (request.method ?? 'GET') === 'GET') return await this.#send(request);
+      if (error instanceof StaleConnection && (request.method ?? 'GET') === 'GET')
+        return await this.#send(request);
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       this.#connection.reload();
       return await this.#send(request);
@@ -138,7 +139,9 @@ export class KubeApi {
   /** Keeps the agent until the TLS material changes. Open requests of the old agent finish. */
   #agentFor({ ca, cert, key, servername, rejectUnauthorized }: AgentOptions): Agent {
     const tls = Object.fromEntries(
-      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(([, value]) => value !== undefined),
+      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(
+        ([, value]) => value !== undefined,
+      ),
     ) as AgentOptions;
     if (this.#cachedAgent === undefined || !isDeepStrictEqual(this.#cachedAgent.tls, tls)) {
       const agent = new Agent({ keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, ...tls });
@@ -156,7 +159,11 @@ class StaleConnection extends ApiUnreachable {}
  *
  * @throws ApiUnreachable if the body is incomplete
  */
-async function readBytes(body: IncomingMessage, signal: AbortSignal, max = Number.POSITIVE_INFINITY): Promise<Buffer> {
+async function readBytes(
+  body: IncomingMessage,
+  signal: AbortSignal,
+  max = Number.POSITIVE_INFINITY,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
@@ -175,7 +182,8 @@ async function readBytes(body: IncomingMessage, signal: AbortSignal, max = Numbe
 async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
   const retryAfter = response.headers['retry-after'];
-  const retryAfterMs = retryAfter !== undefined && Number(retryAfter) >= 0 ? Number(retryAfter) * 1000 : undefined;
+  const retryAfterMs =
+    retryAfter !== undefined && Number(retryAfter) >= 0 ? Number(retryAfter) * 1000 : undefined;
   let reason = '';
   let message = `HTTP ${status}`;
   try {

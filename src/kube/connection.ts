@@ -75,7 +75,9 @@ export class KubeConnection {
     const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
     await this.#config.applyToHTTPSOptions(options);
     // A token file often ends with a line feed, which is invalid in a header.
-    const headers = Object.fromEntries(Object.entries(options.headers).map(([key, value]) => [key, value.trim()]));
+    const headers = Object.fromEntries(
+      Object.entries(options.headers).map(([key, value]) => [key, value.trim()]),
+    );
     const credentials = { ...options, headers } as Credentials;
     this.#cached = { credentials, until: this.#now() + CREDENTIALS_TTL_MS };
     return credentials;

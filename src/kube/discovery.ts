@@ -10,7 +10,11 @@ const COLLECTION = /^\/apis\/(?<group>[^/]+)\/(?<version>[^/]+)\/(?<resource>[^/
  *
  * @throws ApiError, ApiUnreachable, or the signal's reason
  */
-export async function isServed(api: Pick<KubeApi, 'json'>, collection: string, signal: AbortSignal): Promise<boolean> {
+export async function isServed(
+  api: Pick<KubeApi, 'json'>,
+  collection: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { group, version, resource } = COLLECTION.exec(collection)?.groups ?? {};
   // The core group is always served.
   if (group === undefined || version === undefined) return true;
@@ -20,7 +24,11 @@ export async function isServed(api: Pick<KubeApi, 'json'>, collection: string, s
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }
-  const groups = readEntries((await api.json({ path: '/apis', signal })) as DiscoveryList, 'APIGroupList', 'groups');
+  const groups = readEntries(
+    (await api.json({ path: '/apis', signal })) as DiscoveryList,
+    'APIGroupList',
+    'groups',
+  );
   return groups.some(
     ({ name, versions = [] }) => name === group && versions.some((entry) => entry.version === version),
   );
@@ -37,7 +45,11 @@ interface DiscoveryEntry {
   readonly versions?: readonly { readonly version?: string }[];
 }
 
-function readEntries(list: DiscoveryList, kind: string, field: 'resources' | 'groups'): readonly DiscoveryEntry[] {
+function readEntries(
+  list: DiscoveryList,
+  kind: string,
+  field: 'resources' | 'groups',
+): readonly DiscoveryEntry[] {
   const entries = list.kind === kind ? list[field] : undefined;
   if (!Array.isArray(entries)) throw new ApiUnreachable(`discovery returned no ${kind}`);
   return entries as readonly DiscoveryEntry[];

@@ -32,7 +32,11 @@ const DEFAULT_TIMING: ReflectorTiming = {
 };
 
 /** For a single object whose changes must take effect within two seconds, also right after an outage. */
-export const SINGLE_OBJECT_TIMING: ReflectorTiming = { ...DEFAULT_TIMING, backoffMs: [250, 1_000], absentMs: 1_000 };
+export const SINGLE_OBJECT_TIMING: ReflectorTiming = {
+  ...DEFAULT_TIMING,
+  backoffMs: [250, 1_000],
+  absentMs: 1_000,
+};
 
 export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly api: KubeApi;
@@ -75,7 +79,14 @@ export class Reflector<Item extends { readonly name: string }> {
   #position: ListResult | undefined;
   #lastMessageAt = Number.NaN;
 
-  constructor({ api, resource, log, timing = DEFAULT_TIMING, random = Math.random, onChange }: ReflectorOptions<Item>) {
+  constructor({
+    api,
+    resource,
+    log,
+    timing = DEFAULT_TIMING,
+    random = Math.random,
+    onChange,
+  }: ReflectorOptions<Item>) {
     this.resource = resource;
     this.#api = api;
     this.#log = log.child({ resource: resource.name });
@@ -119,7 +130,7 @@ export class Reflector<Item extends { readonly name: string }> {
           const reason = describeError(error);
           this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
-        await this.#pause(this.#backoff.next(), signal);
+        await sleep(this.#backoff.next(), signal);
       }
     }
   }
@@ -133,7 +144,7 @@ export class Reflector<Item extends { readonly name: string }> {
       this.#lastMessageAt = performance.now();
       this.#problem.clear();
       if (this.#position === undefined) {
-        await this.#pause(this.#timing.absentMs, signal);
+        await sleep(this.#timing.absentMs, signal);
         return;
       }
     } else {
@@ -145,7 +156,7 @@ export class Reflector<Item extends { readonly name: string }> {
     try {
       await this.#watch(this.#position, signal);
       // The server may end each watch immediately.
-      if (!hasLasted()) await this.#pause(this.#backoff.next(), signal);
+      if (!hasLasted()) await sleep(this.#backoff.next(), signal);
     } finally {
       if (hasLasted()) this.#backoff.reset();
     }
@@ -246,7 +257,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   async #probeRegularly(position: ListResult, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
+      await sleep(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
       if (!signal.aborted) await this.#probe(this.#position ?? position, signal);
     }
   }
@@ -277,10 +288,6 @@ export class Reflector<Item extends { readonly name: string }> {
     const { objectName } = this.resource;
     const selector = objectName === undefined ? {} : { fieldSelector: `metadata.name=${objectName}` };
     return `${collection}?${new URLSearchParams({ ...query, ...selector }).toString()}`;
-  }
-
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    await sleep(ms, signal).catch(() => {});
   }
 }
 

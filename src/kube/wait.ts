@@ -1,13 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Rejects with the signal's reason as soon as it aborts. */
+/** Returns early if the signal aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  try {
-    await delay(ms, undefined, { signal });
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  }
+  await delay(ms, undefined, { signal }).catch(() => {});
 }
 
 /** Rejects with the signal's reason as soon as it aborts. The promise itself continues. */

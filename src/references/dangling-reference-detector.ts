@@ -63,7 +63,7 @@ export class DanglingReferenceDetector {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.check(signal);
-      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal).catch(() => {});
+      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal);
     }
   }
 
@@ -122,7 +122,9 @@ export class DanglingReferenceDetector {
     const accept = acceptHeaderForObject(true);
     let isMissing = false;
     try {
-      await withTimeout(GET_TIMEOUT_MS, signal, (limited) => this.#options.api.json({ path, accept, signal: limited }));
+      await withTimeout(GET_TIMEOUT_MS, signal, (limited) =>
+        this.#options.api.json({ path, accept, signal: limited }),
+      );
     } catch (error) {
       // A misconfigured proxy can answer 404 without this reason.
       isMissing = error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
@@ -133,7 +135,14 @@ export class DanglingReferenceDetector {
 }
 
 /** Returns one sentence without a period. */
-export function describeFinding({ kind, name, field, config, explanation, suggestion }: DanglingFinding): string {
+export function describeFinding({
+  kind,
+  name,
+  field,
+  config,
+  explanation,
+  suggestion,
+}: DanglingFinding): string {
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
   return `${kind} ${name} (${field}) names ${config}, which does not exist (${explanation})${hint}`;

@@ -122,7 +122,9 @@ export class LiveRead {
   async #readPoolsAndBuildsFirst(): Promise<string | undefined> {
     const { signal } = this.#aborted;
     const versions = this.#readPoolsAndBuilds();
-    const isInTime = await withTimeout(MAX_NODE_DELAY_MS, signal, (limited) => waitOrAbort(versions, limited)).then(
+    const isInTime = await withTimeout(MAX_NODE_DELAY_MS, signal, (limited) =>
+      waitOrAbort(versions, limited),
+    ).then(
       () => true,
       () => false,
     );
@@ -133,7 +135,9 @@ export class LiveRead {
 
   /** Returns names and versions, or undefined if one of the kinds is unreadable. */
   async #readPoolsAndBuilds(): Promise<string | undefined> {
-    const versions = await Promise.all(POOLS_AND_BUILDS.map(async (resource) => await this.#readVersions(resource)));
+    const versions = await Promise.all(
+      POOLS_AND_BUILDS.map(async (resource) => await this.#readVersions(resource)),
+    );
     return versions.includes(undefined) ? undefined : versions.join(' ');
   }
 
@@ -196,7 +200,7 @@ export class LiveRead {
         }
         this.#pending.set(resource, error);
         const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-        await sleep(Math.max(retryAfterMs, backoff.next()), signal).catch(() => {});
+        await sleep(Math.max(retryAfterMs, backoff.next()), signal);
       }
     }
     return undefined;
@@ -211,7 +215,10 @@ export class LiveRead {
     for (const [name, error] of this.#pending) {
       // The read lists this resource again because others changed, so it is not the cause.
       if (hasManyRestarts && error === undefined && this.#referrers.has(name)) continue;
-      unreadable.push({ name, reason: error === undefined ? 'no complete answer in time' : describeError(error) });
+      unreadable.push({
+        name,
+        reason: error === undefined ? 'no complete answer in time' : describeError(error),
+      });
     }
     if (!this.#isConsistent && (hasManyRestarts || this.#pending.size === 0)) {
       unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });

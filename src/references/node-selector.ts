@@ -5,7 +5,10 @@ export type Labels = Readonly<Record<string, unknown>>;
  * (machine-config-operator, pkg/helpers/helpers.go) and unlike in Kubernetes.
  */
 export function matchesNodeSelector(selector: unknown, labels: Labels): boolean {
-  const { matchLabels, matchExpressions } = (selector ?? {}) as { matchLabels?: unknown; matchExpressions?: unknown };
+  const { matchLabels, matchExpressions } = (selector ?? {}) as {
+    matchLabels?: unknown;
+    matchExpressions?: unknown;
+  };
   const wantedLabels = Object.entries((matchLabels ?? {}) as Record<string, unknown>);
   const expressions = Array.isArray(matchExpressions) ? (matchExpressions as readonly unknown[]) : [];
   if (wantedLabels.length + expressions.length === 0) return false;
@@ -16,7 +19,11 @@ export function matchesNodeSelector(selector: unknown, labels: Labels): boolean 
 }
 
 function matchesExpression(expression: unknown, labels: Labels): boolean {
-  const { key, operator, values } = (expression ?? {}) as { key?: unknown; operator?: unknown; values?: unknown };
+  const { key, operator, values } = (expression ?? {}) as {
+    key?: unknown;
+    operator?: unknown;
+    values?: unknown;
+  };
   if (typeof key !== 'string') return false;
   const hasLabel = Object.hasOwn(labels, key);
   const hasValue = hasLabel && Array.isArray(values) && values.includes(labels[key]);

@@ -47,7 +47,8 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
   const isUnreported = references.length === 0;
   for (const annotation of DRAIN_ANNOTATIONS) {
     const value = valueOf(annotation) ?? '';
-    if (DRAIN_PREFIX.test(value)) addReference(references, annotation.field, 'weak', value.replace(DRAIN_PREFIX, ''));
+    if (DRAIN_PREFIX.test(value))
+      addReference(references, annotation.field, 'weak', value.replace(DRAIN_PREFIX, ''));
   }
   addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', valueOf(FIRST_PIVOT_CONFIG));
   return isUnreported ? { kind: 'Node', name, references, isUnreported } : { kind: 'Node', name, references };
@@ -95,11 +96,18 @@ function hasEnded(build: ApiObject, name: string): boolean {
   return conditions.some((condition: unknown) => {
     const owner = `a condition of build ${name}`;
     const type = valueAt(condition, ['type'], owner);
-    return typeof type === 'string' && FINAL_CONDITIONS.has(type) && valueAt(condition, ['status'], owner) === 'True';
+    return (
+      typeof type === 'string' && FINAL_CONDITIONS.has(type) && valueAt(condition, ['status'], owner) === 'True'
+    );
   });
 }
 
-function addReference(references: Reference[], field: string, strength: Strength, config: string | undefined): void {
+function addReference(
+  references: Reference[],
+  field: string,
+  strength: Strength,
+  config: string | undefined,
+): void {
   if (config === undefined || config === '') return;
   // A drain annotation usually repeats the node's own current or desired config.
   if (strength === 'weak' && references.some((reference) => reference.config === config)) return;

@@ -55,8 +55,17 @@ const OVERLOADED = denyGuardProblem('too many requests at once');
 const INTERNAL_ERROR = denyGuardProblem('internal error');
 
 /** Answers every `POST /validate` with a well-formed AdmissionReview (docs/adr/0003). */
-export function createAdmissionApp({ judge, log, onDecision, isDraining, limits }: AdmissionAppOptions): Express {
-  const { maxBodyBytes, bodyTimeoutMs, smallBodyBytes, maxBufferedBytes, maxReviews } = { ...LIMITS, ...limits };
+export function createAdmissionApp({
+  judge,
+  log,
+  onDecision,
+  isDraining,
+  limits,
+}: AdmissionAppOptions): Express {
+  const { maxBodyBytes, bodyTimeoutMs, smallBodyBytes, maxBufferedBytes, maxReviews } = {
+    ...LIMITS,
+    ...limits,
+  };
   const budget = new BodyBudget(maxBufferedBytes, smallBodyBytes);
   let reviewCount = 0;
 

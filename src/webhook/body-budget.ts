@@ -44,7 +44,13 @@ export class BodyBudget {
 
   /** `evict` may be called more than once, and must lead to the release. */
   open(evict: () => void): BodyBuffer {
-    const body: OpenBody = { buffer: EMPTY, arrivedBytes: 0, lastActiveAt: performance.now(), isWaiting: false, evict };
+    const body: OpenBody = {
+      buffer: EMPTY,
+      arrivedBytes: 0,
+      lastActiveAt: performance.now(),
+      isWaiting: false,
+      evict,
+    };
     this.#bodies.add(body);
     return {
       reserve: async (bytes, signal) => await this.#reserve(body, bytes, signal),

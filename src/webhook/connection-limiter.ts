@@ -20,7 +20,8 @@ export class ConnectionLimiter {
     const key = keyOf(socket);
     this.#newcomers.set(key, socket);
     socket.once('close', () => {
-      for (const sockets of [this.#newcomers, this.#useful]) if (sockets.get(key) === socket) sockets.delete(key);
+      for (const sockets of [this.#newcomers, this.#useful])
+        if (sockets.get(key) === socket) sockets.delete(key);
     });
     if (this.#newcomers.size + this.#useful.size <= this.#max) return;
     const sockets = this.#newcomers.size > this.#max / 2 ? this.#newcomers : this.#useful;

@@ -35,7 +35,9 @@ export function logDecision(log: Logger, { uid, name, user, dryRun, verdict, pat
     verdict: outcome,
     code,
     cause,
-    referrers: references.slice(0, MAX_LOGGED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field })),
+    referrers: references
+      .slice(0, MAX_LOGGED_REFERRERS)
+      .map(({ kind, name, field }) => ({ kind, name, field })),
     referrersTotal: referencesTotal,
     overrideReason: overrideReason === undefined ? undefined : toPrintableLine(overrideReason, 256),
     path,

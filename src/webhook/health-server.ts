@@ -10,12 +10,15 @@ export class HealthServer {
 
   /** @param findProblem returns a short reason, or undefined if the guard is ready */
   constructor(findProblem: () => string | undefined) {
-    this.#server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, ({ url, method }, response) => {
-      const path = url?.split('?')[0];
-      const [status, text] = answerProbe(method, path, path === '/readyz' ? findProblem() : undefined);
-      response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
-      response.end(`${text}\n`);
-    });
+    this.#server = createServer(
+      { headersTimeout: 5_000, requestTimeout: 5_000 },
+      ({ url, method }, response) => {
+        const path = url?.split('?')[0];
+        const [status, text] = answerProbe(method, path, path === '/readyz' ? findProblem() : undefined);
+        response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
+        response.end(`${text}\n`);
+      },
+    );
   }
 
   async listen(port: number, bindAddress: string | undefined): Promise<number> {

@@ -1,14 +1,3 @@
-import {
-  BACKSLASH,
-  CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-} from '../kube/lists/json-bytes.ts';
-
 /** The wanted members. A `value` is a string, number, boolean or null, and `values` an object of them. */
 export interface Outline {
   readonly [key: string]: 'value' | 'values' | Outline;
@@ -26,6 +15,14 @@ const MAX_WANTED_BYTES = 2 * 1024 * 1024;
 /** The cost of a key or value in addition to its bytes. */
 const ENTRY_BYTES = 16;
 
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -118,7 +115,11 @@ class OutlineReader {
     do {
       this.#skipSpace();
       const isInObject = brackets.at(-1) === OPEN_OBJECT;
-      if (expected !== 'key' && expected !== 'value' && this.#consume(isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) {
+      if (
+        expected !== 'key' &&
+        expected !== 'value' &&
+        this.#consume(isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)
+      ) {
         brackets.pop();
         expected = 'comma or end';
       } else if (expected === 'comma or end') {
@@ -137,7 +138,8 @@ class OutlineReader {
   #skipScalarOrOpen(): ExpectedToken {
     const byte = this.#bytes[this.#position];
     if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (this.#brackets.length === MAX_DEPTH) throw new MalformedJson(`is nested deeper than ${MAX_DEPTH} levels`);
+      if (this.#brackets.length === MAX_DEPTH)
+        throw new MalformedJson(`is nested deeper than ${MAX_DEPTH} levels`);
       this.#brackets.push(byte);
       this.#position += 1;
       return byte === OPEN_OBJECT ? 'key or end' : 'value or end';

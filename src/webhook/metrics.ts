@@ -62,7 +62,8 @@ export class Metrics {
         reads.inc(liveReads());
       },
     });
-    const expiryHelp = 'End of the validity of the serving certificate and of its authority, in seconds since 1970.';
+    const expiryHelp =
+      'End of the validity of the serving certificate and of its authority, in seconds since 1970.';
     this.#addGaugePer('certificate', 'mcguard_certificate_expiry_timestamp_seconds', expiryHelp, () =>
       expiries().map(({ certificate, notAfter }) => [certificate, notAfter.getTime() / 1000]),
     );
@@ -86,10 +87,16 @@ export class Metrics {
     this.#addGaugePer('version', 'mcguard_build_info', 'Always 1; the label tells the version.', () => [
       [packageJson.version, 1],
     ]);
-    this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
+    this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () =>
+      process.memoryUsage.rss(),
+    );
     // Computed once, because each result would differ by microseconds.
     const startedAt = Date.now() / 1000 - process.uptime();
-    this.#addGauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
+    this.#addGauge(
+      'process_start_time_seconds',
+      'Start of the process, in seconds since 1970.',
+      () => startedAt,
+    );
   }
 
   count({ verdict, dryRun, path, ms }: Decision): void {
@@ -106,7 +113,12 @@ export class Metrics {
     const gauge: Gauge = new Gauge({ name, help, registers: [this.#registry], collect });
   }
 
-  #addGaugePer(label: string, name: string, help: string, values: () => Iterable<readonly [string, number]>): void {
+  #addGaugePer(
+    label: string,
+    name: string,
+    help: string,
+    values: () => Iterable<readonly [string, number]>,
+  ): void {
     const collect = (): void => {
       gauge.reset();
       for (const [labelValue, value] of values()) gauge.set({ [label]: labelValue }, value);

@@ -92,13 +92,20 @@ function parseOldObject(request: Record<string, unknown>, uid: string): Reviewed
   if (typeof name !== 'string' || name === '') throw new BadReview('oldObject has no name', uid);
   const requestName = request['name'];
   if (typeof requestName === 'string' && requestName !== '' && requestName !== name) {
-    throw new BadReview(`the request names ${quoteValue(requestName)} but oldObject is ${quoteValue(name)}`, uid);
+    throw new BadReview(
+      `the request names ${quoteValue(requestName)} but oldObject is ${quoteValue(name)}`,
+      uid,
+    );
   }
   const annotations = new Map<string, string>();
   for (const [key, value] of Object.entries(asRecord(metadata['annotations']) ?? {})) {
     if (typeof value === 'string') annotations.set(key, value);
   }
-  return { name: toConfigName(name), uid: typeof metadata['uid'] === 'string' ? metadata['uid'] : '', annotations };
+  return {
+    name: toConfigName(name),
+    uid: typeof metadata['uid'] === 'string' ? metadata['uid'] : '',
+    annotations,
+  };
 }
 
 function parseUser(request: Record<string, unknown>): string {

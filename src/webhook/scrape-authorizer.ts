@@ -53,7 +53,9 @@ export class ScrapeAuthorizer {
     const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
     const body = { apiVersion: `${group}/v1`, kind, spec };
     const signal = AbortSignal.timeout(REVIEW_TIMEOUT_MS);
-    const review = (await this.#api.json({ method: 'POST', path, body, signal })) as { status?: AccessReviewStatus };
+    const review = (await this.#api.json({ method: 'POST', path, body, signal })) as {
+      status?: AccessReviewStatus;
+    };
     return review.status ?? {};
   }
 }

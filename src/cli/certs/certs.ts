@@ -42,7 +42,12 @@ export function createCertsCommand(): Command {
     .option('--out <dir>', outDescription, parseOutputDirectory, 'certs')
     .option('--dns <name>', dnsDescription, createCollector(findDnsNameProblem))
     .option('--ip <address>', ipDescription, createCollector(findIpAddressProblem))
-    .option('--days <n>', `days until the serving certificate expires, 1 to ${MAX_DAYS}`, parseDays, DEFAULT_DAYS)
+    .option(
+      '--days <n>',
+      `days until the serving certificate expires, 1 to ${MAX_DAYS}`,
+      parseDays,
+      DEFAULT_DAYS,
+    )
     .option('--ca-days <n>', `days until the authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
     .option('--force', 'overwrite existing files, including the authority')
     .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))

@@ -58,7 +58,10 @@ Example:
 async function rotate({ out, from, days, force, ...clusterFlags }: RotateFlags, now: Date) {
   const { planRotation, RotationError } = await import('../../install/rotation.ts');
   try {
-    const plan = planRotation(from === undefined ? await readCluster(clusterFlags) : await readRenderedSet(from), now);
+    const plan = planRotation(
+      from === undefined ? await readCluster(clusterFlags) : await readRenderedSet(from),
+      now,
+    );
     const { createAuthority } = await import('../../certificates/authority.ts');
     const authority = await createAuthority({ days, now });
     const files = plan.renderFiles(authority);
@@ -89,7 +92,10 @@ async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
 }
 
 async function readRenderedSet(directory: string): Promise<RotationInput> {
-  const [{ parse }, { OWN_FILE_NAME }] = await Promise.all([import('yaml'), import('../../install/installation.ts')]);
+  const [{ parse }, { OWN_FILE_NAME }] = await Promise.all([
+    import('yaml'),
+    import('../../install/installation.ts'),
+  ]);
   const read = async (kind: string): Promise<unknown> => {
     const names = await readdir(directory);
     const manifest = names.find((name) => OWN_FILE_NAME.test(name) && name.endsWith(`-${kind}.yaml`));

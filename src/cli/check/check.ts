@@ -70,7 +70,8 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
       minNodes: flags.minNodes,
       waitMs: isWaiting ? flags.timeout : undefined,
       onReport: (current, elapsedMs) => progress?.printReport(current, elapsedMs),
-      onFailure: (error, elapsedMs) => progress?.printFailure((toCliError(error, api) as Error).message, elapsedMs),
+      onFailure: (error, elapsedMs) =>
+        progress?.printFailure((toCliError(error, api) as Error).message, elapsedMs),
     });
     const text = formatCheckReport(createTableFormat(process.stdout), report, repairs, isWaiting);
     printReport(command, flags.output, report, text);

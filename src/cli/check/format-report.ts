@@ -102,7 +102,9 @@ function formatProblems(format: TextFormat, problems: readonly CheckReportProble
   const groups = groupBy(problems, ({ code, config, canHeal, field }) =>
     [code, canHeal, config, code === 'ConfigMissing' ? '' : field].join(' '),
   );
-  return [...groups.values()].map((group) => formatItem(format, explainProblems(group), styleOf(group))).join('\n');
+  return [...groups.values()]
+    .map((group) => formatItem(format, explainProblems(group), styleOf(group)))
+    .join('\n');
 }
 
 function explainProblems(group: readonly CheckReportProblem[]): string {
@@ -135,11 +137,16 @@ function explainProblems(group: readonly CheckReportProblem[]): string {
   }
 }
 
-function explainMissingConfig({ config, canHeal, suggestion, explanation }: CheckReportProblem, use: string): string {
+function explainMissingConfig(
+  { config, canHeal, suggestion, explanation }: CheckReportProblem,
+  use: string,
+): string {
   const guardText = toPrintableLine(explanation ?? '', MAX_REASON_LENGTH).replace(/\.$/, '');
   return [
     `${toPrintableLine(config ?? '', MAX_NAME_LENGTH)} does not exist; ${use}.`,
-    canHeal ? 'The Machine Config Operator can still render it.' : "No pool's spec names it, so waiting does not help.",
+    canHeal
+      ? 'The Machine Config Operator can still render it.'
+      : "No pool's spec names it, so waiting does not help.",
     ...(suggestion === null ? [] : [`Closest existing name: ${suggestion}.`]),
     ...(explanation === null ? [] : [`The guard reports: ${guardText}.`]),
   ].join(' ');

@@ -56,7 +56,10 @@ function findPending({ problems, pendingCertificateRequests: { requests } }: Che
     const subject = kind === null ? 'selection' : `${REFERRER_NOUNS[kind]} ${name}`;
     const problem = kind === null ? message : message.slice(subject.length + ': '.length);
     const earlier = pending.get(subject);
-    pending.set(subject, toPrintableLine(earlier === undefined ? problem : `${earlier}, ${problem}`, MAX_LINE_LENGTH));
+    pending.set(
+      subject,
+      toPrintableLine(earlier === undefined ? problem : `${earlier}, ${problem}`, MAX_LINE_LENGTH),
+    );
   }
   if (requests.length > 0) {
     const names = requests.map(({ name, node }) => (node === null ? name : `${name} of ${node}`));

@@ -56,13 +56,20 @@ export function createRenderCommand(): Command {
       ).choices(MODES),
     )
     .option('--single-node', 'run one replica, for a cluster with one control-plane node')
-    .option('--host-network', 'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap')
+    .option(
+      '--host-network',
+      'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap',
+    )
     .option(
       '--kubernetes-version <version>',
       'Kubernetes version of the cluster, such as 1.31; some objects need 1.29 or 1.30',
       parseVersion,
     )
-    .option('--days <n>', `days until a new authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`, parseDays)
+    .option(
+      '--days <n>',
+      `days until a new authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`,
+      parseDays,
+    )
     .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
     .option('--ca-key-file <file>', 'private key of the reused authority, PEM')
     .option('--force', 'overwrite the files of an earlier run; keeps all other files')
@@ -103,7 +110,8 @@ async function render(flags: RenderFlags, now: Date) {
   const conflict = findConflict(flags);
   if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
   const authority = tls === 'generated' ? await provideAuthority(flags, now) : undefined;
-  const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } = await import('../../install/installation.ts');
+  const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } =
+    await import('../../install/installation.ts');
   const build = (): Installation => {
     try {
       return buildInstallation({ ...flags, authority });
@@ -143,7 +151,9 @@ function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string
   if (!hasAuthority) return undefined;
   if (caCertFile === undefined || caKeyFile === undefined)
     return '--ca-cert-file and --ca-key-file must be used together';
-  return days === undefined ? undefined : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
+  return days === undefined
+    ? undefined
+    : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
 }
 
 async function provideAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
@@ -165,7 +175,15 @@ async function readPem(file: string): Promise<string> {
   }
 }
 
-function formatReport({ directory, files, removed, bytes, gzipBytes, authority, leftOut }: RenderReport): string {
+function formatReport({
+  directory,
+  files,
+  removed,
+  bytes,
+  gzipBytes,
+  authority,
+  leftOut,
+}: RenderReport): string {
   const width = Math.max(...files.map(({ file }) => file.length));
   const isInstallerDirectory = path.basename(path.resolve(directory)) === 'openshift';
   const ownFiles = `${toShellWord(path.join(directory, '/'))}99_machineconfig-guard-*.yaml`;

@@ -41,7 +41,8 @@ export function createServeCommand(): Command {
   const command = new Command('serve').description(
     'Run the admission webhook, which denies the deletion of rendered MachineConfigs in use.',
   );
-  const addFlag = (...option: Parameters<typeof createEnvOption>) => command.addOption(createEnvOption(...option));
+  const addFlag = (...option: Parameters<typeof createEnvOption>) =>
+    command.addOption(createEnvOption(...option));
   addFlag('--tls-cert-file <file>', 'serving certificate, PEM; reloaded when the file changes');
   addFlag('--tls-private-key-file <file>', 'private key of the serving certificate, PEM');
   addFlag(
@@ -150,7 +151,10 @@ function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: 
   const hasFile = tlsCertFile !== undefined || tlsPrivateKeyFile !== undefined;
   const hasBothFiles = tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined;
   if (hasFile && tlsSecret !== undefined) {
-    throw new CliError('--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file', EXIT_CODE.usage);
+    throw new CliError(
+      '--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file',
+      EXIT_CODE.usage,
+    );
   }
   if (!hasBothFiles && tlsSecret === undefined) {
     throw new CliError(
@@ -169,9 +173,15 @@ async function loadCertificate(
   if (tlsSecret !== undefined) {
     const { followAuthoritySecret } = await import('../../certificates/authority-secret.ts');
     const [namespace = '', name = ''] = tlsSecret.split('/');
-    return await followAuthoritySecret({ ...options, namespace, name, ...(newKeys === undefined ? {} : { newKeys }) });
+    return await followAuthoritySecret({
+      ...options,
+      namespace,
+      name,
+      ...(newKeys === undefined ? {} : { newKeys }),
+    });
   }
-  const { watchCertificateFiles, CertificateFilesError } = await import('../../certificates/certificate-files.ts');
+  const { watchCertificateFiles, CertificateFilesError } =
+    await import('../../certificates/certificate-files.ts');
   try {
     return await watchCertificateFiles({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...options });
   } catch (error) {
@@ -190,7 +200,9 @@ function toListenError(error: unknown, flags: ServeFlags): unknown {
 
 /** Outside of a pod, returns the namespace of the manifests. */
 async function readPodNamespace(): Promise<string> {
-  const text = await readFile('/var/run/secrets/kubernetes.io/serviceaccount/namespace', 'utf8').catch(() => '');
+  const text = await readFile('/var/run/secrets/kubernetes.io/serviceaccount/namespace', 'utf8').catch(
+    () => '',
+  );
   return NAMESPACE.test(text.trim()) ? text.trim() : 'machineconfig-guard';
 }
 

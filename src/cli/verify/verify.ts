@@ -72,7 +72,13 @@ function formatProgress({ webhooks, floor, mode, unused, tried, answer }: Partia
   return lines.join('');
 }
 
-function formatWebhook({ configuration, failurePolicy, target, caBundle, injected }: RegisteredWebhook): string {
+function formatWebhook({
+  configuration,
+  failurePolicy,
+  target,
+  caBundle,
+  injected,
+}: RegisteredWebhook): string {
   const missing = injected ? 'no caBundle yet (waits for injection)' : 'no caBundle';
   return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'with caBundle' : missing}, ${target}`;
 }

@@ -15,9 +15,13 @@ const KIB = 1024;
 
 export const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
-export function formatReferencesReport(format: TextFormat, { configs, unreportedNodes }: ReferencesReport): string {
+export function formatReferencesReport(
+  format: TextFormat,
+  { configs, unreportedNodes }: ReferencesReport,
+): string {
   const parts = configs.map((config) => formatConfig(format, config));
-  if (unreportedNodes > 0) parts.push(wrap(format, formatUnreported(unreportedNodes, 'and can use any config.')));
+  if (unreportedNodes > 0)
+    parts.push(wrap(format, formatUnreported(unreportedNodes, 'and can use any config.')));
   return `${parts.join('\n\n')}\n`;
 }
 

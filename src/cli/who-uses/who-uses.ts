@@ -60,7 +60,9 @@ Examples:
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
         if (configs.length === 0) {
           const { report, renderedCount } = await readUnusedReport(api);
-          const text = isNameOutput ? formatUnusedNames(report) : formatUnusedReport(format, report, renderedCount);
+          const text = isNameOutput
+            ? formatUnusedNames(report)
+            : formatUnusedReport(format, report, renderedCount);
           printReport(command, flags.output, report, text);
           if (isNameOutput) command.configureOutput().writeErr?.(`${POINT_IN_TIME_NOTICE}\n`);
         } else {
@@ -77,7 +79,8 @@ Examples:
 /** Returns no names only with `--unused`. */
 function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): ConfigName[] {
   const configs = [...new Set(names.map((name) => toConfigName(name.replace(KIND_PREFIX, ''))))];
-  if (configs.some((name) => name.trim() === '')) throw new CliError('config name must not be empty', EXIT_CODE.usage);
+  if (configs.some((name) => name.trim() === ''))
+    throw new CliError('config name must not be empty', EXIT_CODE.usage);
   if (unused === true && configs.length > 0) {
     throw new CliError('--unused takes no names', EXIT_CODE.usage);
   }

@@ -18,7 +18,10 @@ export interface Deletion {
  * @returns the warnings for the client
  * @throws StatusError if a webhook denies the deletion, or fails without failurePolicy Ignore
  */
-export async function admitDeletion(webhooks: readonly RegisteredWebhook[], deletion: Deletion): Promise<string[]> {
+export async function admitDeletion(
+  webhooks: readonly RegisteredWebhook[],
+  deletion: Deletion,
+): Promise<string[]> {
   const { kind, object } = deletion;
   const matching = webhooks.filter((webhook) => matchesWebhook(webhook, kind, object.metadata.name));
   const warnings = await Promise.all(matching.map(async (webhook) => await askWebhook(webhook, deletion)));
@@ -73,7 +76,9 @@ interface ReviewResponse {
 function parseResponse(uid: string, answer: unknown): ReviewResponse {
   const response: unknown = isRecord(answer) ? answer['response'] : undefined;
   if (isRecord(response) && response['uid'] === uid) return response;
-  throw new WebhookCallError('received invalid webhook response: webhook response was absent or has another uid');
+  throw new WebhookCallError(
+    'received invalid webhook response: webhook response was absent or has another uid',
+  );
 }
 
 /** As in k8s.io/apiserver, admission/plugin/webhook/errors/statuserror.go. */

@@ -27,7 +27,8 @@ function parseLabelTerm(term: string): Selector {
   if (key === undefined || (not !== undefined && operator !== undefined)) {
     throw badRequest(`unable to parse requirement: "${term}"`);
   }
-  if (operator === undefined) return ({ metadata }) => (metadata.labels?.[key] === undefined) === (not !== undefined);
+  if (operator === undefined)
+    return ({ metadata }) => (metadata.labels?.[key] === undefined) === (not !== undefined);
   return ({ metadata }) => (metadata.labels?.[key] === value) === (operator !== '!=');
 }
 

@@ -9,10 +9,13 @@ export async function runNodeController(story: Story): Promise<void> {
   const { cluster, clock } = story;
   const listUnavailable = (): NodeView[] =>
     listNodes(cluster).filter((node) => !node.ready || node.state !== 'Done' || node.current !== node.desired);
-  const listOutdated = (): NodeView[] => listNodes(cluster).filter(({ desired }) => desired !== getPoolConfig(cluster));
+  const listOutdated = (): NodeView[] =>
+    listNodes(cluster).filter(({ desired }) => desired !== getPoolConfig(cluster));
   await clock.sleepUntil(TIMING.newMachineConfigAt);
   for (;;) {
-    await clock.waitFor(() => story.isApiUp && listOutdated().length > 0 && listUnavailable().every(isDegraded));
+    await clock.waitFor(
+      () => story.isApiUp && listOutdated().length > 0 && listUnavailable().every(isDegraded),
+    );
     await clock.sleep(TIMING.operatorReacts);
     // During the sleep the API can stop and nodes can become unavailable.
     if (!story.isApiUp) continue;
@@ -34,7 +37,9 @@ export async function runPoolStatusController(story: Story): Promise<void> {
   const { cluster, clock } = story;
   await clock.sleepUntil(TIMING.newMachineConfigAt);
   for (;;) {
-    await clock.waitFor(() => story.isApiUp && !isDeepStrictEqual(getPoolStatus(cluster), computePoolStatus(cluster)));
+    await clock.waitFor(
+      () => story.isApiUp && !isDeepStrictEqual(getPoolStatus(cluster), computePoolStatus(cluster)),
+    );
     writePoolStatus(cluster, computePoolStatus(cluster));
   }
 }

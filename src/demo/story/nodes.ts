@@ -39,13 +39,17 @@ export function patchNode(cluster: InMemoryCluster, name: string, change: Partia
   const annotations = Object.fromEntries(present.map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
   cluster.patch('nodes', name, {
     metadata: { annotations },
-    ...(ready === undefined ? {} : { status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] } }),
+    ...(ready === undefined
+      ? {}
+      : { status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] } }),
   });
 }
 
 function toView({ metadata, status }: KubeObject): NodeView {
   const readAnnotation = (key: string): string => metadata.annotations?.[`${MCO_GROUP}/${key}`] ?? '';
-  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly { readonly status: string }[] };
+  const { conditions = [] } = (status ?? {}) as {
+    readonly conditions?: readonly { readonly status: string }[];
+  };
   return {
     name: metadata.name,
     current: readAnnotation('currentConfig'),

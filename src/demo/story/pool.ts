@@ -33,13 +33,15 @@ export function computePoolStatus(cluster: InMemoryCluster): PoolStatus {
   const nodes = listNodes(cluster);
   const config = getPoolConfig(cluster);
   const updated = nodes.filter(
-    ({ current, desired, state, ready }) => current === config && desired === config && state === 'Done' && ready,
+    ({ current, desired, state, ready }) =>
+      current === config && desired === config && state === 'Done' && ready,
   );
   return {
     machineCount: nodes.length,
     updatedMachineCount: updated.length,
     degradedMachineCount: nodes.filter(({ state }) => state === 'Degraded').length,
-    configuration: nodes.length > 0 && updated.length === nodes.length ? config : getPoolStatus(cluster).configuration,
+    configuration:
+      nodes.length > 0 && updated.length === nodes.length ? config : getPoolStatus(cluster).configuration,
   };
 }
 

@@ -21,7 +21,14 @@ export interface Replay {
  */
 export async function replayIncidentA(options: StoryOptions): Promise<Replay> {
   const story = new Story(options);
-  const actors = [bootHosts, renderAtBootstrap, renderAgain, runPoolStatusController, runNodeController, runCleanUp];
+  const actors = [
+    bootHosts,
+    renderAtBootstrap,
+    renderAgain,
+    runPoolStatusController,
+    runNodeController,
+    runCleanUp,
+  ];
   for (const actor of actors) story.clock.start(async () => await actor(story));
   let isComplete = false;
   story.clock.start(async () => {

@@ -3,7 +3,8 @@ import type { InMemoryCluster } from '../cluster/in-memory-cluster.ts';
 import type { StatusError } from '../cluster/status-error.ts';
 import { StoryClock } from './story-clock.ts';
 
-export type ActorName = 'hosts' | 'bootstrap' | 'operator' | 'daemon' | 'clean-up' | 'installer' | 'etcd' | 'install';
+export type ActorName =
+  'hosts' | 'bootstrap' | 'operator' | 'daemon' | 'clean-up' | 'installer' | 'etcd' | 'install';
 
 type Refusal = Pick<StatusError, 'code' | 'reason' | 'message'>;
 

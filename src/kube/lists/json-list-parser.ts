@@ -23,7 +23,8 @@ export class JsonListParser implements ListParser {
 
   end(): ListMetadata {
     const { kind, metadata, items } = parseEnvelope(Buffer.concat(this.#chunks).toString('utf8'));
-    if (typeof kind !== 'string' || !kind.endsWith('List')) throw new MalformedList('the response is not a list');
+    if (typeof kind !== 'string' || !kind.endsWith('List'))
+      throw new MalformedList('the response is not a list');
     // An empty metadata-only list has `"items":null`. Without the field it is no list.
     if (items !== null && !Array.isArray(items)) throw new MalformedList('the list has no readable items');
     const { resourceVersion, continue: continueToken = '' } = metadata ?? {};
@@ -32,7 +33,8 @@ export class JsonListParser implements ListParser {
       throw new MalformedList('the list has no resourceVersion');
     }
     for (const item of (items ?? []) as readonly unknown[]) {
-      if (typeof item !== 'object' || item === null) throw new MalformedList('an item of the list is not an object');
+      if (typeof item !== 'object' || item === null)
+        throw new MalformedList('an item of the list is not an object');
       this.#onItem(item);
     }
     return { resourceVersion };

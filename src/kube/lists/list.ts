@@ -37,7 +37,9 @@ export async function listResource(
       const isLast = index === resource.paths.length - 1;
       if (!isNotFound(error) || (isLast && !resource.isOptional)) throw error;
       if (await isServed(api, path, signal)) {
-        throw new ApiUnreachable(`listing ${resource.name} returned 404 although discovery serves the resource`);
+        throw new ApiUnreachable(
+          `listing ${resource.name} returned 404 although discovery serves the resource`,
+        );
       }
     }
   }
@@ -54,7 +56,11 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  { isMetadataOnly, annotations, objectName }: Pick<AnyResource, 'isMetadataOnly' | 'annotations' | 'objectName'>,
+  {
+    isMetadataOnly,
+    annotations,
+    objectName,
+  }: Pick<AnyResource, 'isMetadataOnly' | 'annotations' | 'objectName'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},

@@ -3,7 +3,13 @@ import { MalformedList } from '../errors.ts';
 import { ByteQueue } from './byte-queue.ts';
 import type { ListMetadata, ListParser } from './list-parser.ts';
 import { MetadataParser } from './protobuf-metadata.ts';
-import { LENGTH_DELIMITED, MalformedProtobuf, PROTOBUF_MAGIC, ProtobufReader, readVarint } from './protobuf-reader.ts';
+import {
+  LENGTH_DELIMITED,
+  MalformedProtobuf,
+  PROTOBUF_MAGIC,
+  ProtobufReader,
+  readVarint,
+} from './protobuf-reader.ts';
 
 /**
  * Field numbers of runtime.Unknown, the envelope of every response (k8s.io/apimachinery,
@@ -117,7 +123,8 @@ export class ProtobufListParser implements ListParser {
   }
 
   #parseEnvelopeField(field: number, content: ProtobufReader, length: number): void {
-    if (field === ENVELOPE.contentEncoding && length > 0) throw new MalformedList('the list has a content encoding');
+    if (field === ENVELOPE.contentEncoding && length > 0)
+      throw new MalformedList('the list has a content encoding');
     if (field !== ENVELOPE.typeMeta) return;
     let apiVersion = '';
     let kind = '';
