@@ -1,8 +1,6 @@
-const LINE_FEED = 0x0a;
+import { ApiUnreachable } from './errors.ts';
 
-class LineTooLong extends Error {
-  override readonly name = 'LineTooLong';
-}
+const LINE_FEED = 0x0a;
 
 /** Splits a byte stream at line feeds and drops empty lines. */
 export class LineSplitter {
@@ -18,7 +16,7 @@ export class LineSplitter {
   /**
    * Yields the lines that these bytes complete.
    *
-   * @throws LineTooLong
+   * @throws ApiUnreachable if a line is too long
    */
   *push(chunk: Buffer): Generator<string> {
     let start = 0;
@@ -32,7 +30,7 @@ export class LineSplitter {
     if (start === chunk.length) return;
     this.#restLength += chunk.length - start;
     if (this.#restLength > this.#maxBytes)
-      throw new LineTooLong(`a line has more than ${this.#maxBytes} bytes`);
+      throw new ApiUnreachable(`a line has more than ${this.#maxBytes} bytes`);
     this.#rest.push(chunk.subarray(start));
   }
 }

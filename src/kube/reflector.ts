@@ -5,7 +5,7 @@ import { ApiError, ApiUnreachable, describeError, isNotFound } from './errors.ts
 import { LineSplitter } from './line-splitter.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from './problem-log.ts';
-import { acceptHeaderForList, acceptHeaderForObject, type Resource } from './resource.ts';
+import { acceptHeaderForList, acceptHeaderForObject, type Resource, toListPath } from './resource.ts';
 import { Backoff, sleep, withTimeout } from './wait.ts';
 
 /** The times of a reflector, in milliseconds. */
@@ -194,7 +194,7 @@ export class Reflector<Item extends { readonly name: string }> {
     try {
       const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * this.#random();
       const { body } = await this.#api.request({
-        path: this.#path(position.path, {
+        path: toListPath(position.path, this.resource, {
           watch: '1',
           allowWatchBookmarks: 'true',
           timeoutSeconds: String(Math.round(seconds)),
@@ -267,7 +267,7 @@ export class Reflector<Item extends { readonly name: string }> {
    * list of one object contains the current version.
    */
   async #probe(position: ListResult, signal: AbortSignal): Promise<void> {
-    const path = this.#path(position.path, { limit: '1' });
+    const path = toListPath(position.path, this.resource, { limit: '1' });
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
       list = (await withTimeout(this.#timing.requestMs, signal, (limited) =>
@@ -282,12 +282,6 @@ export class Reflector<Item extends { readonly name: string }> {
     if (typeof currentVersion === 'string' && isOlderVersion(currentVersion, position.resourceVersion)) {
       throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${currentVersion}`);
     }
-  }
-
-  #path(collection: string, query: Readonly<Record<string, string>>): string {
-    const { objectName } = this.resource;
-    const selector = objectName === undefined ? {} : { fieldSelector: `metadata.name=${objectName}` };
-    return `${collection}?${new URLSearchParams({ ...query, ...selector }).toString()}`;
   }
 }
 

@@ -39,3 +39,14 @@ export function acceptHeaderForStreamedList(isMetadataOnly: boolean): string {
 export function acceptHeaderForObject(isMetadataOnly: boolean): string {
   return isMetadataOnly ? `application/json;${METADATA_OBJECT},application/json` : 'application/json';
 }
+
+/** The path of a list or a watch, restricted to the resource's `objectName`. */
+export function toListPath(
+  collection: string,
+  { objectName }: { readonly objectName?: string },
+  query: Readonly<Record<string, string>>,
+): string {
+  const selector = objectName === undefined ? {} : { fieldSelector: `metadata.name=${objectName}` };
+  const search = new URLSearchParams({ ...query, ...selector }).toString();
+  return search === '' ? collection : `${collection}?${search}`;
+}

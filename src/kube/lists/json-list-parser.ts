@@ -1,6 +1,6 @@
 import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
-import type { ListMetadata, ListParser } from './list-parser.ts';
+import type { ListParser } from './list-parser.ts';
 
 /** A thousand pools are 10 MiB. Nodes and MachineConfigs arrive as protobuf. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
@@ -21,7 +21,7 @@ export class JsonListParser implements ListParser {
     this.#chunks.push(chunk);
   }
 
-  end(): ListMetadata {
+  end(): { resourceVersion: string } {
     const { kind, metadata, items } = parseEnvelope(Buffer.concat(this.#chunks).toString('utf8'));
     if (typeof kind !== 'string' || !kind.endsWith('List'))
       throw new MalformedList('the response is not a list');

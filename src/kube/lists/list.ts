@@ -3,7 +3,7 @@ import type { ApiObject } from '../api-object.ts';
 import type { ApiResponse, KubeApi } from '../api.ts';
 import { isServed } from '../discovery.ts';
 import { ApiUnreachable, describeError, isNotFound } from '../errors.ts';
-import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource } from '../resource.ts';
+import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
 import { JsonListParser } from './json-list-parser.ts';
 import type { ListParser } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
@@ -56,22 +56,14 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  {
-    isMetadataOnly,
-    annotations,
-    objectName,
-  }: Pick<AnyResource, 'isMetadataOnly' | 'annotations' | 'objectName'>,
+  resource: Pick<AnyResource, 'isMetadataOnly' | 'annotations' | 'objectName'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const parameters = {
-    ...query,
-    ...(objectName === undefined ? {} : { fieldSelector: `metadata.name=${objectName}` }),
-  };
-  const search = new URLSearchParams(parameters).toString();
+  const { isMetadataOnly, annotations } = resource;
   const response = await api.request({
-    path: search === '' ? path : `${path}?${search}`,
+    path: toListPath(path, resource, query),
     accept: acceptHeaderForStreamedList(isMetadataOnly),
     signal,
   });

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
 import { ByteQueue } from './byte-queue.ts';
-import type { ListMetadata, ListParser } from './list-parser.ts';
+import type { ListParser } from './list-parser.ts';
 import { MetadataParser } from './protobuf-metadata.ts';
 import {
   LENGTH_DELIMITED,
@@ -64,7 +64,7 @@ export class ProtobufListParser implements ListParser {
     }
   }
 
-  end(): ListMetadata {
+  end(): { resourceVersion: string } {
     if (this.#position !== 'envelope' || !this.#hasList || this.#queue.length > 0) {
       throw new MalformedList('the list is incomplete');
     }
