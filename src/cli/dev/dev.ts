@@ -23,7 +23,7 @@ interface DevFlags extends ClusterFlags {
 
 const READY_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 5_000;
-/** Limits a session that nobody stops. */
+/** Limits a session that is never stopped. */
 const CERTIFICATE_DAYS = 7;
 
 export function createDevCommand(): Command {

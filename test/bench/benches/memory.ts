@@ -81,7 +81,7 @@ function createGoals(rows: readonly Row[]): Table {
   const guards = rows.filter(({ who, what }) => who === GUARD && what !== PARALLEL_REVIEWS && what !== AFTERWARDS);
   const rested = guards.findLast(({ what }) => String(what).endsWith(AT_REST));
   const peak = Math.max(...guards.map((row) => Number(row['peak'])));
-  return createGoalTable('Memory against what was wanted', [
+  return createGoalTable('Memory and its goals', [
     { what: `guard, ${rested?.['what']}, MB`, found: Number(rested?.['now']), atMost: 120 },
     { what: 'guard, at most until then and in all live reads, MB', found: peak, atMost: 160 },
   ]);

@@ -14,8 +14,7 @@ import { NODE_SIZE } from '../fleet.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
 import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 
-export const question =
-  'What does it cost to know afresh which configs the nodes name, and what of it does a deletion pay that is allowed?';
+export const question = 'What does a live read cost, and how much of it does an allowed deletion cost?';
 
 const FULL = [
   { nodes: 5, rounds: 200 },
@@ -62,7 +61,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
     if (nodes >= 2_000) goals.push({ what, found, atMost: 0.7 });
   }
   api.close();
-  const title = 'An allowed deletion against what was wanted';
+  const title = 'An allowed deletion and its goal';
   return [{ ...TABLE, rows }, createGoalTable(title, goals)];
 }
 
@@ -87,7 +86,7 @@ function createReads(api: KubeApi, config: string, nodes: number): readonly (rea
     ['JSON, as the guard parses it', () => parse(JSON_ACCEPT, (onObject) => new JsonListParser(onObject))],
     ['protobuf, bytes only', () => discard(PROTOBUF_ACCEPT)],
     [
-      'protobuf, taken apart as it streams (the guard)',
+      'protobuf, parsed while it streams (the guard)',
       () => parse(PROTOBUF_ACCEPT, (onObject) => new ProtobufListParser(onObject, NODE_REFERENCE_ANNOTATIONS)),
     ],
   ];

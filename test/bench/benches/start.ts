@@ -65,7 +65,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
       if (who !== EMPTY_PROGRAM) goals.push(goal);
     }
   }
-  return [{ ...TABLE, rows }, createGoalTable('The start against what was wanted', goals)];
+  return [{ ...TABLE, rows }, createGoalTable('The start and its goals', goals)];
 }
 
 async function runEmptyProgram(): Promise<void> {

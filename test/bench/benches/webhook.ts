@@ -68,7 +68,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   const share = rows.find(({ size, who }) => size === '1 MB' && who === GUARD)?.['share'];
   const what = `time a review of 1 MB, ${PARALLEL} in parallel, × ${BYTES_ONLY}`;
   const goal = { what, found: 1 / Number(share), atMost: 1 / 0.85 };
-  return [{ ...TABLE, rows }, createGoalTable('Reviews of 1 MB against what was wanted', [goal])];
+  return [{ ...TABLE, rows }, createGoalTable('Reviews of 1 MB and their goal', [goal])];
 }
 
 async function measureSize(

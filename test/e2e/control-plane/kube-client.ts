@@ -124,7 +124,7 @@ export class KubeClient {
     return this.request('DELETE', path, undefined, { query });
   }
 
-  /** Whether a health endpoint returns 200; false also if nobody listens. */
+  /** Whether a health endpoint returns 200; false also if the port is closed. */
   async isReady(path: string): Promise<boolean> {
     try {
       return (await this.request('GET', path, undefined, { timeoutMs: 2_000 })).status === 200;

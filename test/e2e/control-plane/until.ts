@@ -29,7 +29,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Whether a GET returns 2xx; false also if nobody listens. */
+/** Whether a GET returns 2xx; false also if the port is closed. */
 export async function isHealthy(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(1_000) })).ok;

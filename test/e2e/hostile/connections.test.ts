@@ -46,7 +46,7 @@ test('handshakes, headers and bodies of 500 slow clients delay no review, and ar
     const start = SLOW_CLIENTS[index % SLOW_CLIENTS.length] ?? expect.fail('no client');
     slowClients.push(await start());
   }
-  // A socket that nobody reads never reports its end.
+  // An unread socket never reports its end.
   for (const [socket] of slowClients) socket.resume();
   let sent = 0;
   const timer = setInterval(() => {

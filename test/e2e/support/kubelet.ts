@@ -106,7 +106,7 @@ export class Kubelet {
     const missing = replicas - this.pods.filter(isCurrent).length;
     const allowed = replicas + maxSurge - this.#pods.length;
     if (spec !== undefined) for (const _ of Array(Math.max(0, Math.min(missing, allowed)))) this.#createPod(spec);
-    // Unready pods first: nobody calls them.
+    // Unready pods first, because they get no calls.
     const outdated = this.pods.filter((pod) => !isCurrent(pod)).sort((a, b) => Number(isReady(a)) - Number(isReady(b)));
     for (const pod of outdated) {
       const available = this.pods.filter(isReady).length - (isReady(pod) ? 1 : 0);

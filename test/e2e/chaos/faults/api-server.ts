@@ -36,7 +36,7 @@ const apiServerFrozen: Fault = {
   },
 };
 
-/** So many that the watches of the guard would wait long until a resource version comes a second time. */
+/** Enough that the guard's watches would wait long until a resource version occurs again. */
 const WRITES_AFTER_BACKUP = 100;
 
 /**
