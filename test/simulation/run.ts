@@ -13,7 +13,8 @@ Options:
   --seeds N   how many seeds, one after the other (default: 8)
   --help      this text
 
-A run prints what happened, and ends with 1 if the deletion of a config in use was allowed. The same seed and steps repeat it.
+A run prints what happened, and ends with 1 if the deletion of a config in use was allowed. The same seed and steps
+repeat it.
 Example: npm run simulate -- --seed 13 --seeds 1 --steps 40000
 `;
 
