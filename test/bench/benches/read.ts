@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { loadConnection } from '../../../src/kube/connection.ts';
 import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
 import type { ListParser } from '../../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
@@ -44,7 +43,7 @@ const TABLE = {
 };
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
-  const api = new KubeApi(connectionFromKubeconfig(await readFile(cluster.guarded.kubeconfig, 'utf8')));
+  const api = new KubeApi(loadConnection({ kubeconfig: cluster.guarded.kubeconfig }));
   const [used, unused] = [await cluster.createConfig('guard'), await cluster.createConfig('guard')];
   const deletion = { name: DELETION, measure: () => measureAllowed(cluster.admin, unused) };
   const rows: Row[] = [];
