@@ -8,6 +8,8 @@ export default defineConfig({
     include: ['test/e2e/**/*.test.ts'],
     // The files of a worker run in one process, so that they can share clusters: see support/shared-clusters.ts.
     isolate: false,
+    // Otherwise the durations of earlier runs would decide the order of the files.
+    cache: false,
     // Two files run side by side, because most of them wait most of the time. More control planes need more cores.
     maxWorkers: WORKERS,
     retry: 0,

@@ -9,7 +9,7 @@ import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
 import { KubeApi } from '../kube/api.ts';
 import { connectionFromKubeconfig } from '../kube/connection.ts';
 import type { Decision } from '../webhook/decision.ts';
-import { type ApiServer, startApiServer } from './cluster/api-server.ts';
+import { startApiServer } from './cluster/api-server.ts';
 import { InMemoryCluster } from './cluster/in-memory-cluster.ts';
 import { type Replay, replayIncidentA } from './story/replay.ts';
 import type { StoryOptions } from './story/story.ts';
@@ -54,10 +54,11 @@ async function replay(isGuarded: boolean, authority: Authority, options: DemoOpt
   const cluster = new InMemoryCluster();
   const server = await startApiServer(cluster, authority);
   const decisions: DemoDecision[] = [];
+  const api = new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(SERVICE_ACCOUNT)));
   let guard: Guard | undefined;
   try {
     if (isGuarded) {
-      guard = await startRealGuard(server, authority, (decision) => decisions.push(toDemoDecision(decision)));
+      guard = await startRealGuard(api, authority, (decision) => decisions.push(toDemoDecision(decision)));
       await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
       registerGuard(cluster, guard, authority);
     }
@@ -65,19 +66,20 @@ async function replay(isGuarded: boolean, authority: Authority, options: DemoOpt
     return { guard: isGuarded, ...(await replayIncidentA({ cluster, server, ...storyOptions })), decisions };
   } finally {
     await guard?.stop();
+    api.close();
     await server.stop();
   }
 }
 
 async function startRealGuard(
-  server: ApiServer,
+  api: KubeApi,
   authority: Authority,
   onDecision: (decision: Decision) => void,
 ): Promise<Guard> {
   const names = { dnsNames: [], ipAddresses: [HOST] };
   const leaf = await issueLeaf({ authority, ...names, days: CERTIFICATE_DAYS, now: new Date() });
   return await startGuard({
-    api: new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(SERVICE_ACCOUNT))),
+    api,
     certificate: createFixedCertificate(leaf),
     // The guard would warn of the outage in the story.
     log: pino({ level: 'silent' }),

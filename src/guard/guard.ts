@@ -164,7 +164,6 @@ export class Guard {
     this.#backgroundAbort.abort();
     await this.#backgroundWork;
     await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);
-    this.#options.api.close();
   }
 
   #whyNotReady(): string | undefined {

@@ -92,6 +92,7 @@ async function dev(flags: DevFlags): Promise<void> {
       if (isRegistered) await removeRegistration(api, name);
     } finally {
       await guard.stop();
+      api.close();
     }
   }
 }

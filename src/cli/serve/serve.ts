@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { type LeafKeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import { waitOrAbort } from '../../kube/wait.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
@@ -105,21 +106,23 @@ async function serve(flags: ServeFlags): Promise<void> {
     import('../../guard/settings-follower.ts'),
   ]);
   const stopping = new AbortController();
+  // A stopping guard still answers, so it follows the settings and the certificate until its last answer.
+  const following = new AbortController();
   const stopped = waitForStopSignal();
   void stopped.then((signal) => {
     log.info({ signal }, 'stopping');
     stopping.abort();
   });
-  const certificate = await loadCertificate(flags, newKeys, { api, log, signal: stopping.signal }).catch(
-    (error: unknown) => {
-      if (stopping.signal.aborted) return undefined;
-      throw error;
-    },
-  );
+  const loading = loadCertificate(flags, newKeys, { api, log, signal: following.signal });
+  const certificate = await waitOrAbort(loading, stopping.signal).catch((error: unknown) => {
+    following.abort();
+    if (stopping.signal.aborted) return undefined;
+    throw error;
+  });
   // Stopped before the certificate was available.
   if (certificate === undefined) return;
   const follower = new SettingsFollower({ api, log });
-  void follower.run(stopping.signal);
+  void follower.run(following.signal);
   const guard = await startGuard({
     api,
     certificate,
@@ -134,6 +137,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
     stopping.abort();
+    following.abort();
     throw toListenError(error, flags);
   });
   void guard.whenReady(stopping.signal).then(
@@ -144,6 +148,8 @@ async function serve(flags: ServeFlags): Promise<void> {
   );
   await stopped;
   await guard.stop();
+  following.abort();
+  api.close();
   log.info('stopped');
 }
 

@@ -94,6 +94,20 @@ describe('as a process', () => {
     expect(serve.stdout() + serve.stderr()).not.toMatch(/Bearer|PRIVATE KEY/);
   });
 
+  test('applies a change of the mode while it is stopping', async () => {
+    inspected.cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } });
+    const serve = startServe({ '--shutdown-delay-duration': '3s' });
+    await expect.poll(() => findLine(serve, 'msg', 'ready'), { timeout: 40_000 }).toBeDefined();
+
+    serve.child.kill('SIGTERM');
+    await expect.poll(() => findLine(serve, 'msg', 'stopping')).toBeDefined();
+    inspected.cluster.patch('machineconfigguards', 'cluster', { spec: { mode: 'Audit' } });
+
+    await expect.poll(() => findLine(serve, 'mode', 'Audit'), { timeout: 3_000 }).toBeDefined();
+    expect((await serve.outcome).exitCode).toBe(0);
+    expect(serve.stdout()).not.toContain('cannot watch');
+  });
+
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const taken = await startServe({ '--secure-port': new URL(inspected.cluster.url).port }).outcome;
     expect(taken.exitCode).toBe(2);

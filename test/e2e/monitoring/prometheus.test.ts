@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { startPrometheus } from '../support/prometheus.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { startInstalledCluster } from '../support/shared-clusters.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
 import { buildScrapeJob } from './service-monitor.ts';
 
@@ -22,7 +22,8 @@ const SOON = { timeout: 20_000 };
 const dashboardFile = join(MANIFESTS, 'overlays/dashboard/machineconfig-guard.json');
 const dashboard = JSON.parse(await readFile(dashboardFile, 'utf8')) as Dashboard;
 
-const installed = await sharedInstalledCluster();
+// A cluster of its own: in a shared one, earlier tests have made the alerts fire.
+const installed = await startInstalledCluster();
 const { cluster, controlPlane } = installed;
 const { url, ca, token } = controlPlane.apiServer.connection;
 const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
@@ -49,7 +50,10 @@ const prometheus = await startPrometheus(configuration, {
   'rules.yaml': stringify({ groups }),
 });
 
-afterAll(() => prometheus.stop());
+afterAll(async () => {
+  await prometheus.stop();
+  await installed.stop();
+});
 
 async function readUp(jobName: string): Promise<readonly string[]> {
   return (await prometheus.query(`up{job="${jobName}"}`)).map(({ value }) => value[1]);

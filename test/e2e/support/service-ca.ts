@@ -16,6 +16,8 @@ type Webhooks = KubeObject & {
   readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
 };
 
+type ConfigMap = KubeObject & { readonly data?: Readonly<Record<string, string>> };
+
 /**
  * Replaces OpenShift's service-ca operator. It writes a serving certificate into the Secret that the Service's
  * annotation names, and its authority into annotated webhook configurations and ConfigMaps.
@@ -68,18 +70,19 @@ export class ServiceCa {
     if ((await this.#admin.find(`${SECRETS}/${name}`)) === undefined) {
       await this.#admin.create(SECRETS, await buildSecret(name, authority));
     }
-    await this.#injectIntoConfigMap(authority);
-    await this.#injectIntoWebhooks(authority);
+    const bundle = `${authority.certificatePem}${this.#previousAuthority?.certificatePem ?? ''}`;
+    await this.#injectIntoConfigMap(bundle);
+    await this.#injectIntoWebhooks(bundle);
   }
 
   async #findSecretName(): Promise<string | undefined> {
     return (await this.#admin.find(SERVICE))?.metadata.annotations?.[SECRET_NAME];
   }
 
-  async #injectIntoWebhooks({ certificatePem }: Authority): Promise<void> {
+  async #injectIntoWebhooks(bundle: string): Promise<void> {
     const configuration = (await this.#admin.find(PATHS.guardWebhook)) as Webhooks | undefined;
     if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
-    const caBundle = encodeBase64(`${certificatePem}${this.#previousAuthority?.certificatePem ?? ''}`);
+    const caBundle = encodeBase64(bundle);
     if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
     const webhooks = configuration.webhooks.map((webhook) => {
       const clientConfig = { ...webhook.clientConfig, caBundle };
@@ -89,10 +92,10 @@ export class ServiceCa {
   }
 
   /** Prometheus reads the authority from here. */
-  async #injectIntoConfigMap({ certificatePem }: Authority): Promise<void> {
-    const configMap: (KubeObject & { data?: object }) | undefined = await this.#admin.find(CONFIG_MAP);
-    if (configMap?.metadata.annotations?.[INJECT] !== 'true' || configMap.data !== undefined) return;
-    await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': certificatePem } });
+  async #injectIntoConfigMap(bundle: string): Promise<void> {
+    const configMap: ConfigMap | undefined = await this.#admin.find(CONFIG_MAP);
+    if (configMap?.metadata.annotations?.[INJECT] !== 'true' || configMap.data?.['service-ca.crt'] === bundle) return;
+    await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': bundle } });
   }
 }
 

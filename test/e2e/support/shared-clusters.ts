@@ -20,7 +20,8 @@ export function sharedGuardedCluster(): Promise<GuardedCluster> {
   return guarded;
 }
 
-async function startInstalledCluster(): Promise<InstalledCluster> {
+/** Starts a cluster with the overlay `monitoring`. Its caller stops it. */
+export async function startInstalledCluster(): Promise<InstalledCluster> {
   const cluster = await InstalledCluster.start(['prometheus-operator']);
   await cluster.applyOverlay('monitoring');
   await cluster.awaitGuard();
