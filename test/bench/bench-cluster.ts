@@ -62,8 +62,12 @@ export class BenchCluster {
   /** Limits the guard, which is registered already, to the configs of a candidate. */
   async limitGuard(candidate: string): Promise<void> {
     const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
-    const patch = [{ op: 'add', path: '/webhooks/0/objectSelector', value: { matchLabels: labelsOf(candidate) } }];
-    const response = await this.admin.request('PATCH', path, patch, { contentType: 'application/json-patch+json' });
+    const patch = [
+      { op: 'add', path: '/webhooks/0/objectSelector', value: { matchLabels: labelsOf(candidate) } },
+    ];
+    const response = await this.admin.request('PATCH', path, patch, {
+      contentType: 'application/json-patch+json',
+    });
     expectStatus(response, [200], `PATCH ${path}`);
   }
 
@@ -82,7 +86,10 @@ export class BenchCluster {
       const metrics = String((await this.admin.request('GET', '/metrics')).body);
       return ['200', '403'].some((code) => metrics.includes(`${CALLS_METRIC}{code="${code}",name="${name}"`));
     };
-    await until(`the API server to ask ${candidate}`, isCalled, { timeoutMs: EFFECTIVE_TIMEOUT_MS, everyMs: 250 });
+    await until(`the API server to ask ${candidate}`, isCalled, {
+      timeoutMs: EFFECTIVE_TIMEOUT_MS,
+      everyMs: 250,
+    });
   }
 
   /** Starts a webhook and registers it for a candidate of the same name. */
@@ -96,7 +103,8 @@ export class BenchCluster {
   async countNodeLists(username: string): Promise<number> {
     const auditLog = new AuditLog(this.guarded.controlPlane.apiServer.auditLog);
     const lists = await auditLog.events(
-      ({ verb, objectRef, user }) => verb === 'list' && objectRef?.resource === 'nodes' && user.username === username,
+      ({ verb, objectRef, user }) =>
+        verb === 'list' && objectRef?.resource === 'nodes' && user.username === username,
     );
     return lists.length;
   }

@@ -68,9 +68,14 @@ export async function measureDeletions<Measured extends Deletion>(
     late.set(deletion.config, (late.get(deletion.config) ?? 0) + lateCount);
     return responses.map(({ ms }) => ms);
   };
-  const measurements = deletions.map((deletion) => ({ name: deletion.config, measure: () => measure(deletion) }));
+  const measurements = deletions.map((deletion) => ({
+    name: deletion.config,
+    measure: () => measure(deletion),
+  }));
   const summaries = await interleave(measurements, { rounds, warmUp });
-  return new Map([...summaries].map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]));
+  return new Map(
+    [...summaries].map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]),
+  );
 }
 
 /**
@@ -78,7 +83,10 @@ export async function measureDeletions<Measured extends Deletion>(
  *
  * @throws Error if the answer is wrong
  */
-export function isInTime({ status, body }: KubeResponse, { candidate, answer }: Omit<Deletion, 'config'>): boolean {
+export function isInTime(
+  { status, body }: KubeResponse,
+  { candidate, answer }: Omit<Deletion, 'config'>,
+): boolean {
   if (status === answer) return true;
   if (status >= 500) return false;
   throw new Error(`${candidate} answered ${status}, not ${answer}: ${JSON.stringify(body).slice(0, 500)}`);

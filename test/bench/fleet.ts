@@ -10,7 +10,10 @@ const IMAGES = Array.from({ length: 50 }, (_, index) => {
   const payload = `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${toHex(`image ${index}`, 64)}`;
   const tag = 'v4.19.0-202505210330.p0.g1c3b2a4.assembly.stream.el9';
   const operator = `registry.redhat.io/openshift4/operator-${index}-rhel9:${tag}`;
-  return { names: index % 2 === 0 ? [payload, operator] : [payload], sizeBytes: 400_000_000 + index * 7_654_321 };
+  return {
+    names: index % 2 === 0 ? [payload, operator] : [payload],
+    sizeBytes: 400_000_000 + index * 7_654_321,
+  };
 });
 /** More gain nothing on an API server with two cores. */
 const MAX_PARALLEL_WRITES = 8;
@@ -23,11 +26,15 @@ interface Write {
 }
 
 /** The writes of node.yaml as JSON, in which `${...}` stands for the values of a node. */
-const WRITES = parseAllDocuments(readFileSync(new URL('node.yaml', import.meta.url), 'utf8')).map((document) => {
-  const write = document.toJS() as Write;
-  const { status } = write.body;
-  return JSON.stringify(status === undefined ? write : { ...write, body: { status: { ...status, images: IMAGES } } });
-});
+const WRITES = parseAllDocuments(readFileSync(new URL('node.yaml', import.meta.url), 'utf8')).map(
+  (document) => {
+    const write = document.toJS() as Write;
+    const { status } = write.body;
+    return JSON.stringify(
+      status === undefined ? write : { ...write, body: { status: { ...status, images: IMAGES } } },
+    );
+  },
+);
 
 /** For the notes of a table. */
 export const NODE_SIZE = 'A node has 18.4 kB of JSON, 6.1 kB of it metadata.';
@@ -55,10 +62,15 @@ export async function createFleet(admin: KubeClient, { from = 0, to, configs }: 
 
 async function createNode(admin: KubeClient, index: number, configs: readonly string[]): Promise<void> {
   for (const [position, { manager, subresource = '', body }] of createWrites(index, configs).entries()) {
-    const [method, path] = position === 0 ? ['POST', PATHS.nodes] : ['PATCH', `${PATHS.nodes}/${nodeName(index)}`];
+    const [method, path] =
+      position === 0 ? ['POST', PATHS.nodes] : ['PATCH', `${PATHS.nodes}/${nodeName(index)}`];
     const contentType = method === 'POST' ? 'application/json' : 'application/strategic-merge-patch+json';
     const extras = { query: { fieldManager: manager }, contentType };
-    expectStatus(await admin.request(method, `${path}${subresource}`, body, extras), [200, 201], `${method} ${path}`);
+    expectStatus(
+      await admin.request(method, `${path}${subresource}`, body, extras),
+      [200, 201],
+      `${method} ${path}`,
+    );
   }
 }
 

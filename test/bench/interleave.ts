@@ -28,7 +28,10 @@ export async function interleave(
 }
 
 /** @throws Error if the measurement was not taken */
-export function getSummary<Found extends Summary>(summaries: ReadonlyMap<string, Found>, name: string): Found {
+export function getSummary<Found extends Summary>(
+  summaries: ReadonlyMap<string, Found>,
+  name: string,
+): Found {
   const summary = summaries.get(name);
   if (summary === undefined) throw new Error(`${name} was not measured.`);
   return summary;

@@ -21,5 +21,10 @@ test('docs/performance.md shows the goals of the stored results (npm run bench -
 
 test('a goal is reached up to its limit, and not if nothing was measured', () => {
   const goals = [0.2, 3, 3.1, Number.NaN].map((found) => ({ what: 'figure', found, atMost: 3 }));
-  expect(createGoalTable('Goals', goals).rows.map(({ reached }) => reached)).toEqual(['yes', 'yes', 'no', 'no']);
+  expect(createGoalTable('Goals', goals).rows.map(({ reached }) => reached)).toEqual([
+    'yes',
+    'yes',
+    'no',
+    'no',
+  ]);
 });

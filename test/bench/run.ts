@@ -61,11 +61,13 @@ async function main(): Promise<number> {
   }
   const names = (await readdir(BENCHES)).map((file) => file.replace('.ts', '')).toSorted();
   if (flags.list) {
-    for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await loadBench(name)).question}\n`);
+    for (const name of names)
+      process.stdout.write(`${name.padEnd(12)} ${(await loadBench(name)).question}\n`);
     return 0;
   }
   const unknown = flags.only.find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new UsageError(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
+  if (unknown !== undefined)
+    throw new UsageError(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
   const binaries = await prepareRun();
   for (const name of names) {
     if (flags.only.length > 0 && !flags.only.includes(name)) continue;

@@ -32,7 +32,11 @@ const GOAL_COLUMNS: readonly Column[] = [
 
 /** Columns by their keys, with their headings. */
 export function createColumns(headings: Readonly<Record<string, string>>, digits = 0): readonly Column[] {
-  return Object.entries(headings).map(([key, heading]) => ({ key, heading, ...(digits === 0 ? {} : { digits }) }));
+  return Object.entries(headings).map(([key, heading]) => ({
+    key,
+    heading,
+    ...(digits === 0 ? {} : { digits }),
+  }));
 }
 
 /** The columns of a summary in milliseconds. */

@@ -34,7 +34,12 @@ export class WebhookClient {
   /** `servername`: the name in the certificate, if it is not the host of the URL. */
   constructor({ url, ca }: WebhookAddress, maxSockets = 1, servername?: string) {
     this.#url = `${url}?timeout=5s`;
-    this.#agent = new Agent({ ca, keepAlive: true, maxSockets, ...(servername === undefined ? {} : { servername }) });
+    this.#agent = new Agent({
+      ca,
+      keepAlive: true,
+      maxSockets,
+      ...(servername === undefined ? {} : { servername }),
+    });
   }
 
   /** @throws Error if the webhook is unreachable */

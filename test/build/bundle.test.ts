@@ -41,9 +41,14 @@ async function guard(...args: string[]): Promise<{ exitCode: number; stdout: str
 
 test('writes one executable file and the licenses of its packages', () => {
   expect(statSync(program).mode & 0o777).toBe(0o755);
-  expect(readdirSync(path.join(root, 'built')).sort()).toEqual(['THIRD-PARTY-LICENSES.txt', 'machineconfig-guard.cjs']);
+  expect(readdirSync(path.join(root, 'built')).sort()).toEqual([
+    'THIRD-PARTY-LICENSES.txt',
+    'machineconfig-guard.cjs',
+  ]);
   const licenses = readFileSync(path.join(root, 'built', 'THIRD-PARTY-LICENSES.txt'), 'utf8');
-  const packages = Object.keys(metafile.inputs).map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
+  const packages = Object.keys(metafile.inputs).map(
+    (file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1],
+  );
   for (const name of new Set(packages.filter((file) => file !== undefined)))
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));
 });
@@ -65,7 +70,8 @@ test('loads slow packages only when a command needs them', () => {
   }
   const packages = new Set([...loaded].map((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1]));
   expect(packages).toContain('commander');
-  for (const slow of ['@kubernetes/client-node', 'node-forge', 'express']) expect(packages).not.toContain(slow);
+  for (const slow of ['@kubernetes/client-node', 'node-forge', 'express'])
+    expect(packages).not.toContain(slow);
   // The bundle contains them nevertheless.
   expect([...inputs.keys()].some((file) => file.includes('node_modules/node-forge/'))).toBe(true);
 });

@@ -20,7 +20,9 @@ const RUN_STAGE = INSTRUCTIONS.slice(INSTRUCTIONS.findLastIndex((line) => line.s
 const BUILD_STAGE = INSTRUCTIONS.slice(0, -RUN_STAGE.length);
 
 function argumentsOf(keyword: string, lines = INSTRUCTIONS): string[] {
-  return lines.filter((line) => line.startsWith(`${keyword} `)).map((line) => line.slice(keyword.length + 1).trim());
+  return lines
+    .filter((line) => line.startsWith(`${keyword} `))
+    .map((line) => line.slice(keyword.length + 1).trim());
 }
 
 test('the image has the version of the program and runs `serve` as a user that is not root', () => {

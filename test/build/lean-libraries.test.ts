@@ -9,7 +9,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { atFirstUse, leanClient } from '../../build/lean-libraries.ts';
 import * as fullConnection from '../../src/kube/connection.ts';
 
-const UNDICI = createRequire(createRequire(import.meta.url).resolve('@kubernetes/client-node')).resolve('undici');
+const UNDICI = createRequire(createRequire(import.meta.url).resolve('@kubernetes/client-node')).resolve(
+  'undici',
+);
 
 let directory: string;
 let program: string;
@@ -47,13 +49,21 @@ test('does not load undici at the start, and does not contain unused classes', (
 
 const TOKEN = { token: 'abc' };
 const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin', interactiveMode: 'Never' };
-const GCP = { 'cmd-path': './plugin', 'token-key': '{.status.token}', 'expiry-key': '{.status.expirationTimestamp}' };
+const GCP = {
+  'cmd-path': './plugin',
+  'token-key': '{.status.token}',
+  'expiry-key': '{.status.expirationTimestamp}',
+};
 
 test.each([
   ['a token', TOKEN, {}],
   ['a client certificate', { 'client-certificate-data': 'Y2VydA==', 'client-key-data': 'a2V5' }, {}],
   ['an exec plugin', { exec: EXEC }, {}],
-  ['an auth provider with paths into the output of its command', { 'auth-provider': { name: 'gcp', config: GCP } }, {}],
+  [
+    'an auth provider with paths into the output of its command',
+    { 'auth-provider': { name: 'gcp', config: GCP } },
+    {},
+  ],
   ['an authority', TOKEN, { 'certificate-authority-data': 'Y2E=' }],
   ['a proxy', TOKEN, { 'proxy-url': 'http://proxy.example:3128' }],
   ['a SOCKS proxy', TOKEN, { 'proxy-url': 'socks5://proxy.example:1080' }],

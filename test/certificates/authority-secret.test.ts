@@ -16,7 +16,10 @@ let second: Authority;
 
 beforeAll(async () => {
   const now = new Date(START);
-  [first, second] = await Promise.all([createAuthority({ days: 365, now }), createAuthority({ days: 365, now })]);
+  [first, second] = await Promise.all([
+    createAuthority({ days: 365, now }),
+    createAuthority({ days: 365, now }),
+  ]);
 });
 
 type SecretData = Readonly<Record<string, string | null>>;
@@ -117,7 +120,9 @@ test('renews the leaf from memory while the Secret is missing', async () => {
   const certificate = await starting;
   const before = leafOf(certificate).fingerprint256;
   cluster.erase('secrets', NAME, NAMESPACE);
-  await expect.poll(() => messages()).toContain(`secret ${NAMESPACE}/${NAME} cannot be used: it does not exist`);
+  await expect
+    .poll(() => messages())
+    .toContain(`secret ${NAMESPACE}/${NAME} cannot be used: it does not exist`);
   clock.now = START + 6 * DAY_MS;
   await expect.poll(() => leafOf(certificate).fingerprint256).not.toBe(before);
 });
@@ -125,7 +130,9 @@ test('renews the leaf from memory while the Secret is missing', async () => {
 test('waits at start until the Secret contains a valid authority', async () => {
   const expired = await createAuthority({ days: 1, now: new Date(START - 10 * DAY_MS) });
   const { write, starting, messages } = await follow(undefined);
-  await expect.poll(() => messages()).toEqual([`secret ${NAMESPACE}/${NAME} cannot be used: it does not exist`]);
+  await expect
+    .poll(() => messages())
+    .toEqual([`secret ${NAMESPACE}/${NAME} cannot be used: it does not exist`]);
   write(dataOf(expired));
   await expect.poll(() => messages().at(-1)).toMatch(/cannot be used: the authority expired at /);
   write(dataOf(first));

@@ -32,7 +32,9 @@ function replaceKeys({ publicKey, privateKey }: { publicKey: KeyObject; privateK
 
 function encryptKey(): string {
   const encryption = { cipher: 'aes-256-cbc', passphrase: 'x' };
-  return String(createPrivateKey(authority.privateKeyPem).export({ type: 'pkcs8', format: 'pem', ...encryption }));
+  return String(
+    createPrivateKey(authority.privateKeyPem).export({ type: 'pkcs8', format: 'pem', ...encryption }),
+  );
 }
 
 test('creates a v3 root that signs leaves only, with a 3072-bit key and SHA-256', () => {
@@ -50,7 +52,9 @@ test('creates a v3 root that signs leaves only, with a 3072-bit key and SHA-256'
 });
 
 test('gives two authorities different subjects', () => {
-  const subjects = [authority, other].map(({ certificatePem }) => new X509Certificate(certificatePem).subject);
+  const subjects = [authority, other].map(
+    ({ certificatePem }) => new X509Certificate(certificatePem).subject,
+  );
   expect(new Set(subjects).size).toBe(2);
 });
 

@@ -135,7 +135,10 @@ test('replaces the pair at every swap of a Secret volume', async () => {
 });
 
 test.each<readonly [string, (files: Files) => Promise<void>]>([
-  ['the certificate of another key', async ({ write }) => await write({ certificatePem: second.certificatePem })],
+  [
+    'the certificate of another key',
+    async ({ write }) => await write({ certificatePem: second.certificatePem }),
+  ],
   ['an empty file', async ({ write }) => await write({ certificatePem: '' })],
   ['no file', async ({ certFile }) => await rm(certFile)],
 ])('keeps the last pair and logs once while there is %s', async (_case, spoil) => {
@@ -154,7 +157,10 @@ test.each<readonly [string, (files: Files) => Promise<void>]>([
   await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce(), { timeout: 5_000 });
   expect(certificate.current()).toEqual(second);
   await rm(files.certFile);
-  await vi.waitFor(() => expect(files.messages().at(-1)).toContain(`${files.certFile} does not exist`), 5_000);
+  await vi.waitFor(
+    () => expect(files.messages().at(-1)).toContain(`${files.certFile} does not exist`),
+    5_000,
+  );
 });
 
 test('finds a change between the first read and the start of the watch', async () => {

@@ -35,8 +35,14 @@ test('a leaf is valid for its names and addresses and no others', async () => {
   const addresses = ['192.0.2.10', '2001:db8::10'];
   const leaf = new X509Certificate((await issue([SERVICE], addresses)).certificatePem);
   expect(leaf.verify(new X509Certificate(authority.certificatePem).publicKey)).toBe(true);
-  expect([SERVICE, 'other.machineconfig-guard.svc'].map((name) => leaf.checkHost(name))).toEqual([SERVICE, undefined]);
-  expect([...addresses, '192.0.2.11'].map((address) => leaf.checkIP(address))).toEqual([...addresses, undefined]);
+  expect([SERVICE, 'other.machineconfig-guard.svc'].map((name) => leaf.checkHost(name))).toEqual([
+    SERVICE,
+    undefined,
+  ]);
+  expect([...addresses, '192.0.2.11'].map((address) => leaf.checkIP(address))).toEqual([
+    ...addresses,
+    undefined,
+  ]);
 });
 
 test.each([

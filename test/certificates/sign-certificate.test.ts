@@ -17,7 +17,13 @@ test('generates positive minimal serials from any random bytes', () => {
     property(uint8Array({ minLength: 16, maxLength: 16 }), (random) => {
       expectPositiveMinimal(generateSerial(() => random));
     }),
-    { examples: [[new Uint8Array(16)], [new Uint8Array(16).fill(0xff)], [Uint8Array.of(0x80, ...Array(15).fill(0))]] },
+    {
+      examples: [
+        [new Uint8Array(16)],
+        [new Uint8Array(16).fill(0xff)],
+        [Uint8Array.of(0x80, ...Array(15).fill(0))],
+      ],
+    },
   );
 });
 

@@ -20,7 +20,12 @@ const denied = (access: string, command: string, role = ''): string =>
 
 test.each<['get' | 'list' | 'delete', string, number, string]>([
   ['list', NODES_PATH, 403, denied('"list" on nodes', 'list nodes')],
-  ['list', MACHINE_CONFIGS_PATH, 403, denied(`"list" on ${CONFIGS}`, `list ${CONFIGS}`, NOT_IN_CLUSTER_READER)],
+  [
+    'list',
+    MACHINE_CONFIGS_PATH,
+    403,
+    denied(`"list" on ${CONFIGS}`, `list ${CONFIGS}`, NOT_IN_CLUSTER_READER),
+  ],
   ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied(`"delete" on ${CONFIGS}`, `delete ${CONFIGS}`)],
   ['get', SECRET_PATH, 403, denied(`"get" on ${SECRETS}`, 'get secrets -n ns')],
   ['get', SECRET_PATH, 401, `${SERVER} rejects the credentials of the kubeconfig; run oc login`],
@@ -28,7 +33,11 @@ test.each<['get' | 'list' | 'delete', string, number, string]>([
   ['get', SECRET_PATH, 500, `${SERVER} answered 500 to get ${SECRETS}: the reason`],
 ])('explains a %s of %s that was answered with %i', (verb, path, status, message) => {
   const cause = new ApiError(status, '', 'the\nreason');
-  expect(toCliError(new ClusterAccessError(verb, path, cause), API)).toMatchObject({ exitCode: 3, message, cause: {} });
+  expect(toCliError(new ClusterAccessError(verb, path, cause), API)).toMatchObject({
+    exitCode: 3,
+    message,
+    cause: {},
+  });
 });
 
 test.each([
@@ -40,7 +49,11 @@ test.each([
   ],
   [
     'a certificate of an unknown authority',
-    new ClusterAccessError('list', NODES_PATH, new ApiUnreachable('api:6443: UNABLE_TO_VERIFY_LEAF_SIGNATURE')),
+    new ClusterAccessError(
+      'list',
+      NODES_PATH,
+      new ApiUnreachable('api:6443: UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
+    ),
     3,
     'cannot list nodes: certificate signed by an unknown authority; check certificate-authority in the kubeconfig',
   ],

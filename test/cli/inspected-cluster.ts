@@ -60,7 +60,11 @@ export function createNode(
   cluster.create('nodes', { metadata: { name, labels, annotations: withPrefix(annotations) } });
 }
 
-export function annotate(cluster: TestCluster, name: string, annotations: Readonly<Record<string, string>>): void {
+export function annotate(
+  cluster: TestCluster,
+  name: string,
+  annotations: Readonly<Record<string, string>>,
+): void {
   cluster.patch('nodes', name, { metadata: { annotations: withPrefix(annotations) } });
 }
 
@@ -75,10 +79,16 @@ export function createPool(
       configuration: spec === undefined ? {} : { name: spec },
       nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
     },
-    status: { configuration: status === undefined ? {} : { name: status }, machineCount: 1, updatedMachineCount: 1 },
+    status: {
+      configuration: status === undefined ? {} : { name: status },
+      machineCount: 1,
+      updatedMachineCount: 1,
+    },
   });
 }
 
 function withPrefix(annotations: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
+  return Object.fromEntries(
+    Object.entries(annotations).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]),
+  );
 }

@@ -27,7 +27,8 @@ test('reportError adds the stack and the causes with MCG_DEBUG=1', () => {
   const error = new CliError('no.', EXIT_CODE.usage, { cause: new Error('disk on fire') });
   const { exitCode, stderr } = report(error, { MCG_DEBUG: '1' });
   expect(exitCode).toBe(2);
-  const stacks = /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
+  const stacks =
+    /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
   expect(stderr).toMatch(stacks);
 });
 

@@ -6,8 +6,13 @@ const toCells = (...texts: string[]) => texts.map((text) => ({ text }));
 
 test('a table is as wide as its contents, colors do not count, and no line ends with spaces', () => {
   const columns = [{ head: 'NAME' }, { head: 'SIZE', isRightAligned: true }, { head: 'STATE' }];
-  const rows = [toCells('control-0', '7', 'Done'), [{ text: 'a', style: 'red' as const }, ...toCells('12345', '')]];
+  const rows = [
+    toCells('control-0', '7', 'Done'),
+    [{ text: 'a', style: 'red' as const }, ...toCells('12345', '')],
+  ];
   const table = formatTable({ width: 80, hasColors: true }, columns, rows);
   expect(table).toContain('\u001B[31ma\u001B[39m');
-  expect(stripVTControlCharacters(table)).toBe('NAME        SIZE  STATE\ncontrol-0      7  Done\na          12345\n');
+  expect(stripVTControlCharacters(table)).toBe(
+    'NAME        SIZE  STATE\ncontrol-0      7  Done\na          12345\n',
+  );
 });

@@ -9,7 +9,12 @@ test('is as wide as the terminal, from 80 to 100 columns', () => {
 });
 
 test('a table has up to 120 columns, also in a pipe', () => {
-  const streams = [{}, { isTTY: true, columns: 40 }, { isTTY: true, columns: 110 }, { isTTY: true, columns: 200 }];
+  const streams = [
+    {},
+    { isTTY: true, columns: 40 },
+    { isTTY: true, columns: 110 },
+    { isTTY: true, columns: 200 },
+  ];
   expect(streams.map((stream) => createTableFormat(stream).width)).toEqual([120, 80, 110, 120]);
 });
 

@@ -4,7 +4,11 @@ import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
-import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import {
+  parseBuildReferrer,
+  parseNodeReferrer,
+  parsePoolReferrer,
+} from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool, rendered } from '../support/arbitrary.ts';
 
 interface Objects {
@@ -21,7 +25,9 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects): bool
   return (
     nodes.some((object) => {
       const annotations = object.metadata?.annotations ?? {};
-      return annotations[`${group}/currentConfig`] === config || annotations[`${group}/desiredConfig`] === config;
+      return (
+        annotations[`${group}/currentConfig`] === config || annotations[`${group}/desiredConfig`] === config
+      );
     }) ||
     pools.some((object) => {
       const { spec, status, metadata } = object as unknown as Json;
@@ -32,9 +38,12 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects): bool
       const { spec, status } = object as unknown as Json;
       const conditions = (status?.['conditions'] ?? []) as unknown as { type: string; status: string }[];
       const hasEnded = conditions.some(
-        ({ type, status: value }) => value === 'True' && ['Succeeded', 'Failed', 'Interrupted'].includes(type),
+        ({ type, status: value }) =>
+          value === 'True' && ['Succeeded', 'Failed', 'Interrupted'].includes(type),
       );
-      return !hasEnded && (spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config);
+      return (
+        !hasEnded && (spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config)
+      );
     })
   );
 }
@@ -56,7 +65,9 @@ const objects = fc.record({
   pools: fc.array(pool, { maxLength: 3 }),
   builds: fc.array(build, { maxLength: 3 }),
 });
-const reason = fc.option(fc.constantFrom('', ' ', 'broken on purpose', '\n\t', 'ticket 7'), { nil: undefined });
+const reason = fc.option(fc.constantFrom('', ' ', 'broken on purpose', '\n\t', 'ticket 7'), {
+  nil: undefined,
+});
 
 test('decides as a naive model does, for any cluster, mode, hold and unreadable kind', () => {
   fc.assert(
@@ -106,7 +117,9 @@ test('decides as a naive model does, for any cluster, mode, hold and unreadable 
           else if (mode === 'Enforce') expected = `denied ${denialCode}`;
           else expected = `would-deny MCG_WOULD_DENY ${denialCode}`;
         }
-        const outcome = [verdict.outcome, verdict.code, verdict.cause].filter((part) => part !== undefined).join(' ');
+        const outcome = [verdict.outcome, verdict.code, verdict.cause]
+          .filter((part) => part !== undefined)
+          .join(' ');
         expect(outcome).toBe(expected);
         // Kubernetes recommends at most 120 characters (docs: dynamic admission control, response).
         expect(verdict.denialStatus !== undefined).toBe(verdict.outcome === 'denied');

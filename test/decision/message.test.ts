@@ -46,7 +46,9 @@ test('names at most three referrers of a kind, and counts the others', () => {
 });
 
 test('names both fields of one node', () => {
-  expect(decideReferrers([createReferrer('Node', 'worker-0', ['currentConfig', 'desiredConfig'])]).message).toContain(
+  expect(
+    decideReferrers([createReferrer('Node', 'worker-0', ['currentConfig', 'desiredConfig'])]).message,
+  ).toContain(
     'is in use by node worker-0 (currentConfig, desiredConfig). Deleting it would leave the node Degraded. ' +
       'Delete it once the node has moved on to another config.',
   );
@@ -54,7 +56,9 @@ test('names both fields of one node', () => {
 
 test('says that the build would fail if only a build uses the config', () => {
   const { message } = decideReferrers([createReferrer('MachineOSBuild', 'worker-1234', ['machineConfig'])]);
-  expect(message).toContain('is in use by build worker-1234 (machineConfig). Deleting it would make the build fail.');
+  expect(message).toContain(
+    'is in use by build worker-1234 (machineConfig). Deleting it would make the build fail.',
+  );
   expect(message).not.toContain('Degraded');
 });
 

@@ -46,7 +46,11 @@ test('finds the alphabetically first of equally near names, in any order', () =>
   expect(findNearestName(WORKER.replace('25a1', 'c5a1'), near)).toBe(c);
 });
 
-const hash = fc.string({ unit: fc.constantFrom(...Array.from('0123456789abcdef')), minLength: 32, maxLength: 32 });
+const hash = fc.string({
+  unit: fc.constantFrom(...Array.from('0123456789abcdef')),
+  minLength: 32,
+  maxLength: 32,
+});
 const name = fc
   .tuple(fc.constantFrom('worker', 'master', 'infra-a.b'), hash)
   .map(([pool, digits]) => toConfigName(`rendered-${pool}-${digits}`));

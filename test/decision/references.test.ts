@@ -2,7 +2,11 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { type ReferenceGroup, summarizeReferences } from '../../src/decision/references.ts';
-import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import {
+  parseBuildReferrer,
+  parseNodeReferrer,
+  parsePoolReferrer,
+} from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
 const byName = { selector: ({ metadata }: { metadata?: { name?: unknown } | null }) => metadata?.name };
@@ -20,18 +24,23 @@ const referrers = fc
 
 test('counts all references, and returns those of the first referrers of each kind', () => {
   fc.assert(
-    fc.property(referrers, fc.constantFrom(...NAMES), fc.integer({ min: 0, max: 4 }), (all, name, maxReferrers) => {
-      const whole = summarizeReferences(toConfigName(name), all);
-      const few = summarizeReferences(toConfigName(name), all, maxReferrers);
-      for (const strength of ['strong', 'weak'] as const) {
-        expect(whole[strength].total).toBe(whole[strength].references.length);
-        expect(few[strength]).toEqual({
-          total: whole[strength].total,
-          referrersByKind: countReferrers(whole[strength]),
-          references: takeFirst(whole[strength], maxReferrers),
-        });
-      }
-    }),
+    fc.property(
+      referrers,
+      fc.constantFrom(...NAMES),
+      fc.integer({ min: 0, max: 4 }),
+      (all, name, maxReferrers) => {
+        const whole = summarizeReferences(toConfigName(name), all);
+        const few = summarizeReferences(toConfigName(name), all, maxReferrers);
+        for (const strength of ['strong', 'weak'] as const) {
+          expect(whole[strength].total).toBe(whole[strength].references.length);
+          expect(few[strength]).toEqual({
+            total: whole[strength].total,
+            referrersByKind: countReferrers(whole[strength]),
+            references: takeFirst(whole[strength], maxReferrers),
+          });
+        }
+      },
+    ),
     { numRuns: 1_000 },
   );
 });

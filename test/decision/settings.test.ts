@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { parseSettings, DEFAULT_SETTINGS, MODES } from '../../src/decision/settings.ts';
 
 test.each(MODES)('reads the mode %s', (mode) => {
-  expect(parseSettings({ spec: { mode } })).toEqual({ settings: { mode, holdSupersededMs: 0 }, problems: [] });
+  expect(parseSettings({ spec: { mode } })).toEqual({
+    settings: { mode, holdSupersededMs: 0 },
+    problems: [],
+  });
 });
 
 test.each([
@@ -21,11 +24,14 @@ test.each([[undefined], [{}], [{ spec: null }], [{ spec: {} }], [{ spec: 'text' 
   },
 );
 
-test.each([[false], ['enforce'], [''], [null]])('uses Enforce for the mode %j, and reports a problem', (mode) => {
-  const { settings, problems } = parseSettings({ spec: { mode, holdSuperseded: '1h' } });
-  expect(settings).toEqual({ mode: 'Enforce', holdSupersededMs: 3_600_000 });
-  expect(problems).toEqual([expect.stringContaining('using Enforce')]);
-});
+test.each([[false], ['enforce'], [''], [null]])(
+  'uses Enforce for the mode %j, and reports a problem',
+  (mode) => {
+    const { settings, problems } = parseSettings({ spec: { mode, holdSuperseded: '1h' } });
+    expect(settings).toEqual({ mode: 'Enforce', holdSupersededMs: 3_600_000 });
+    expect(problems).toEqual([expect.stringContaining('using Enforce')]);
+  },
+);
 
 test.each([[7], ['-1h'], ['721h'], [null]])(
   'holds nothing for holdSuperseded %j, reports a problem, and reads the mode',

@@ -16,7 +16,9 @@ const RUN: DemoRun = {
   guard: false,
   outcome: 'deadlock',
   events: [],
-  nodes: [{ name: 'control2', current: 'gone', desired: 'there', state: 'Degraded', reason: '', ready: true }],
+  nodes: [
+    { name: 'control2', current: 'gone', desired: 'there', state: 'Degraded', reason: '', ready: true },
+  ],
   pool: { machineCount: 1, updatedMachineCount: 0, degradedMachineCount: 1, configuration: '' },
   configs: ['there'],
   decisions: [],

@@ -26,13 +26,21 @@ test('ends in the deadlock of the incident if every deletion is allowed', async 
     ['control2', FIRST, FIRST, 'Degraded'],
   ]);
   expect(nodes[2]).toMatchObject({ reason: `missing MachineConfig ${FIRST}`, ready: true });
-  expect(pool).toEqual({ machineCount: 3, updatedMachineCount: 2, degradedMachineCount: 1, configuration: '' });
+  expect(pool).toEqual({
+    machineCount: 3,
+    updatedMachineCount: 2,
+    degradedMachineCount: 1,
+    configuration: '',
+  });
   expect(configs).toEqual([SECOND]);
 });
 
 test('has the same events at any speed, and reports them as they happen', async () => {
   const reported: unknown[] = [];
-  const slow = await replay(new InMemoryCluster(), { speed: 2_000, onEvent: (event) => reported.push(event) });
+  const slow = await replay(new InMemoryCluster(), {
+    speed: 2_000,
+    onEvent: (event) => reported.push(event),
+  });
   const fast = await replay(new InMemoryCluster(), { speed: 100_000 });
   expect(slow.events).toEqual(fast.events);
   expect(reported).toEqual(slow.events);

@@ -3,7 +3,12 @@ import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { findAll, listFiles, readFile } from './pages.ts';
 
-const PAGES = ['CHANGELOG.md', 'README.md', 'SECURITY.md', ...findAll(listFiles('docs').join('\n'), /^(.*\.md)$/gm)];
+const PAGES = [
+  'CHANGELOG.md',
+  'README.md',
+  'SECURITY.md',
+  ...findAll(listFiles('docs').join('\n'), /^(.*\.md)$/gm),
+];
 const FOLDERS = ['build', 'docs', 'manifests', 'src', 'test'];
 const FILES = new Set([...PAGES, 'LICENSE', ...FOLDERS, ...FOLDERS.flatMap((folder) => listFiles(folder))]);
 

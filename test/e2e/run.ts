@@ -57,7 +57,9 @@ async function main(): Promise<number> {
     return 0;
   }
   const isOneRelease = flags.kubernetes !== undefined || files.length > 0;
-  const releases = isOneRelease ? [await selectRelease('--kubernetes', flags.kubernetes)] : await availableReleases();
+  const releases = isOneRelease
+    ? [await selectRelease('--kubernetes', flags.kubernetes)]
+    : await availableReleases();
   // Before any test, because a build takes minutes and can fail.
   for (const release of releases) await findBinaries(release, log);
   log('Building the guard …');
@@ -103,7 +105,10 @@ async function runTests(release: Release, args: readonly string[], env: NodeJS.P
 
 async function readCounts(report: string): Promise<Counts> {
   try {
-    const json = JSON.parse(await readFile(report, 'utf8')) as { numPassedTests: number; numFailedTests: number };
+    const json = JSON.parse(await readFile(report, 'utf8')) as {
+      numPassedTests: number;
+      numFailedTests: number;
+    };
     return { passed: json.numPassedTests, failed: json.numFailedTests };
   } catch {
     return { passed: 0, failed: 0 };

@@ -11,7 +11,11 @@ export class Finding extends Error {}
  * @returns the number of inputs by outcome
  * @throws Finding
  */
-export function fuzz({ name, seeds, run }: Target, cases: number, seed: number): Readonly<Record<string, number>> {
+export function fuzz(
+  { name, seeds, run }: Target,
+  cases: number,
+  seed: number,
+): Readonly<Record<string, number>> {
   const random = new Random(seed);
   const outcomes: Record<string, number> = {};
   for (let index = 0; index < seeds.length + cases; index += 1) {

@@ -21,7 +21,11 @@ const LARGE_FRAGMENTS = ['x'.repeat(10_000), '['.repeat(11_000)];
 
 const OPEN_OBJECT = 0x7b;
 /** A key with its colon, or a value. Then values that contain others. */
-const TOKENS = [/"(?:[^"\\]|\\.)*"(?: *:)?|[^\s"[\]{},:]+/gs, /\[[^[\]]*\]|\{[^{}]*\}/g, /\{(?:[^{}]|\{[^{}]*\})*\}/g];
+const TOKENS = [
+  /"(?:[^"\\]|\\.)*"(?: *:)?|[^\s"[\]{},:]+/gs,
+  /\[[^[\]]*\]|\{[^{}]*\}/g,
+  /\{(?:[^{}]|\{[^{}]*\})*\}/g,
+];
 
 /** Applies one or a few changes, so that most of the input stays readable. `other` provides parts. */
 export function mutate(original: Buffer, other: Buffer, random: Random): Buffer {
@@ -38,7 +42,11 @@ function mutateBytes(bytes: Buffer, other: Buffer, random: Random): Buffer {
   const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)];
   switch (random.below(7)) {
     case 0:
-      return Buffer.concat([before, Buffer.from([(after[0] ?? 0) ^ (1 << random.below(8))]), after.subarray(1)]);
+      return Buffer.concat([
+        before,
+        Buffer.from([(after[0] ?? 0) ^ (1 << random.below(8))]),
+        after.subarray(1),
+      ]);
     case 1:
       return Buffer.concat([before, after.subarray(length)]);
     case 2:
@@ -46,7 +54,11 @@ function mutateBytes(bytes: Buffer, other: Buffer, random: Random): Buffer {
     case 3:
       return before;
     case 4:
-      return Buffer.concat([before, other.subarray(random.below(other.length)).subarray(0, length * 4), after]);
+      return Buffer.concat([
+        before,
+        other.subarray(random.below(other.length)).subarray(0, length * 4),
+        after,
+      ]);
     default: {
       const fragment = random.pick(random.chance(0.005) ? LARGE_FRAGMENTS : FRAGMENTS);
       return Buffer.concat([before, Buffer.from(fragment), after]);
@@ -61,7 +73,12 @@ function mutateJson(text: string, random: Random): Buffer {
   const match = random.pick(matches);
   const [token] = match;
   const escaped = `"\\u00${token.charCodeAt(1).toString(16)}${token.slice(2)}`;
-  const keys = [`"${random.pick(KEYS)}":`, `"${random.pick(KEYS)}":null,${token}`, `${token}{},${token}`, escaped];
+  const keys = [
+    `"${random.pick(KEYS)}":`,
+    `"${random.pick(KEYS)}":null,${token}`,
+    `${token}{},${token}`,
+    escaped,
+  ];
   const part = random.pick(token.endsWith(':') ? keys : VALUES);
   return Buffer.from(`${text.slice(0, match.index)}${part}${text.slice(match.index + token.length)}`);
 }

@@ -41,7 +41,10 @@ function parseLeniently(bytes: Buffer): unknown {
 }
 
 /** Runs a parser and returns its result, or undefined if it throws the expected error. */
-function tryParse<Result>(parse: () => Result, expected: abstract new (...args: never[]) => Error): Result | undefined {
+function tryParse<Result>(
+  parse: () => Result,
+  expected: abstract new (...args: never[]) => Error,
+): Result | undefined {
   try {
     return parse();
   } catch (error) {
@@ -57,7 +60,8 @@ function runReview(bytes: Buffer): string {
   const verdict = early ?? decide(review, IN_USE, DEFAULT_SETTINGS, new Date(0));
   const { uid, allowed } = toAdmissionReview(review.uid, verdict).response;
   if (uid === '') throw new Error('the answer has no uid');
-  if (allowed && isDeletionOfUsedConfig(bytes)) throw new Error('the deletion of a config in use was allowed');
+  if (allowed && isDeletionOfUsedConfig(bytes))
+    throw new Error('the deletion of a config in use was allowed');
   return allowed ? 'allowed' : 'denied';
 }
 
@@ -96,7 +100,11 @@ function selectNames(value: unknown): unknown[] {
 }
 
 /** Writes a list to its parser in chunks, as a connection does. */
-function runList(bytes: Buffer, random: Random, createParser: (onObject: (object: unknown) => void) => ListParser) {
+function runList(
+  bytes: Buffer,
+  random: Random,
+  createParser: (onObject: (object: unknown) => void) => ListParser,
+) {
   const parser = createParser((object) => {
     for (const parse of [parseNodeReferrer, parsePoolReferrer, parseBuildReferrer]) {
       tryParse(() => parse(object as ApiObject), MalformedObject);
@@ -116,11 +124,16 @@ function runList(bytes: Buffer, random: Random, createParser: (onObject: (object
 
 const LISTS = [
   { kind: 'NodeList', item: { metadata: { name: 'w0', annotations: ANNOTATIONS } } },
-  { kind: 'MachineConfigPoolList', item: { metadata: { name: 'worker' }, spec: { configuration: { name: NAME } } } },
+  {
+    kind: 'MachineConfigPoolList',
+    item: { metadata: { name: 'worker' }, spec: { configuration: { name: NAME } } },
+  },
   { kind: 'MachineOSBuildList', item: { metadata: { name: 'b' }, spec: { machineConfig: { name: NAME } } } },
 ].map(({ kind, item }) => ({ kind, metadata: { resourceVersion: '7' }, items: [{ ...item, status: {} }] }));
 
-const OVERRIDDEN = { metadata: { name: NAME, uid: 'u', annotations: { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' } } };
+const OVERRIDDEN = {
+  metadata: { name: NAME, uid: 'u', annotations: { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' } },
+};
 const REVIEWS = [reviewBody(), reviewBody({ operation: 'UPDATE' }), reviewBody({ oldObject: OVERRIDDEN })];
 const NESTED = { a: [{}, [1.5e-7, true, '\u00e9\n']] };
 const ITEMS = [{ name: 'w0', annotations: ANNOTATIONS, labels: { a: 'b' } }];
@@ -136,7 +149,11 @@ function readSeeds(file: string): readonly Buffer[] {
 
 /** All parsers of untrusted bytes. */
 export const TARGETS: readonly Target[] = [
-  { name: 'outline', seeds: [...[reviewBody(), NESTED].map(toJson), ...readSeeds('outline')], run: runOutline },
+  {
+    name: 'outline',
+    seeds: [...[reviewBody(), NESTED].map(toJson), ...readSeeds('outline')],
+    run: runOutline,
+  },
   { name: 'review', seeds: [...REVIEWS.map(toJson), ...readSeeds('review')], run: runReview },
   {
     name: 'JSON list',

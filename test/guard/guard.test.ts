@@ -17,7 +17,8 @@ async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs
   for (const name of [USED, UNUSED]) cluster.create('machineconfigs', { metadata: { name } });
   const annotations = { 'machineconfiguration.openshift.io/currentConfig': USED };
   cluster.create('nodes', { metadata: { name: 'worker-0', annotations } });
-  if (areNodesUnreadable) cluster.faults.intercept(({ path }) => (path === '/api/v1/nodes' ? 'reset' : 'pass'));
+  if (areNodesUnreadable)
+    cluster.faults.intercept(({ path }) => (path === '/api/v1/nodes' ? 'reset' : 'pass'));
   const tls = await testTls();
   const decisions: Decision[] = [];
   const guard = await startGuard({
@@ -48,7 +49,9 @@ test('denies the deletion of a config in use with an Event, and allows that of a
   expect(await readyz()).toBe('200 ok');
   const denied = await cluster.delete('machineconfigs', USED);
   expect(denied.status).toBe(403);
-  expect(JSON.stringify(denied.body)).toContain(`MCG_IN_USE: ${USED} is in use by node worker-0 (currentConfig).`);
+  expect(JSON.stringify(denied.body)).toContain(
+    `MCG_IN_USE: ${USED} is in use by node worker-0 (currentConfig).`,
+  );
   expect(cluster.get('machineconfigs', USED)).toBeDefined();
   expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
   expect(cluster.get('machineconfigs', UNUSED)).toBeUndefined();

@@ -40,7 +40,13 @@ async function returnOrThrow<T>(result: T | Error): Promise<T> {
   return await Promise.resolve(result);
 }
 
-async function judge({ index = [], object, live = UNUSED, settings = DEFAULT_SETTINGS, review = REVIEW }: Situation) {
+async function judge({
+  index = [],
+  object,
+  live = UNUSED,
+  settings = DEFAULT_SETTINGS,
+  review = REVIEW,
+}: Situation) {
   const gets: string[] = [];
   let liveReads = 0;
   const json = async ({ path }: { path: string }): Promise<unknown> => {
@@ -87,8 +93,16 @@ test.each<readonly [string, Situation, object]>([
     { live: { referrers: [referrer('w7')], unreadable: [] } },
     { code: 'MCG_IN_USE', path: 'live', gets: [] },
   ],
-  ['denies when the live read is incomplete', { live: UNREADABLE }, { outcome: 'denied', code: 'MCG_UNVERIFIED' }],
-  ['denies after an internal error', { live: new Error('bug') }, { outcome: 'denied', code: 'MCG_UNVERIFIED' }],
+  [
+    'denies when the live read is incomplete',
+    { live: UNREADABLE },
+    { outcome: 'denied', code: 'MCG_UNVERIFIED' },
+  ],
+  [
+    'denies after an internal error',
+    { live: new Error('bug') },
+    { outcome: 'denied', code: 'MCG_UNVERIFIED' },
+  ],
   [
     'allows after an internal error in the mode Warn',
     { live: new Error('bug'), settings: WARN },

@@ -23,7 +23,13 @@ async function follow({ mode, createIntervalMs = 50, fault = () => 'pass' }: Fol
   cluster.faults.intercept(fault);
   const { log, lines } = memoryLog();
   const api = cluster.connect();
-  const timing = { backoffMs: [5, 20], absentMs: 20, probeMs: 60_000, silenceMs: 60_000, requestMs: 5_000 } as const;
+  const timing = {
+    backoffMs: [5, 20],
+    absentMs: 20,
+    probeMs: 60_000,
+    silenceMs: 60_000,
+    requestMs: 5_000,
+  } as const;
   const follower = new SettingsFollower({ api, log, timing, createIntervalMs });
   const stop = new AbortController();
   const running = follower.run(stop.signal);

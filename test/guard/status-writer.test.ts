@@ -46,7 +46,9 @@ function writtenStatuses(): unknown[] {
 }
 
 function transitionTime(): string | undefined {
-  const status = cluster.get(GUARDS, 'cluster')?.['status'] as { conditions: { lastTransitionTime: string }[] };
+  const status = cluster.get(GUARDS, 'cluster')?.['status'] as {
+    conditions: { lastTransitionTime: string }[];
+  };
   return status.conditions[0]?.lastTransitionTime;
 }
 
@@ -75,7 +77,12 @@ test('changes the transition time of a condition only with its status', async ()
 
 test('writes nothing but its own last denial if it is not the leader', async () => {
   const { writer } = createWriter(false);
-  writer.recordDenial({ time: new Date('2026-11-21T12:00:00.5Z'), name: 'rendered-a', user: 'eve', references: [] });
+  writer.recordDenial({
+    time: new Date('2026-11-21T12:00:00.5Z'),
+    name: 'rendered-a',
+    user: 'eve',
+    references: [],
+  });
   await writer.writeIfChanged(signal);
   const lastDenial = { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'eve', referrers: [] };
   expect(writtenStatuses()).toEqual([{ lastDenial }]);
@@ -103,5 +110,7 @@ test('logs once that cannot write the status, and nothing if the object is absen
   api.failure = new ApiError(403, 'Forbidden', 'x');
   await writer.writeIfChanged(signal);
   await writer.writeIfChanged(signal);
-  expect(lines.map(({ msg }) => msg)).toEqual(['cannot write the status: the API server answered 403 Forbidden']);
+  expect(lines.map(({ msg }) => msg)).toEqual([
+    'cannot write the status: the API server answered 403 Forbidden',
+  ]);
 });

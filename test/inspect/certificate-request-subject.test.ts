@@ -15,6 +15,9 @@ test('reads the common name of a request with an ECDSA key', () => {
   expect(readCommonName(ECDSA_REQUEST)).toBe('system:node:control0.gw.lo');
 });
 
-test.each(['', 'nothing', ECDSA_REQUEST.slice(0, 100)])('returns undefined for the malformed request %#', (pem) => {
-  expect(readCommonName(pem)).toBeUndefined();
-});
+test.each(['', 'nothing', ECDSA_REQUEST.slice(0, 100)])(
+  'returns undefined for the malformed request %#',
+  (pem) => {
+    expect(readCommonName(pem)).toBeUndefined();
+  },
+);

@@ -23,7 +23,10 @@ beforeEach(async () => {
   for (const name of ['w1', 'w0']) {
     cluster.create('nodes', { metadata: { name, annotations: { [`${MCO}/currentConfig`]: CONFIG } } });
   }
-  cluster.create('machineconfigpools', { metadata: { name: 'worker' }, spec: { configuration: { name: CONFIG } } });
+  cluster.create('machineconfigpools', {
+    metadata: { name: 'worker' },
+    spec: { configuration: { name: CONFIG } },
+  });
   cluster.create('machineosbuilds', { metadata: { name: 'b0' }, spec: { machineConfig: { name: CONFIG } } });
   cluster.create('machineconfigs', { metadata: { name: CONFIG }, spec: { text: 'ä'.repeat(100_000) } });
 });
@@ -53,7 +56,9 @@ test('reads labels, state and reason of nodes, and sends the label selector unch
   const { nodes } = await readClusterSnapshot(api, 'zone=a,!x', deadline());
   expect(nodes).toMatchObject([{ labels: { zone: 'a' }, state: 'Degraded', reason: 'disk full' }]);
   const selections = cluster.faults.requests.filter(({ query }) => query.size > 0);
-  expect(selections.map(({ path, query }) => [path, query.get('labelSelector')])).toEqual([[NODES, 'zone=a,!x']]);
+  expect(selections.map(({ path, query }) => [path, query.get('labelSelector')])).toEqual([
+    [NODES, 'zone=a,!x'],
+  ]);
 });
 
 test.each([
@@ -77,9 +82,14 @@ test.each<[string, Fault, new (...args: never[]) => Error]>([
   for (const resource of ['machineconfigpools', 'machineconfigs']) {
     cluster.faults.clear();
     cluster.faults.intercept(({ path }) => (path.endsWith(resource) ? fault : 'pass'));
-    const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch((error: unknown) => error);
+    const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch(
+      (error: unknown) => error,
+    );
     expect(failure).toBeInstanceOf(ClusterAccessError);
-    expect(failure).toMatchObject({ access: { verb: 'list', resource, group: MCO }, cause: expect.any(cause) });
+    expect(failure).toMatchObject({
+      access: { verb: 'list', resource, group: MCO },
+      cause: expect.any(cause),
+    });
   }
 });
 

@@ -73,7 +73,12 @@ test.each<[string, Parameters<typeof inspectedNode>[1], Parameters<typeof inspec
   ],
 ])('reports %s', (_condition, configs, pool, problems) => {
   const result = checkAll([inspectedNode('n', configs)], [inspectedPool('worker', pool)], [OLD, NEW]);
-  const rows = result.problems.map(({ code, name, field, isRecoverable }) => [code, name, field, isRecoverable]);
+  const rows = result.problems.map(({ code, name, field, isRecoverable }) => [
+    code,
+    name,
+    field,
+    isRecoverable,
+  ]);
   expect(rows).toEqual(problems);
 });
 
@@ -94,7 +99,11 @@ test.each([
   const nodes = [NODE, NODE].slice(0, count);
   const cluster = { ...snapshot(nodes, [WORKER], [NEW]), roles: ['master', 'worker'] };
   const result = checkConsistency(cluster, { selector, minNodes });
-  expect(result).toMatchObject({ ok: false, isRecoverable: true, problems: [{ code: 'TooFewNodes', description }] });
+  expect(result).toMatchObject({
+    ok: false,
+    isRecoverable: true,
+    problems: [{ code: 'TooFewNodes', description }],
+  });
 });
 
 test('checks only the pools of selected nodes', () => {
@@ -107,7 +116,10 @@ test('assigns a node to master, else a custom pool, else worker, else the pool o
   const pools = ['worker', 'infra', 'master'].map((name) => inspectedPool(name, { spec: NEW, status: NEW }));
   const node = inspectedNode('n', { current: OLD, desired: INFRA });
   const nodes = [['worker', 'infra', 'master'], ['worker', 'infra'], ['worker'], []].map((roles) => {
-    return { ...node, labels: Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, ''])) };
+    return {
+      ...node,
+      labels: Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, ''])),
+    };
   });
   const assigned = checkAll(nodes, pools, [OLD, NEW, INFRA]).nodes.map(({ pool }) => pool);
   expect(assigned).toEqual(['master', 'infra', 'worker', 'infra']);
@@ -130,7 +142,8 @@ test('agrees with a naive model for any cluster', () => {
           ...nodeOptions.flatMap(({ current, desired }) => [current, desired]),
           ...live.flatMap(([, { spec, status }]) => [spec, status]),
         ];
-        const isMissing = (name: string | undefined) => name !== undefined && !existing.includes(name as never);
+        const isMissing = (name: string | undefined) =>
+          name !== undefined && !existing.includes(name as never);
         const isRendered = (name: string) =>
           live.some(([, { spec }]) => spec === name) ||
           (poolOfConfig(name as never) !== undefined &&
@@ -144,7 +157,9 @@ test('agrees with a naive model for any cluster', () => {
         );
 
         expect(result.ok).toBe(named.every((name) => name !== undefined && !isMissing(name)));
-        const isUnrecoverable = named.some((name) => name !== undefined && isMissing(name) && !isRendered(name));
+        const isUnrecoverable = named.some(
+          (name) => name !== undefined && isMissing(name) && !isRendered(name),
+        );
         expect(result.isRecoverable).toBe(!result.ok && !isUnrecoverable);
         for (const { suggestion } of result.problems)
           if (suggestion !== undefined) expect(existing).toContain(suggestion);

@@ -53,7 +53,14 @@ function matching(isProtected: boolean, by: string | undefined, explanation: Reg
 
 test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]>([
   ['the guard', `${DENIED}MCG_IN_USE: x`, {}, 'guard', /^the guard denies.*in use$/, /^$/],
-  ['the guard beside dev', `${DENIED}MCG_IN_USE: x`, { webhooks: [DEV, REGISTERED] }, 'guard', /in use$/, /^$/],
+  [
+    'the guard beside dev',
+    `${DENIED}MCG_IN_USE: x`,
+    { webhooks: [DEV, REGISTERED] },
+    'guard',
+    /in use$/,
+    /^$/,
+  ],
   [
     'dev',
     `${DENIED}MCG_IN_USE: x`,
@@ -62,7 +69,14 @@ test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]
     /only until "machineconfig-guard dev" stops/,
     /apply -k/,
   ],
-  ['the policy of nodes', deniedBy(NODES, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy nodes\./, /^$/],
+  [
+    'the policy of nodes',
+    deniedBy(NODES, 'MCG_IN_USE: x'),
+    { floor: FLOOR },
+    'floor',
+    /policy nodes\./,
+    /^$/,
+  ],
 ])('is protected if %s denies', (_name, message, installed, by, explanation, advice) => {
   expect(assess(403, message, installed)).toEqual(matching(true, by, explanation, advice));
 });
@@ -78,7 +92,12 @@ describe('is not protected if the deletion is allowed', () => {
       /Ignore; .* has Warn and/,
       /get pods/,
     ],
-    ['the caBundle is not injected', { webhooks: [{ ...UNTRUSTED, injected: true }] }, /no caBundle/, /wait for the/],
+    [
+      'the caBundle is not injected',
+      { webhooks: [{ ...UNTRUSTED, injected: true }] },
+      /no caBundle/,
+      /wait for the/,
+    ],
     ['the caBundle is missing', { webhooks: [UNTRUSTED] }, /no caBundle/, /manifests/],
     ['the registration is new', { mode: undefined }, /did not call the guard, although/, /retry/],
   ])('because %s', (_name, installed, explanation, advice) => {
@@ -87,9 +106,27 @@ describe('is not protected if the deletion is allowed', () => {
 
   test.each<[string, Parameters<typeof assessProtection>[2], readonly PolicyBinding[], RegExp, RegExp]>([
     ['does not work', 'Node', FLOOR, /policy nodes\S+ did not deny/, /get validatingadmissionpolicy nodes\./],
-    ['only warns', 'MachineConfigPool', WARNING_FLOOR, /pools\S+ has Warn and Audit/, /patch \S+ pools\..*"Deny"/],
-    ['is not bound', 'MachineConfigPool', FLOOR.slice(0, 1), /policy pools\S+ has no binding$/, /policy-floor/],
-    ['does not exist', 'MachineOSBuild', FLOOR, /the policies do not check MachineOSBuilds$/, /overlays\/service-ca/],
+    [
+      'only warns',
+      'MachineConfigPool',
+      WARNING_FLOOR,
+      /pools\S+ has Warn and Audit/,
+      /patch \S+ pools\..*"Deny"/,
+    ],
+    [
+      'is not bound',
+      'MachineConfigPool',
+      FLOOR.slice(0, 1),
+      /policy pools\S+ has no binding$/,
+      /policy-floor/,
+    ],
+    [
+      'does not exist',
+      'MachineOSBuild',
+      FLOOR,
+      /the policies do not check MachineOSBuilds$/,
+      /overlays\/service-ca/,
+    ],
   ])('because there is no webhook and the policy %s (%s)', (_name, referrer, floor, explanation, advice) => {
     const installed = { webhooks: [], floor, mode: undefined };
     expect(assess(200, '', installed, referrer)).toEqual(matching(false, undefined, explanation, advice));
@@ -97,7 +134,13 @@ describe('is not protected if the deletion is allowed', () => {
 });
 
 test.each<[string, number, string, RegExp, RegExp]>([
-  ['the guard cannot verify', 503, `${DENIED}MCG_UNVERIFIED: x`, /MCG_UNVERIFIED instead of MCG_IN_USE/, /log/],
+  [
+    'the guard cannot verify',
+    503,
+    `${DENIED}MCG_UNVERIFIED: x`,
+    /MCG_UNVERIFIED instead of MCG_IN_USE/,
+    /log/,
+  ],
   [
     'no pod is ready',
     500,
@@ -113,7 +156,13 @@ test.each<[string, number, string, RegExp, RegExp]>([
     /oc delete validatingwebhookc/,
   ],
   ['the guard is not trusted', 500, `${FAILED}tls: x509: unknown authority`, /does not trust/, /manifests/],
-  ['the guard does not answer', 500, `${FAILED}context deadline exceeded`, /cannot reach the guard/, /endpointslices/],
+  [
+    'the guard does not answer',
+    500,
+    `${FAILED}context deadline exceeded`,
+    /cannot reach the guard/,
+    /endpointslices/,
+  ],
   [
     'a policy has no params yet',
     422,
@@ -121,7 +170,13 @@ test.each<[string, number, string, RegExp, RegExp]>([
     /policy pools\.\S+ fails/,
     /recovers/,
   ],
-  ['a policy fails', 422, deniedBy(NODES, 'no such key'), /policy nodes\.\S+ fails/, /get validatingadmission/],
+  [
+    'a policy fails',
+    422,
+    deniedBy(NODES, 'no such key'),
+    /policy nodes\.\S+ fails/,
+    /get validatingadmission/,
+  ],
   [
     'another webhook denies',
     403,

@@ -12,7 +12,10 @@ test('sorts unused configs by age, then by name, and leaves out deleted ones', (
   const unused = findUnusedConfigs(references);
   expect(unused.map(({ name }) => name)).toEqual(['rendered-b', 'rendered-a', 'rendered-c']);
   const sizes = new Map(
-    [['rendered-a', 900] as const, ['rendered-b', 100] as const].map(([name, size]) => [toConfigName(name), size]),
+    [['rendered-a', 900] as const, ['rendered-b', 100] as const].map(([name, size]) => [
+      toConfigName(name),
+      size,
+    ]),
   );
   const report = buildUnusedReport(references, unused, sizes);
   expect(report.unused.map(({ name }) => name)).toEqual(['rendered-b', 'rendered-a']);

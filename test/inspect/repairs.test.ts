@@ -34,14 +34,20 @@ test('repairs only the misspelled annotation, with the nearest name', () => {
   const typo = WORKER.replace('rendered', 'render');
   const newer = 'rendered-worker-ffffbe6c1264c64551ae911d23717173';
   const pool = inspectedPool('worker', { spec: newer, status: newer });
-  expect(commands([inspectedNode('worker0', { current: newer, desired: typo })], [pool], [WORKER, newer])).toEqual([
-    `oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`,
-  ]);
+  expect(
+    commands([inspectedNode('worker0', { current: newer, desired: typo })], [pool], [WORKER, newer]),
+  ).toEqual([`oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`]);
 });
 
 test('does not repair a pool that can recover', () => {
-  const nodes = [inspectedNode('control1', STUCK), inspectedNode('worker0', { current: WORKER, desired: WORKER })];
-  const pools = [inspectedPool('master', { spec: MASTER, status: MASTER }), inspectedPool('worker', { spec: WORKER })];
+  const nodes = [
+    inspectedNode('control1', STUCK),
+    inspectedNode('worker0', { current: WORKER, desired: WORKER }),
+  ];
+  const pools = [
+    inspectedPool('master', { spec: MASTER, status: MASTER }),
+    inspectedPool('worker', { spec: WORKER }),
+  ];
   expect(commands(nodes, pools, [MASTER, WORKER])).toEqual([
     expect.stringMatching(/^oc annotate node control1 --overwrite /),
   ]);

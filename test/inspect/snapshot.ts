@@ -1,5 +1,10 @@
 import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';
-import type { CheckScope, InspectedNode, InspectedPool, ClusterSnapshot } from '../../src/inspect/consistency.ts';
+import type {
+  CheckScope,
+  InspectedNode,
+  InspectedPool,
+  ClusterSnapshot,
+} from '../../src/inspect/consistency.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -35,7 +40,10 @@ export function inspectedNode(
 }
 
 /** A pool of the nodes that have its name as their role. */
-export function inspectedPool(name: string, { spec, status, terminating = false }: PoolOptions): InspectedPool {
+export function inspectedPool(
+  name: string,
+  { spec, status, terminating = false }: PoolOptions,
+): InspectedPool {
   const metadata = { name, ...(terminating ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {}) };
   return {
     referrer: parsePoolReferrer({
@@ -51,7 +59,11 @@ export function inspectedPool(name: string, { spec, status, terminating = false 
 }
 
 /** A snapshot of a cluster with these configs. */
-export function snapshot(nodes: InspectedNode[], pools: InspectedPool[], configs: readonly string[]): ClusterSnapshot {
+export function snapshot(
+  nodes: InspectedNode[],
+  pools: InspectedPool[],
+  configs: readonly string[],
+): ClusterSnapshot {
   return { nodes, pools, configs: names(configs) };
 }
 

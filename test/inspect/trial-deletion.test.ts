@@ -9,7 +9,10 @@ const CANDIDATE = { config: toConfigName('rendered-worker-b4983d88dabdc54ecf977e
 const DENIAL = 'admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE';
 
 /** A client whose DELETE and GET return or throw these. */
-function createApi(onDelete: unknown, onGet: unknown): { readonly api: KubeApi; readonly requests: ApiRequest[] } {
+function createApi(
+  onDelete: unknown,
+  onGet: unknown,
+): { readonly api: KubeApi; readonly requests: ApiRequest[] } {
   const requests: ApiRequest[] = [];
   const json = async (request: ApiRequest): Promise<unknown> => {
     requests.push(request);
@@ -30,7 +33,9 @@ describe('assertDryRunIsHonored', () => {
   });
 
   test.each([apiError(404), apiError(422)])('throws a DryRunError after the answer %j', async (error) => {
-    const message = expect.stringContaining(`it answered ${error.status} the reason instead of 422`) as string;
+    const message = expect.stringContaining(
+      `it answered ${error.status} the reason instead of 422`,
+    ) as string;
     const assertion = assertDryRunIsHonored(createApi(error, undefined).api);
     await expect(assertion).rejects.toMatchObject({ name: 'DryRunError', message });
   });
@@ -53,7 +58,9 @@ describe('tryDryRunDeletion', () => {
   ])('throws a DryRunError if the config %s after the dry run', async (_condition, onGet) => {
     const trial = tryDryRunDeletion(createApi({}, onGet).api, CANDIDATE);
     await expect(trial).rejects.toThrow(DryRunError);
-    await expect(trial).rejects.toThrow(/^rendered-worker-\w+ no longer exists after the dry run: .* audit log/);
+    await expect(trial).rejects.toThrow(
+      /^rendered-worker-\w+ no longer exists after the dry run: .* audit log/,
+    );
   });
 
   test.each([403, 404])('returns the denial of a webhook with status %i', async (status) => {
@@ -74,6 +81,9 @@ describe('tryDryRunDeletion', () => {
   ])('throws a ClusterAccessError if no webhook was called: %s', async (error) => {
     const trial = tryDryRunDeletion(createApi(error, undefined).api, CANDIDATE);
     await expect(trial).rejects.toThrow(ClusterAccessError);
-    await expect(trial).rejects.toMatchObject({ access: { verb: 'delete', resource: 'machineconfigs' }, cause: error });
+    await expect(trial).rejects.toMatchObject({
+      access: { verb: 'delete', resource: 'machineconfigs' },
+      cause: error,
+    });
   });
 });

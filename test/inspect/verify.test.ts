@@ -15,7 +15,8 @@ beforeEach(async () => {
   cluster = await startTestCluster();
   deletions = [];
   cluster.faults.intercept(({ method, path, query }) => {
-    if (method === 'DELETE') deletions.push(`${path.slice(MACHINE_CONFIGS_PATH.length + 1)}?${query.toString()}`);
+    if (method === 'DELETE')
+      deletions.push(`${path.slice(MACHINE_CONFIGS_PATH.length + 1)}?${query.toString()}`);
     return 'pass';
   });
 });
@@ -52,7 +53,11 @@ describe('if there are two configs', () => {
 
   test('prefers the config of a node to that of a pool, and that of a pool to that of a build', async () => {
     cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: OLD } } });
-    expect((await verify()).tried).toMatchObject({ config: OLD, kind: 'MachineOSBuild', field: 'machineConfig' });
+    expect((await verify()).tried).toMatchObject({
+      config: OLD,
+      kind: 'MachineOSBuild',
+      field: 'machineConfig',
+    });
     createPool(cluster, 'worker', { status: NEW });
     expect((await verify()).tried).toMatchObject({ config: NEW, kind: 'MachineConfigPool', field: 'status' });
     createNode(cluster, 'worker-0', { desiredConfig: OLD });
@@ -62,19 +67,30 @@ describe('if there are two configs', () => {
 
   test.each(['a reason', ''])('skips a config with the allow-deletion annotation %j', async (reason) => {
     createNode(cluster, 'worker-0', { currentConfig: OLD, desiredConfig: NEW });
-    cluster.patch('machineconfigs', OLD, { metadata: { annotations: { [ALLOW_DELETION_ANNOTATION]: reason } } });
+    cluster.patch('machineconfigs', OLD, {
+      metadata: { annotations: { [ALLOW_DELETION_ANNOTATION]: reason } },
+    });
     expect((await verify()).tried).toMatchObject({ config: NEW });
   });
 
-  test.each([404, 409] as const)('tries again if the config in use is gone (%i), up to three times', async (status) => {
-    createNode(cluster, 'worker-0', { currentConfig: NEW });
-    interceptDeletions(NEW, 2, status);
-    expect((await verify()).answer).toEqual({ status: 200, message: '' });
-    expect(deletions.map((deletion) => deletion.split('?')[0])).toEqual([PROOF.split('?')[0], OLD, NEW, NEW, NEW]);
+  test.each([404, 409] as const)(
+    'tries again if the config in use is gone (%i), up to three times',
+    async (status) => {
+      createNode(cluster, 'worker-0', { currentConfig: NEW });
+      interceptDeletions(NEW, 2, status);
+      expect((await verify()).answer).toEqual({ status: 200, message: '' });
+      expect(deletions.map((deletion) => deletion.split('?')[0])).toEqual([
+        PROOF.split('?')[0],
+        OLD,
+        NEW,
+        NEW,
+        NEW,
+      ]);
 
-    interceptDeletions(NEW, 3, status);
-    expect(await verify()).toMatchObject({ protected: false, advice: 'run verify again' });
-  });
+      interceptDeletions(NEW, 3, status);
+      expect(await verify()).toMatchObject({ protected: false, advice: 'run verify again' });
+    },
+  );
 
   test('reports no trial of the unused config if it is gone', async () => {
     createNode(cluster, 'worker-0', { currentConfig: NEW });

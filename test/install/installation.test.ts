@@ -31,7 +31,9 @@ describe('with any options', () => {
 
   test('the set contains no kind that a booting cluster lacks and no input of the Machine Config Operator', () => {
     expect(KINDS_OF_AN_EMPTY_CLUSTER).toEqual(expect.arrayContaining(sets.flat().map(({ kind }) => kind)));
-    const versions = new Set(sets.flat().map(({ content }) => (parse(content) as { apiVersion: string }).apiVersion));
+    const versions = new Set(
+      sets.flat().map(({ content }) => (parse(content) as { apiVersion: string }).apiVersion),
+    );
     expect([...versions].filter((version) => version.includes('openshift.io'))).toEqual([]);
   });
 
@@ -69,13 +71,17 @@ function build(changes: Partial<InstallationOptions> = {}): (kind: string) => un
 test('with an authority, the Secret, the caBundle and the flag belong together', () => {
   const findObject = build();
   const caBundle = Buffer.from(DEFAULT_OPTIONS.authority.certificatePem).toString('base64');
-  expect(findObject('ValidatingWebhookConfiguration')).toMatchObject({ webhooks: [{ clientConfig: { caBundle } }] });
+  expect(findObject('ValidatingWebhookConfiguration')).toMatchObject({
+    webhooks: [{ clientConfig: { caBundle } }],
+  });
   expect(findObject('Secret')).toMatchObject({
     metadata: { name: 'machineconfig-guard-ca', namespace: 'machineconfig-guard' },
     type: 'Opaque',
     data: { 'ca.crt': caBundle },
   });
-  const args = expect.arrayContaining(['--tls-secret=machineconfig-guard/machineconfig-guard-ca']) as string[];
+  const args = expect.arrayContaining([
+    '--tls-secret=machineconfig-guard/machineconfig-guard-ca',
+  ]) as string[];
   const containers = [{ args, image: DEFAULT_OPTIONS.image }];
   expect(findObject('Deployment')).toMatchObject({ spec: { template: { spec: { containers } } } });
 });

@@ -23,7 +23,9 @@ test.each(['nodes', 'pools'])(
   'the policy of %s has the code, the annotation, the audit keys and the rules of the guard',
   (name) => {
     const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
-    const { webhooks } = read('base/webhook.yaml') as { webhooks: readonly { readonly rules: readonly object[] }[] };
+    const { webhooks } = read('base/webhook.yaml') as {
+      webhooks: readonly { readonly rules: readonly object[] }[];
+    };
     const message = policy.spec.validations[0]?.messageExpression ?? '';
     expect(message).toContain(docsLink('MCG_IN_USE'));
     const text = policy.spec.variables.find((variable) => variable.name === 'text');

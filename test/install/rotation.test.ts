@@ -18,7 +18,9 @@ function parseRendered(kind: string): unknown {
 }
 
 /** The rendered objects with the fields that the API server and kubectl add. */
-function createInput(change: (configuration: Configuration, secret: Secret) => void = () => {}): RotationInput {
+function createInput(
+  change: (configuration: Configuration, secret: Secret) => void = () => {},
+): RotationInput {
   const configuration = parseRendered('ValidatingWebhookConfiguration') as Configuration;
   const secret = parseRendered('Secret') as Secret;
   configuration.metadata.resourceVersion = '7';
@@ -82,14 +84,26 @@ test.each<[string, (configuration: Configuration, secret: Secret) => void, RegEx
     ({ metadata }) => void (metadata.annotations = { 'cert-manager.io/inject-ca-from': 'a/b' }),
     /cert-manager/,
   ],
-  ['the webhook is missing', ({ webhooks }) => void webhooks.splice(0), /has no webhook guard\.machineconfig-guard/],
-  ['the caBundle is invalid', (configuration) => void setBundle(configuration, 'Z2Fy'), /contains no certificate/],
+  [
+    'the webhook is missing',
+    ({ webhooks }) => void webhooks.splice(0),
+    /has no webhook guard\.machineconfig-guard/,
+  ],
+  [
+    'the caBundle is invalid',
+    (configuration) => void setBundle(configuration, 'Z2Fy'),
+    /contains no certificate/,
+  ],
   [
     'the caBundle has another authority',
     (configuration) => void setBundle(configuration, encode(NEW.certificatePem)),
     /calls already fail/,
   ],
-  ['the Secret is empty', (_configuration, secret) => void (secret.data = {}), /has no certificate in ca\.crt/],
+  [
+    'the Secret is empty',
+    (_configuration, secret) => void (secret.data = {}),
+    /has no certificate in ca\.crt/,
+  ],
 ])('throws a RotationError if %s', (_condition, change, message) => {
   const plan = () => planRotation(createInput(change), NOW);
   expect(plan).toThrow(RotationError);

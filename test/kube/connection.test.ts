@@ -28,8 +28,10 @@ function writeKubeconfig(file: string, name: string, user: object = { token: 'th
   return target;
 }
 
-const hostOf = (options: { kubeconfig?: string; context?: string }, env: Record<string, string> = {}): string =>
-  loadConnection(options, { HOME: home, ...env }).server.hostname;
+const hostOf = (
+  options: { kubeconfig?: string; context?: string },
+  env: Record<string, string> = {},
+): string => loadConnection(options, { HOME: home, ...env }).server.hostname;
 
 test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~/.kube/config', () => {
   const flag = writeKubeconfig('flag', 'flag');
@@ -59,7 +61,9 @@ describe('throws one sentence without the content of the file', () => {
   });
 
   test('for an absent file, a directory and a malformed file', () => {
-    expect(errorOf({ kubeconfig: '/nowhere' })).toBe('the kubeconfig /nowhere (from --kubeconfig) does not exist');
+    expect(errorOf({ kubeconfig: '/nowhere' })).toBe(
+      'the kubeconfig /nowhere (from --kubeconfig) does not exist',
+    );
     expect(errorOf({ kubeconfig: home })).toContain('is a directory');
     const garbage = path.join(home, 'garbage');
     writeFileSync(garbage, 'token: the-secret-token: {[');
@@ -68,7 +72,9 @@ describe('throws one sentence without the content of the file', () => {
   });
 
   test('for an unknown context, and for a file without a cluster', () => {
-    expect(errorOf({ kubeconfig: writeKubeconfig('f', 'f'), context: 'g' })).toBe('the kubeconfig has no context "g"');
+    expect(errorOf({ kubeconfig: writeKubeconfig('f', 'f'), context: 'g' })).toBe(
+      'the kubeconfig has no context "g"',
+    );
     const empty = path.join(home, 'empty');
     writeFileSync(empty, 'apiVersion: v1\nkind: Config\n');
     expect(errorOf({ kubeconfig: empty })).toMatch(/^the kubeconfig/);

@@ -18,7 +18,12 @@ function createRecorder(answer: (request: ApiRequest) => unknown = () => ({})) {
   return { events, requests, clock, lines };
 }
 
-const DENIAL = { regarding: CONFIG, reason: 'DeletionDenied', action: 'Delete', note: 'MCG_IN_USE: …' } as const;
+const DENIAL = {
+  regarding: CONFIG,
+  reason: 'DeletionDenied',
+  action: 'Delete',
+  note: 'MCG_IN_USE: …',
+} as const;
 
 test('writes the first denial as an Event about the config in the namespace default', async () => {
   const { events, requests } = createRecorder();
@@ -82,7 +87,9 @@ test('logs an Event that cannot be written, and drops it', async () => {
   });
   events.record(DENIAL);
   await events.flush();
-  expect(lines).toMatchObject([{ msg: 'cannot write an Event', reason: 'x cannot be reached: ECONNREFUSED' }]);
+  expect(lines).toMatchObject([
+    { msg: 'cannot write an Event', reason: 'x cannot be reached: ECONNREFUSED' },
+  ]);
 });
 
 test('creates an Event again that was deleted in the cluster', async () => {

@@ -35,7 +35,8 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
     resource,
     log,
     timing: { ...TIMING, ...timing },
-    onChange: (before, after) => changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`),
+    onChange: (before, after) =>
+      changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`),
   });
   const stop = new AbortController();
   const running = reflector.run(stop.signal);
@@ -53,7 +54,8 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
     known: () => [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
     /** The resourceVersions that watches started from. */
     watchedVersions: () => watches().map(({ query }) => query.get('resourceVersion') ?? ''),
-    listCount: () => cluster.faults.requests.filter(({ isWatch, query }) => !isWatch && !query.has('limit')).length,
+    listCount: () =>
+      cluster.faults.requests.filter(({ isWatch, query }) => !isWatch && !query.has('limit')).length,
   };
 }
 
@@ -91,7 +93,9 @@ test('follows additions, changes and deletions, with bookmarks and metadata only
   setConfig(cluster, 'a', 'rendered-2');
   cluster.erase('nodes', 'b');
   // Events do not end where packets end.
-  const added = toEvent('ADDED', { metadata: { ...toNode('c', 'rendered-3').metadata, resourceVersion: '99' } });
+  const added = toEvent('ADDED', {
+    metadata: { ...toNode('c', 'rendered-3').metadata, resourceVersion: '99' },
+  });
   cluster.faults.sendToWatches(added.slice(0, 30));
   await new Promise((resolve) => setTimeout(resolve, 20));
   cluster.faults.sendToWatches(added.slice(30));
@@ -235,7 +239,10 @@ test('follows a kind whose CRD is created and deleted', async () => {
   await expect.poll(() => reflector.isSynced).toBe(true);
   expect(known()).toEqual([]);
   expect(cluster.faults.requests.some(({ path }) => path === BUILDS.paths[1])).toBe(true);
-  cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: 'rendered-1' } } });
+  cluster.create('machineosbuilds', {
+    metadata: { name: 'b' },
+    spec: { machineConfig: { name: 'rendered-1' } },
+  });
   cluster.serve('machineosbuilds', ['v1']);
   await expect.poll(known).toEqual(['b rendered-1']);
   cluster.serve('machineosbuilds', []);

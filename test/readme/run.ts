@@ -35,7 +35,9 @@ function findCommands(readme: string): readonly string[] {
 /** Copies the files that are in the repository, and nothing that was built. */
 function copyRepository(): string {
   const copy = mkdtempSync(join(tmpdir(), 'mcg-readme-'));
-  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
+  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+  });
   for (const file of list.toString().split('\0').filter(Boolean)) cpSync(join(ROOT, file), join(copy, file));
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   return copy;
@@ -57,7 +59,8 @@ class Terminals {
     const command = line.replace(/\s+#.*$/, '');
     const readyPattern = SERVERS.get(command);
     if (EXPORT_KUBECONFIG.test(command)) {
-      if (this.#env['KUBECONFIG'] === undefined) throw new Error('no control plane has printed its KUBECONFIG');
+      if (this.#env['KUBECONFIG'] === undefined)
+        throw new Error('no control plane has printed its KUBECONFIG');
     } else if (readyPattern !== undefined) {
       await this.#startServer(command, readyPattern);
     } else {
@@ -79,7 +82,8 @@ class Terminals {
       const [code, signal] = await exited;
       clearTimeout(timer);
       // npm ends by the signal itself when its script ends with 0. A shell shows 130 for both.
-      if (code !== 0 && code !== 130 && signal !== 'SIGINT') throw new Error(`${command} did not end by Ctrl-C`);
+      if (code !== 0 && code !== 130 && signal !== 'SIGINT')
+        throw new Error(`${command} did not end by Ctrl-C`);
     }
   }
 

@@ -68,7 +68,9 @@ test('reports a dangling reference once, after a second look, and logs once that
   it.configOfNode = [MISSING];
   await it.check();
   const findings = await it.check();
-  expect(findings).toMatchObject([{ kind: 'Node', name: 'worker-0', field: 'currentConfig', config: MISSING }]);
+  expect(findings).toMatchObject([
+    { kind: 'Node', name: 'worker-0', field: 'currentConfig', config: MISSING },
+  ]);
   expect(it.found).toEqual([MISSING]);
   expect(it.requestCount).toBe(1);
   it.configOfNode = [CONFIG];

@@ -25,7 +25,9 @@ test('finds missing configs in one or both annotations of a node', () => {
   expect(findDanglingReferences([node({ currentConfig: CONFIG, desiredConfig: MISSING })], CONFIGS)).toEqual([
     { kind: 'Node', name: 'worker-0', field: 'desiredConfig', config: MISSING },
   ]);
-  expect(findDanglingReferences([node({ currentConfig: MISSING, desiredConfig: MISSING })], CONFIGS)).toHaveLength(2);
+  expect(
+    findDanglingReferences([node({ currentConfig: MISSING, desiredConfig: MISSING })], CONFIGS),
+  ).toHaveLength(2);
 });
 
 test.each([

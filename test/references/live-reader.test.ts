@@ -36,7 +36,8 @@ function fill(cluster: InMemoryCluster): void {
 }
 
 function setConfig(cluster: InMemoryCluster, referrer: 'node' | 'pool', config: string): void {
-  if (referrer === 'node') cluster.patch('nodes', 'w0', { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
+  if (referrer === 'node')
+    cluster.patch('nodes', 'w0', { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
   else cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: config } } });
 }
 
@@ -105,7 +106,11 @@ describe('over HTTPS', () => {
       /the response is incomplete: ECONNRESET/,
     ],
     ['a login page', { status: 200, body: '<html>' }, 'the list is incomplete or not JSON'],
-    ['a nameless node', { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') }, 'a Node has no name'],
+    [
+      'a nameless node',
+      { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') },
+      'a Node has no name',
+    ],
   ])('retries until the deadline if the list of nodes is answered with %s', async (_title, fault, reason) => {
     const deadline = abortAfterThree(NODES, (path) => (path === NODES ? fault : 'pass'));
     expect((await reader.read(deadline)).unreadable).toEqual([
@@ -155,7 +160,9 @@ describe('over HTTPS', () => {
     cluster.faults.intercept(({ path }) => {
       if (path !== POOLS) return 'pass';
       times.push(performance.now());
-      return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' }, body: { kind: 'Status' } } : 'pass';
+      return times.length === 1
+        ? { status: 429, headers: { 'retry-after': '1' }, body: { kind: 'Status' } }
+        : 'pass';
     });
     expect((await reader.read(longDeadline())).unreadable).toEqual([]);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
@@ -171,7 +178,10 @@ describe('over HTTPS', () => {
 
   test('lists builds that are only served as v1alpha1', async () => {
     cluster.serve('machineosbuilds', ['v1alpha1']);
-    cluster.create('machineosbuilds', { metadata: { name: 'b0' }, spec: { desiredConfig: { name: CONFIG } } });
+    cluster.create('machineosbuilds', {
+      metadata: { name: 'b0' },
+      spec: { desiredConfig: { name: CONFIG } },
+    });
     expect(referencesIn(await reader.read(longDeadline()))).toEqual(['MachineOSBuild b0 desiredConfig']);
   });
 });
@@ -229,22 +239,25 @@ describe('with fake timers', () => {
     test.each([
       ['a list of pools is fast', 0],
       ['a list of pools takes longer than the list of nodes waits for it', 600],
-    ])('finds a config that its pool hands to a node after the nodes were listed, if %s', async (_title, poolMs) => {
-      setConfig(cluster, 'pool', CONFIG);
-      api.delay = async (path) => {
-        if (path === POOLS && poolMs > 0) await wait(poolMs);
-      };
-      api.onList = (path, count) => {
-        if (path !== NODES || count > 1) return;
-        setConfig(cluster, 'node', CONFIG);
-        setConfig(cluster, 'pool', OTHER);
-      };
-      const read = reader.read(noDeadline());
-      for (let step = 0; step < 40; step += 1) await advance(100);
-      const state = await read;
-      expect(state.unreadable).toEqual([]);
-      expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
-    });
+    ])(
+      'finds a config that its pool hands to a node after the nodes were listed, if %s',
+      async (_title, poolMs) => {
+        setConfig(cluster, 'pool', CONFIG);
+        api.delay = async (path) => {
+          if (path === POOLS && poolMs > 0) await wait(poolMs);
+        };
+        api.onList = (path, count) => {
+          if (path !== NODES || count > 1) return;
+          setConfig(cluster, 'node', CONFIG);
+          setConfig(cluster, 'pool', OTHER);
+        };
+        const read = reader.read(noDeadline());
+        for (let step = 0; step < 40; step += 1) await advance(100);
+        const state = await read;
+        expect(state.unreadable).toEqual([]);
+        expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+      },
+    );
 
     test('finds a config on a node although the list of pools hangs', async () => {
       setConfig(cluster, 'node', CONFIG);
@@ -310,7 +323,8 @@ describe('with fake timers', () => {
     releases[0]?.();
     await early;
     await advance(100);
-    for (const state of await Promise.all(late)) expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    for (const state of await Promise.all(late))
+      expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
     expect(reader.readCount).toBe(2);
   });
 
@@ -343,7 +357,9 @@ describe('with fake timers', () => {
     api.request = async (options) => {
       const answer = await request(options);
       const isSlow = options.path === NODES && api.countLists(NODES) === 1;
-      return isSlow ? { ...answer, headers: { 'content-type': 'application/vnd.kubernetes.protobuf' }, body } : answer;
+      return isSlow
+        ? { ...answer, headers: { 'content-type': 'application/vnd.kubernetes.protobuf' }, body }
+        : answer;
     };
     const early = reader.read(noDeadline());
     await advance(0);

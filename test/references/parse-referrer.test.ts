@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { MalformedObject } from '../../src/kube/api-object.ts';
-import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import {
+  parseBuildReferrer,
+  parseNodeReferrer,
+  parsePoolReferrer,
+} from '../../src/references/parse-referrer.ts';
 
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const MCO = 'machineconfiguration.openshift.io';
@@ -54,7 +58,11 @@ describe('pool', () => {
   test('spec and status are strong references, and source configs are no references', () => {
     const configuration = { name: A, source: [{ name: 'rendered-looking-source' }] };
     const status = { configuration: { name: B } };
-    const { references } = parsePoolReferrer({ metadata: { name: 'worker' }, spec: { configuration }, status });
+    const { references } = parsePoolReferrer({
+      metadata: { name: 'worker' },
+      spec: { configuration },
+      status,
+    });
     expect(references).toEqual([
       { field: 'spec', config: A, strength: 'strong' },
       { field: 'status', config: B, strength: 'strong' },
@@ -71,12 +79,13 @@ describe('pool', () => {
     });
   });
 
-  test.each([[{ spec: 'x' }], [{ spec: { configuration: [] } }], [{ status: { configuration: { name: {} } } }]])(
-    'throws for the malformed pool %j',
-    (parts) => {
-      expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
-    },
-  );
+  test.each([
+    [{ spec: 'x' }],
+    [{ spec: { configuration: [] } }],
+    [{ status: { configuration: { name: {} } } }],
+  ])('throws for the malformed pool %j', (parts) => {
+    expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
+  });
 });
 
 describe('build', () => {
@@ -90,7 +99,11 @@ describe('build', () => {
     ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],
     ['interrupted', [{ type: 'Interrupted', status: 'True' }], 'weak'],
   ] as const)('a build that has %s, %j, has a %s reference', (_title, conditions, strength) => {
-    const build = parseBuildReferrer({ metadata, spec: { machineConfig: { name: A } }, status: { conditions } });
+    const build = parseBuildReferrer({
+      metadata,
+      spec: { machineConfig: { name: A } },
+      status: { conditions },
+    });
     expect(build.references).toEqual([{ field: 'machineConfig', config: A, strength }]);
   });
 

@@ -37,7 +37,15 @@ async function simulate(): Promise<number> {
     MCG_SIMULATION_STEPS: String(parseWholeNumber('steps', values.steps)),
     MCG_SIMULATION_SEEDS: seeds.join(','),
   };
-  const args = ['vitest', 'run', 'test/simulation', '--testNamePattern', 'with seed', '--reporter', 'verbose'];
+  const args = [
+    'vitest',
+    'run',
+    'test/simulation',
+    '--testNamePattern',
+    'with seed',
+    '--reporter',
+    'verbose',
+  ];
   return spawnSync('npx', args, { stdio: 'inherit', env: { ...process.env, ...variables } }).status ?? 1;
 }
 

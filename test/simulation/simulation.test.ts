@@ -26,7 +26,9 @@ const STEPS = Number(process.env['MCG_SIMULATION_STEPS'] ?? 30_000);
 const SEEDS = (process.env['MCG_SIMULATION_SEEDS'] ?? '1,2,3,4').split(',').map(Number);
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'] });
+  vi.useFakeTimers({
+    toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'],
+  });
 });
 
 afterEach(() => {

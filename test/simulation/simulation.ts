@@ -90,7 +90,9 @@ export class Simulation {
       this.#step += 1;
       this.#takeStep();
       await runPendingCallbacks();
-      for (const deletion of this.#deletions.filter(({ judgement, isLost }) => judgement !== undefined || isLost)) {
+      for (const deletion of this.#deletions.filter(
+        ({ judgement, isLost }) => judgement !== undefined || isLost,
+      )) {
         this.#finishDeletion(deletion);
       }
     }
@@ -106,7 +108,8 @@ export class Simulation {
     else if (number < 0.8) this.#requestDeletion();
     else if (number < 0.9) this.#deliverEvent();
     else if (number < 0.996) vi.advanceTimersByTime(this.#random.pick(TIME_STEPS_MS));
-    else if (number < 0.998) this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
+    else if (number < 0.998)
+      this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
     else if (number < 0.999) this.#crash();
     else this.#switchMode();
   }
@@ -203,7 +206,8 @@ export class Simulation {
       await runPendingCallbacks();
     }
     const code = judgements[0]?.verdict.code;
-    if (code !== 'MCG_NOT_IN_USE') this.#violate(`${config} is unused, and the answer is ${code ?? 'missing'}`);
+    if (code !== 'MCG_NOT_IN_USE')
+      this.#violate(`${config} is unused, and the answer is ${code ?? 'missing'}`);
   }
 
   #count(event: string): void {

@@ -1,5 +1,10 @@
 import { createFleet, nodeName } from '../bench/fleet.ts';
-import { expectStatus, type KubeClient, type KubeResponse, statusOf } from '../e2e/control-plane/kube-client.ts';
+import {
+  expectStatus,
+  type KubeClient,
+  type KubeResponse,
+  statusOf,
+} from '../e2e/control-plane/kube-client.ts';
 import { pause } from '../e2e/control-plane/until.ts';
 import { machineConfig, nodeConfigPatch, pool, poolStatus, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
@@ -52,7 +57,11 @@ export class Churn {
     await this.#createPool('worker', this.#workerConfig);
     await this.#createPool('canary', this.#rollingConfig);
     await createFleet(this.#admin, { to: this.#rollingNodes, configs: [this.#rollingConfig] });
-    await createFleet(this.#admin, { from: this.#rollingNodes, to: this.#nodes, configs: [this.#workerConfig] });
+    await createFleet(this.#admin, {
+      from: this.#rollingNodes,
+      to: this.#nodes,
+      configs: [this.#workerConfig],
+    });
   }
 
   /**
@@ -99,7 +108,10 @@ export class Churn {
     const heartbeat = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
     const path = `${PATHS.nodes}/${nodeName(this.tally.statuses % this.#nodes)}/status`;
     const body = { status: { conditions: [heartbeat] } };
-    const extras = { query: { fieldManager: 'kubelet' }, contentType: 'application/strategic-merge-patch+json' };
+    const extras = {
+      query: { fieldManager: 'kubelet' },
+      contentType: 'application/strategic-merge-patch+json',
+    };
     expectStatus(await this.#admin.request('PATCH', path, body, extras), [200], `PATCH ${path}`);
     this.tally.statuses += 1;
   }

@@ -5,7 +5,10 @@ import { createTables, listFailures } from './report.ts';
 
 const TALLY: Churn['tally'] = { refused: 1, deleted: 1, undecided: 0, wrong: [], statuses: 1, rollouts: 1 };
 
-function findFailures(change: Partial<Churn['tally']>, observations: readonly Observation[]): readonly string[] {
+function findFailures(
+  change: Partial<Churn['tally']>,
+  observations: readonly Observation[],
+): readonly string[] {
   const run = { tally: { ...TALLY, ...change }, observations, cpu: 0.1 };
   return listFailures(run, createTables(run));
 }

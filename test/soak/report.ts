@@ -26,11 +26,18 @@ const MEMORY: Quantity = {
   valueOf: ({ memory }) => memory,
 };
 /** A connection more or less is no leak. */
-const FILES: Quantity = { what: 'open files', tolerance: { share: 0.1, amount: 4 }, valueOf: ({ files }) => files };
+const FILES: Quantity = {
+  what: 'open files',
+  tolerance: { share: 0.1, amount: 4 },
+  valueOf: ({ files }) => files,
+};
 
 const TREND_COLUMNS = [
   ...createColumns({ what: 'second half' }),
-  ...createColumns({ level: 'median', perMinute: 'a minute', low: '95 % from', high: 'to', limit: 'fails above' }, 2),
+  ...createColumns(
+    { level: 'median', perMinute: 'a minute', low: '95 % from', high: 'to', limit: 'fails above' },
+    2,
+  ),
   ...createColumns({ grows: 'grows' }),
 ];
 

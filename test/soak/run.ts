@@ -83,7 +83,9 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
         if (observations.length % OBSERVATIONS_PER_LINE === 0) {
           const { refused, deleted, undecided, wrong, rollouts } = churn.tally;
           const deletions = `${refused} refused, ${deleted} deleted, ${undecided} undecided, ${wrong.length} wrong`;
-          log(`${minute.toFixed(1)} min  ${observation.memory.toFixed(0)} MB; ${deletions}; ${rollouts} rollouts`);
+          log(
+            `${minute.toFixed(1)} min  ${observation.memory.toFixed(0)} MB; ${deletions}; ${rollouts} rollouts`,
+          );
         }
       }
     };

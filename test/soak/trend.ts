@@ -27,7 +27,8 @@ const Z = 1.96;
  * @throws Error if there are too few samples
  */
 export function findTrend(samples: readonly Sample[]): Trend {
-  if (samples.length < 2 * BLOCKS) throw new Error(`${samples.length} samples have no trend: it takes ${2 * BLOCKS}.`);
+  if (samples.length < 2 * BLOCKS)
+    throw new Error(`${samples.length} samples have no trend: it takes ${2 * BLOCKS}.`);
   const edge = (block: number) => Math.round((block * samples.length) / BLOCKS);
   const blocks = Array.from({ length: BLOCKS }, (_, block): Sample => {
     const part = samples.slice(edge(block), edge(block + 1));
@@ -48,7 +49,10 @@ export function findTrend(samples: readonly Sample[]): Trend {
 }
 
 /** Whether a quantity grows with certainty and faster than the limit. A long run makes a kilobyte significant. */
-export function isGrowing({ perMinute, low }: Pick<Trend, 'perMinute' | 'low'>, limitPerMinute: number): boolean {
+export function isGrowing(
+  { perMinute, low }: Pick<Trend, 'perMinute' | 'low'>,
+  limitPerMinute: number,
+): boolean {
   return low > 0 && perMinute > limitPerMinute;
 }
 

@@ -23,7 +23,9 @@ const configField = fc.oneof(
 );
 
 function removeAbsent(entries: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined && value !== null));
+  return Object.fromEntries(
+    Object.entries(entries).filter(([, value]) => value !== undefined && value !== null),
+  );
 }
 
 export const node: fc.Arbitrary<ApiObject> = fc

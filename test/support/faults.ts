@@ -134,7 +134,10 @@ export class Faults {
   }
 }
 
-function answerWith(fault: Exclude<Fault, 'pass' | { readonly delayMs: number }>, response: ServerResponse): true {
+function answerWith(
+  fault: Exclude<Fault, 'pass' | { readonly delayMs: number }>,
+  response: ServerResponse,
+): true {
   if (fault === 'reset') response.destroy();
   else if (typeof fault === 'function') fault(response);
   else if (fault !== 'hang') {

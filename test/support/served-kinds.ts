@@ -9,7 +9,9 @@ const NOT_FOUND: Answer = { status: 404, body: '404 page not found\n' };
 
 /** The kinds whose CRDs exist, as the API server's discovery lists them. By default each has its preferred version. */
 export class ServedKinds {
-  readonly #versions = new Map<Kind, readonly string[]>(KINDS.map((kind) => [kind, kind.versions.slice(0, 1)]));
+  readonly #versions = new Map<Kind, readonly string[]>(
+    KINDS.map((kind) => [kind, kind.versions.slice(0, 1)]),
+  );
 
   set(kind: Kind, versions: readonly string[]): void {
     this.#versions.set(kind, versions);
@@ -17,7 +19,9 @@ export class ServedKinds {
 
   /** Answers requests for discovery and for kinds that are not served. Undefined for any other path. */
   answer(path: string): Answer | undefined {
-    const served = [...this.#versions].flatMap(([kind, versions]) => versions.map((version) => ({ kind, version })));
+    const served = [...this.#versions].flatMap(([kind, versions]) =>
+      versions.map((version) => ({ kind, version })),
+    );
     if (path === '/apis') {
       const groups = served.map(({ kind, version }) => ({ name: kind.group, versions: [{ version }] }));
       return { status: 200, body: { kind: 'APIGroupList', groups } };
@@ -25,7 +29,8 @@ export class ServedKinds {
     const [, groupVersion] = /^\/apis\/(?<groupVersion>[^/]+\/[^/]+)$/.exec(path) ?? [];
     if (groupVersion === undefined) {
       const target = parseResourcePath(path);
-      const isServed = target === undefined || this.#versions.get(target.kind)?.includes(target.version) === true;
+      const isServed =
+        target === undefined || this.#versions.get(target.kind)?.includes(target.version) === true;
       return isServed ? undefined : NOT_FOUND;
     }
     const resources = served

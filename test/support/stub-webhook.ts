@@ -64,5 +64,8 @@ export function register(
   clientConfig: StubWebhook['at'],
   failurePolicy: 'Fail' | 'Ignore' = 'Fail',
 ): void {
-  cluster.create('validatingwebhookconfigurations', buildWebhookConfiguration({ clientConfig, failurePolicy }));
+  cluster.create(
+    'validatingwebhookconfigurations',
+    buildWebhookConfiguration({ clientConfig, failurePolicy }),
+  );
 }

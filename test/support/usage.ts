@@ -18,5 +18,7 @@ export function describeUsageError(error: unknown): string | undefined {
   if (error instanceof UsageError) return error.message;
   // After its first sentence, util.parseArgs only explains how to escape arguments.
   const { code = '' } = error as NodeJS.ErrnoException;
-  return code.startsWith('ERR_PARSE_ARGS') ? `${error.message.split('. ')[0]?.replace(/\.$/, '')}.` : undefined;
+  return code.startsWith('ERR_PARSE_ARGS')
+    ? `${error.message.split('. ')[0]?.replace(/\.$/, '')}.`
+    : undefined;
 }

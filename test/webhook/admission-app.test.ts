@@ -53,7 +53,9 @@ async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE, ta
 
 test('allows the deletion of an unused config and records one decision', async () => {
   expect(await post()).toMatchObject({ uid: UID, allowed: true, connection: 'keep-alive' });
-  expect(decisions).toMatchObject([{ uid: UID, name: NAME, user: 'kube:admin', path: 'live', dryRun: false }]);
+  expect(decisions).toMatchObject([
+    { uid: UID, name: NAME, user: 'kube:admin', path: 'live', dryRun: false },
+  ]);
 });
 
 test.each<readonly [string, string, string, Record<string, string>]>([
@@ -61,14 +63,17 @@ test.each<readonly [string, string, string, Record<string, string>]>([
   ['9 MiB', JSON.stringify(reviewBody({ padding: 'x'.repeat(9 * 1024 * 1024) })), '', JSON_TYPE],
   ['another content type', GOOD, UID, { 'content-type': 'text/plain' }],
   ['the header of a compressed body', GOOD, '', { ...JSON_TYPE, 'content-encoding': 'gzip' }],
-])('denies %s as MCG_BAD_REVIEW without the judge or a stack in the log', async (_case, body, uid, headers) => {
-  const response = await post(body, headers);
-  expect(response).toMatchObject({ uid, allowed: false, status: { code: 400, reason: 'BadRequest' } });
-  expect(response.status?.message).toMatch(/^MCG_BAD_REVIEW: \w.* See https:\/\/\S+#mcg_bad_review$/);
-  expect(judgeCalls).toBe(0);
-  expect(lines).toHaveLength(1);
-  expect(JSON.stringify(lines)).not.toMatch(/\bat .*\.ts:\d/);
-});
+])(
+  'denies %s as MCG_BAD_REVIEW without the judge or a stack in the log',
+  async (_case, body, uid, headers) => {
+    const response = await post(body, headers);
+    expect(response).toMatchObject({ uid, allowed: false, status: { code: 400, reason: 'BadRequest' } });
+    expect(response.status?.message).toMatch(/^MCG_BAD_REVIEW: \w.* See https:\/\/\S+#mcg_bad_review$/);
+    expect(judgeCalls).toBe(0);
+    expect(lines).toHaveLength(1);
+    expect(JSON.stringify(lines)).not.toMatch(/\bat .*\.ts:\d/);
+  },
+);
 
 test('accepts a body of almost 8 MiB, and a content type with a charset', async () => {
   const body = JSON.stringify(reviewBody({ padding: 'x'.repeat(8 * 1024 * 1024 - 2_000) }));

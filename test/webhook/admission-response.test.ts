@@ -52,5 +52,9 @@ test('only a denial has a status', () => {
     response: { uid: 'u1', allowed: false, status: { status: 'Failure', code: 403, reason: 'Forbidden' } },
   });
   const { response } = toAdmissionReview('u2', decideWith({}));
-  expect(response).toEqual({ uid: 'u2', allowed: true, auditAnnotations: { allowed: expect.any(String) as string } });
+  expect(response).toEqual({
+    uid: 'u2',
+    allowed: true,
+    auditAnnotations: { allowed: expect.any(String) as string },
+  });
 });

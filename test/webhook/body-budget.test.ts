@@ -14,7 +14,13 @@ const TIMED_OUT = 'MCG_BAD_REVIEW: the request body did not arrive in time.';
 
 /** Starts a server and returns its port. */
 async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused): Promise<number> {
-  const options = { log: memoryLog().log, isDraining: () => false, onDecision: () => {}, judge: { judge }, limits };
+  const options = {
+    log: memoryLog().log,
+    isDraining: () => false,
+    onDecision: () => {},
+    judge: { judge },
+    limits,
+  };
   const server = createServer(createAdmissionApp(options));
   onTestFinished(() => {
     server.close();
@@ -26,13 +32,23 @@ async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused): Pro
 async function review(port: number, timeout: string, change: Record<string, unknown> = {}) {
   const url = `http://127.0.0.1:${port}/validate?timeout=${timeout}`;
   const body = JSON.stringify(reviewBody(change));
-  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
   expect(response.status).toBe(200);
   return ((await response.json()) as AdmissionReviewResponse).response;
 }
 
 /** Sends only the first bytes of a body, and waits until the server has read them. */
-async function sendPart(port: number, timeout: string, announcedBytes: number, sentBytes: number, sent = 'x') {
+async function sendPart(
+  port: number,
+  timeout: string,
+  announcedBytes: number,
+  sentBytes: number,
+  sent = 'x',
+) {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${announcedBytes}`;
@@ -59,7 +75,9 @@ test('denies reviews beyond the limit as overload until others are answered', as
   const answers = new AbortController();
   const port = await serveBlocked({ maxReviews: 2 }, answers.signal);
   const waiting = [review(port, '5s'), review(port, '5s')];
-  await expect.poll(async () => (await review(port, '5s')).status?.message).toContain('too many requests at once');
+  await expect
+    .poll(async () => (await review(port, '5s')).status?.message)
+    .toContain('too many requests at once');
   expect(await review(port, '5s')).toMatchObject({ uid: '', allowed: false });
   answers.abort();
   expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true]);
@@ -72,7 +90,9 @@ test('denies a review as overload if others took its place while its body arrive
   const body = JSON.stringify(reviewBody());
   const socket = await sendPart(port, '5s', body.length + 1, 1, ' ');
   const waiting = review(port, '5s');
-  await expect.poll(async () => (await review(port, '5s')).status?.message).toContain('too many requests at once');
+  await expect
+    .poll(async () => (await review(port, '5s')).status?.message)
+    .toContain('too many requests at once');
   socket.end(body);
   expect(await text(socket)).toContain('too many requests at once');
   answers.abort();

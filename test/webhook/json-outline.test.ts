@@ -51,7 +51,11 @@ function sortKeys(_key: string, value: unknown): unknown {
 const parse = (text: string): string => describeResult(() => parseOutline(Buffer.from(text), OUTLINE));
 
 const key = fc.constantFrom('a', 'b', 'c', 'd', '__proto__', 'x');
-const text = fc.oneof(fc.string(), fc.string({ minLength: 60, maxLength: 200 }), fc.string({ unit: 'binary' }));
+const text = fc.oneof(
+  fc.string(),
+  fc.string({ minLength: 60, maxLength: 200 }),
+  fc.string({ unit: 'binary' }),
+);
 const number = fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }));
 const { json } = fc.letrec<{ json: unknown }>((tie) => ({
   json: fc.oneof(
@@ -82,16 +86,22 @@ const FRAGMENTS = '{ } [ ] , : " "a": 1 - .5 e+1 true nul \\ \\u00 \n'.split(' '
 test('rejects text that JSON.parse rejects', () => {
   const counts = { malformed: 0, accepted: 0 };
   fc.assert(
-    fc.property(json, fc.nat(), fc.nat({ max: 3 }), fc.constantFrom(...FRAGMENTS), (value, at, cut, fragment) => {
-      const whole = JSON.stringify(value);
-      const position = at % (whole.length + 1);
-      const sent = `{"x":${whole.slice(0, position)}${fragment}${whole.slice(position + cut)}}`;
-      // The two intended differences: a key that occurs twice, and control characters in long strings.
-      if (/"(?:[^"\\]|\\.){40,}/s.test(sent) || /"[abcd]".*"[abcd]"/s.test(sent)) return;
-      const expected = describeResult(() => parseByModel(sent));
-      counts[expected === 'malformed' ? 'malformed' : 'accepted'] += 1;
-      expect(parse(sent)).toBe(expected);
-    }),
+    fc.property(
+      json,
+      fc.nat(),
+      fc.nat({ max: 3 }),
+      fc.constantFrom(...FRAGMENTS),
+      (value, at, cut, fragment) => {
+        const whole = JSON.stringify(value);
+        const position = at % (whole.length + 1);
+        const sent = `{"x":${whole.slice(0, position)}${fragment}${whole.slice(position + cut)}}`;
+        // The two intended differences: a key that occurs twice, and control characters in long strings.
+        if (/"(?:[^"\\]|\\.){40,}/s.test(sent) || /"[abcd]".*"[abcd]"/s.test(sent)) return;
+        const expected = describeResult(() => parseByModel(sent));
+        counts[expected === 'malformed' ? 'malformed' : 'accepted'] += 1;
+        expect(parse(sent)).toBe(expected);
+      },
+    ),
     { numRuns: 8_000 },
   );
   expect(counts.malformed).toBeGreaterThan(800);

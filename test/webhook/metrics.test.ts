@@ -26,7 +26,9 @@ test('counts decisions and reads its sources at each scrape', async () => {
     mode: () => 'Audit',
     danglingCount: () => 2,
     protectedConfigs: () => 5,
-    expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedHere: false }],
+    expiries: () => [
+      { certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedHere: false },
+    ],
   });
   for (const dryRun of [false, false, true]) {
     const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));

@@ -33,7 +33,10 @@ describe('accepts', () => {
   test.each([
     ['no name, as in a DELETECOLLECTION', { name: undefined }],
     ['an empty name', { name: '' }],
-    ['another version of the resource', { resource: { group: GROUP, version: 'v2', resource: 'machineconfigs' } }],
+    [
+      'another version of the resource',
+      { resource: { group: GROUP, version: 'v2', resource: 'machineconfigs' } },
+    ],
   ])('the deletion of a config with %s', (_case, change) => {
     expect(parse(reviewBody(change)).config?.name).toBe(NAME);
   });
@@ -49,7 +52,9 @@ describe('accepts', () => {
   test('keys named __proto__ as data', () => {
     const body = JSON.stringify(reviewBody()).replace('"annotations":{', '"annotations":{"__proto__":"x",');
     expect(parse(body).config?.annotations.get('__proto__')).toBe('x');
-    expect(findProblem(`{"__proto__":${JSON.stringify(reviewBody())}}`).message).toContain('got nothing of nothing');
+    expect(findProblem(`{"__proto__":${JSON.stringify(reviewBody())}}`).message).toContain(
+      'got nothing of nothing',
+    );
   });
 });
 
@@ -69,7 +74,12 @@ describe('rejects', () => {
     ['no uid', reviewBody({ uid: undefined }), '', 'the request has no uid'],
     ['another kind', { ...reviewBody(), kind: 'Pod' }, UID, `${EXPECTED}"Pod" of "admission.k8s.io/v1"`],
     ['v1beta1', { ...reviewBody(), apiVersion: 'v1beta1' }, UID, `${EXPECTED}"AdmissionReview" of "v1beta1"`],
-    ['no oldObject', reviewBody({ oldObject: null }), UID, expect.stringMatching(/^the request has no oldObject/)],
+    [
+      'no oldObject',
+      reviewBody({ oldObject: null }),
+      UID,
+      expect.stringMatching(/^the request has no oldObject/),
+    ],
     ['no operation', reviewBody({ operation: undefined }), UID, 'the request has no operation'],
     ['no resource', reviewBody({ resource: undefined }), UID, 'the request names no resource'],
     ['no name in oldObject', reviewBody({ oldObject: { metadata: {} } }), UID, 'oldObject has no name'],
@@ -81,7 +91,9 @@ describe('rejects', () => {
     ],
     [
       'more annotations than an object can have',
-      reviewBody({ oldObject: { metadata: { name: NAME, annotations: { a: 'x'.repeat(3 * 1024 * 1024) } } } }),
+      reviewBody({
+        oldObject: { metadata: { name: NAME, annotations: { a: 'x'.repeat(3 * 1024 * 1024) } } },
+      }),
       '',
       'the request body has more names and annotations than an object can have',
     ],
@@ -101,6 +113,9 @@ describe('rejects', () => {
     ['a', '"a":"b"', '"a":"c",'],
   ])('a second %s', (key, member, inserted) => {
     const body = JSON.stringify(reviewBody()).replace(member, `${inserted}${member}`);
-    expect(findProblem(body)).toMatchObject({ message: `the request body has "${key}" twice in one object`, uid: '' });
+    expect(findProblem(body)).toMatchObject({
+      message: `the request body has "${key}" twice in one object`,
+      uid: '',
+    });
   });
 });

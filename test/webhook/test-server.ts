@@ -48,7 +48,10 @@ export async function startTestServer(options: Partial<TlsServerOptions> = {}, a
             const call = request({ host: '127.0.0.1', port, path, agent }, (response) => {
               const { serialNumber: serial } = (response.socket as TLSSocket).getPeerCertificate();
               const keepAlive = response.headers['keep-alive'];
-              text(response).then((body) => resolve({ body, serial, isReused: call.reusedSocket, keepAlive }), reject);
+              text(response).then(
+                (body) => resolve({ body, serial, isReused: call.reusedSocket, keepAlive }),
+                reject,
+              );
             });
             call.on('error', reject);
             call.end();

@@ -72,7 +72,13 @@ const DENIAL_GOAL = 1.25;
 const TABLE = {
   title: 'Deletion of one rendered config through a real API server, milliseconds',
   columns: [
-    ...createColumns({ nodes: 'nodes', what: 'request', size: 'config', clients: 'clients', who: 'who decides' }),
+    ...createColumns({
+      nodes: 'nodes',
+      what: 'request',
+      size: 'config',
+      clients: 'clients',
+      who: 'who decides',
+    }),
     ...createColumns({ answer: 'answer' }),
     ...summaryColumns(1),
     ...createColumns({ late: 'not in time' }),
@@ -103,7 +109,10 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
     const denial = caseRows.find(({ who }) => who === `${GUARD} (index and one GET)`);
     goals.push({ what: formatCase(testCase), found: Number(denial?.['timesDenier']), atMost: DENIAL_GOAL });
   }
-  return [{ ...TABLE, rows }, createGoalTable('A denial by the guard × one GET and deny, node:https (p50)', goals)];
+  return [
+    { ...TABLE, rows },
+    createGoalTable('A denial by the guard × one GET and deny, node:https (p50)', goals),
+  ];
 }
 
 async function createDeletions(cluster: BenchCluster): Promise<readonly SizedDeletion[]> {
@@ -137,7 +146,8 @@ async function measureCase(
   deletions: readonly SizedDeletion[],
 ): Promise<readonly Row[]> {
   const { admin } = cluster;
-  const isMeasured = (one: SizedDeletion) => one.size === size && (one.candidate !== FLOOR || floorRounds > 0);
+  const isMeasured = (one: SizedDeletion) =>
+    one.size === size && (one.candidate !== FLOOR || floorRounds > 0);
   const measured = deletions.filter((deletion) => isMeasured(deletion));
   const floor = measured.filter(({ candidate }) => candidate === FLOOR);
   const others = measured.filter(({ candidate }) => candidate !== FLOOR);

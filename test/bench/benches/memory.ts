@@ -78,7 +78,9 @@ async function sendLargeReviews(webhook: WebhookAddress): Promise<void> {
 }
 
 function createGoals(rows: readonly Row[]): Table {
-  const guards = rows.filter(({ who, what }) => who === GUARD && what !== PARALLEL_REVIEWS && what !== AFTERWARDS);
+  const guards = rows.filter(
+    ({ who, what }) => who === GUARD && what !== PARALLEL_REVIEWS && what !== AFTERWARDS,
+  );
   const rested = guards.findLast(({ what }) => String(what).endsWith(AT_REST));
   const peak = Math.max(...guards.map((row) => Number(row['peak'])));
   return createGoalTable('Memory and its goals', [

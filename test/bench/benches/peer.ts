@@ -18,10 +18,27 @@ import {
 import { createColumns, createGoalTable, type Table } from '../table.ts';
 import { buildReview, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
 
-export const question = 'How does the guard compare with the same rule as a webhook in Go on controller-runtime?';
+export const question =
+  'How does the guard compare with the same rule as a webhook in Go on controller-runtime?';
 
-const FULL = { nodes: 2_000, starts: 5, denials: 200, allows: 60, parallels: 12, burst: 300, restMs: 15_000 } as const;
-const QUICK = { nodes: 50, starts: 1, denials: 10, allows: 10, parallels: 2, burst: 30, restMs: 1_000 } as const;
+const FULL = {
+  nodes: 2_000,
+  starts: 5,
+  denials: 200,
+  allows: 60,
+  parallels: 12,
+  burst: 300,
+  restMs: 15_000,
+} as const;
+const QUICK = {
+  nodes: 50,
+  starts: 1,
+  denials: 10,
+  allows: 10,
+  parallels: 2,
+  burst: 30,
+  restMs: 1_000,
+} as const;
 type Sizes = typeof FULL | typeof QUICK;
 
 /** Requests at the same moment. */
@@ -67,7 +84,13 @@ const FIGURES = {
 type Figure = keyof typeof FIGURES;
 
 /** Limits of the guard's figures, in times of controller-runtime's. */
-const GOALS: Partial<Record<Figure, number>> = { denial: 0.25, allow: 0.5, parallel: 0.25, peak: 0.4, burstLists: 0.1 };
+const GOALS: Partial<Record<Figure, number>> = {
+  denial: 0.25,
+  allow: 0.5,
+  parallel: 0.25,
+  peak: 0.4,
+  burstLists: 0.1,
+};
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
   const sizes = isQuick ? QUICK : FULL;
@@ -109,7 +132,10 @@ async function createCandidates(cluster: BenchCluster): Promise<readonly Candida
     [SCAN, goProgram(goBinary, 'scan'), await createIdentity(controlPlane, 'scan')],
     [INDEX, goProgram(goBinary, 'index'), await createIdentity(controlPlane, 'index')],
   ] as const) {
-    const configs = [await cluster.createConfig(name, CONFIG_BYTES), await cluster.createConfig(name, CONFIG_BYTES)];
+    const configs = [
+      await cluster.createConfig(name, CONFIG_BYTES),
+      await cluster.createConfig(name, CONFIG_BYTES),
+    ];
     const [used = '', unused = ''] = configs;
     const denied = { candidate: name, config: used, answer: 403 } as const;
     const allowed = { candidate: name, config: unused, answer: 200 } as const;
@@ -118,7 +144,11 @@ async function createCandidates(cluster: BenchCluster): Promise<readonly Candida
   return candidates;
 }
 
-async function measureStarts(cluster: BenchCluster, candidates: readonly Candidate[], rounds: number): Promise<void> {
+async function measureStarts(
+  cluster: BenchCluster,
+  candidates: readonly Candidate[],
+  rounds: number,
+): Promise<void> {
   const measurements = candidates.map(({ name, program, kubeconfig, denied }) => ({
     name,
     measure: async () => {
@@ -160,16 +190,24 @@ async function measureDryRuns(
 }
 
 /** Deletes many unused configs at the same moment. */
-async function measureBurst(cluster: BenchCluster, candidate: RunningCandidate, count: number): Promise<void> {
+async function measureBurst(
+  cluster: BenchCluster,
+  candidate: RunningCandidate,
+  count: number,
+): Promise<void> {
   const { name, user, webhook, figures } = candidate;
   const configs: string[] = [];
   while (configs.length < count) configs.push(await cluster.createConfig(name, CONFIG_BYTES));
   await resetPeak(webhook.pid);
   const listsBefore = await cluster.countNodeLists(user);
   const startedAt = performance.now();
-  const responses = await Promise.all(configs.map((config) => cluster.admin.delete(`${PATHS.configs}/${config}`)));
+  const responses = await Promise.all(
+    configs.map((config) => cluster.admin.delete(`${PATHS.configs}/${config}`)),
+  );
   figures.burst = (performance.now() - startedAt) / 1_000;
-  figures.burstLate = responses.filter((response) => !isInTime(response, { candidate: name, answer: 200 })).length;
+  figures.burstLate = responses.filter(
+    (response) => !isInTime(response, { candidate: name, answer: 200 }),
+  ).length;
   figures.burstLists = (await cluster.countNodeLists(user)) - listsBefore;
   figures.burstPeak = (await memoryOf(webhook.pid)).peak;
 }

@@ -51,10 +51,14 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   for (const { nodes, rounds } of isQuick ? QUICK : FULL) {
     await cluster.growFleet(nodes, [used]);
     cluster.log(`${nodes} nodes: ${rounds} rounds …`);
-    const reads = createReads(api, used, nodes).map(([name, read]) => ({ name, measure: () => measureMs(read) }));
+    const reads = createReads(api, used, nodes).map(([name, read]) => ({
+      name,
+      measure: () => measureMs(read),
+    }));
     const summaries = await interleave([...reads, deletion], { rounds, warmUp: 5 });
     const baseline = getSummary(summaries, JSON_BYTES).p50;
-    for (const [how, summary] of summaries) rows.push({ nodes, how, ...summary, timesRaw: summary.p50 / baseline });
+    for (const [how, summary] of summaries)
+      rows.push({ nodes, how, ...summary, timesRaw: summary.p50 / baseline });
     const what = `${nodes} nodes: a deletion that is allowed, p50 × one list of the nodes in JSON, bytes only`;
     const found = getSummary(summaries, DELETION).p50 / baseline;
     if (nodes >= 2_000) goals.push({ what, found, atMost: 0.7 });
@@ -65,13 +69,20 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
 }
 
 /** Ways to list the nodes. Those that parse the list must find the config in all of them. */
-function createReads(api: KubeApi, config: string, nodes: number): readonly (readonly [string, () => Promise<void>])[] {
+function createReads(
+  api: KubeApi,
+  config: string,
+  nodes: number,
+): readonly (readonly [string, () => Promise<void>])[] {
   const list = async (accept: string): Promise<AsyncIterable<Buffer>> =>
     (await api.request({ path: PATHS.nodes, accept, signal: AbortSignal.timeout(30_000) })).body;
   const discard = async (accept: string) => {
     for await (const chunk of await list(accept)) void chunk;
   };
-  const parse = async (accept: string, createParser: (onObject: (object: ApiObject) => void) => ListParser) => {
+  const parse = async (
+    accept: string,
+    createParser: (onObject: (object: ApiObject) => void) => ListParser,
+  ) => {
     let found = 0;
     const parser = createParser((object) => {
       if (parseNodeReferrer(object).references.some((reference) => reference.config === config)) found += 1;
@@ -86,7 +97,8 @@ function createReads(api: KubeApi, config: string, nodes: number): readonly (rea
     ['protobuf, bytes only', () => discard(PROTOBUF_ACCEPT)],
     [
       'protobuf, parsed while it streams (the guard)',
-      () => parse(PROTOBUF_ACCEPT, (onObject) => new ProtobufListParser(onObject, NODE_REFERENCE_ANNOTATIONS)),
+      () =>
+        parse(PROTOBUF_ACCEPT, (onObject) => new ProtobufListParser(onObject, NODE_REFERENCE_ANNOTATIONS)),
     ],
   ];
 }

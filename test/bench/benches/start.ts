@@ -60,7 +60,12 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
     cluster.log(`${nodes} nodes: ${rounds} rounds …`);
     const summaries = await interleave(measurements, { rounds, warmUp: 1 });
     for (const [who, summary] of summaries) {
-      rows.push({ nodes, who, ...summary, timesNode: summary.p50 / getSummary(summaries, EMPTY_PROGRAM).p50 });
+      rows.push({
+        nodes,
+        who,
+        ...summary,
+        timesNode: summary.p50 / getSummary(summaries, EMPTY_PROGRAM).p50,
+      });
       const goal = { what: `${nodes} nodes: ${who}, p50, ms`, found: summary.p50, atMost: 1_000 };
       if (who !== EMPTY_PROGRAM) goals.push(goal);
     }

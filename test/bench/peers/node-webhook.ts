@@ -7,11 +7,16 @@ import { buffer, json } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 
 interface Review {
-  readonly request: { readonly uid: string; readonly oldObject: { readonly metadata: { readonly name: string } } };
+  readonly request: {
+    readonly uid: string;
+    readonly oldObject: { readonly metadata: { readonly name: string } };
+  };
 }
 
 interface Kubeconfig {
-  readonly clusters: readonly [{ readonly cluster: { server: string; 'certificate-authority-data': string } }];
+  readonly clusters: readonly [
+    { readonly cluster: { server: string; 'certificate-authority-data': string } },
+  ];
   readonly users: readonly [{ readonly user: { readonly token: string } }];
 }
 
@@ -32,7 +37,8 @@ const { values: flags } = parseArgs({
 });
 
 function createListener(kind: NodeWebhookKind): RequestListener {
-  if (kind === 'bytes') return listen((body) => allow(/"uid":"([^"]*)"/.exec(body.toString('utf8', 0, 256))?.[1]));
+  if (kind === 'bytes')
+    return listen((body) => allow(/"uid":"([^"]*)"/.exec(body.toString('utf8', 0, 256))?.[1]));
   if (kind === 'parse') return listen((body) => allow(parseReview(body).request.uid));
   const getNodeName = createNodeReader();
   return listen(async (body) => {
@@ -82,5 +88,8 @@ function createNodeReader(): () => Promise<string> {
 const key = readFileSync(join(flags['cert-dir'], 'tls.key'));
 const cert = readFileSync(join(flags['cert-dir'], 'tls.crt'));
 // The keep-alive timeout is longer than the 90 s after which the API server closes an idle connection.
-const server = createServer({ key, cert, keepAliveTimeout: 120_000 }, createListener(flags.kind as NodeWebhookKind));
+const server = createServer(
+  { key, cert, keepAliveTimeout: 120_000 },
+  createListener(flags.kind as NodeWebhookKind),
+);
 server.listen(Number(flags.port), '127.0.0.1');

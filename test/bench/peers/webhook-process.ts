@@ -72,7 +72,13 @@ export async function createIdentity(controlPlane: ControlPlane, name: string) {
   const { apiServer, caCertificate, directory } = controlPlane;
   const account = `--serviceaccount=${NAMESPACE}:${name}`;
   await kubectlOk(controlPlane, ['create', 'serviceaccount', name, '--namespace', NAMESPACE]);
-  await kubectlOk(controlPlane, ['create', 'clusterrolebinding', name, '--clusterrole=machineconfig-guard', account]);
+  await kubectlOk(controlPlane, [
+    'create',
+    'clusterrolebinding',
+    name,
+    '--clusterrole=machineconfig-guard',
+    account,
+  ]);
   const token = await serviceAccountToken(apiServer.admin, NAMESPACE, name);
   const file = join(directory, `${name}.kubeconfig`);
   await writeFile(file, kubeconfig(apiServer.url, caCertificate, { token }), { mode: 0o600 });
@@ -80,7 +86,11 @@ export async function createIdentity(controlPlane: ControlPlane, name: string) {
 }
 
 /** Creates everything that a webhook needs: a certificate and a port. `start` starts the process. */
-export async function prepareWebhook({ directory, reaper }: ControlPlane, program: WebhookProgram, kubeconfig = '') {
+export async function prepareWebhook(
+  { directory, reaper }: ControlPlane,
+  program: WebhookProgram,
+  kubeconfig = '',
+) {
   const certDir = await mkdtemp(join(directory, 'webhook-'));
   const { ca, key, certificate } = await issueServerCertificate();
   await writeFile(join(certDir, 'tls.key'), key, { mode: 0o600 });

@@ -42,14 +42,26 @@ test('uses the names, addresses and lifetimes of the flags, and prints exactly t
   const dns = ['--dns', 'Guard.example.com', '--dns', 'b.example.com', '--dns', 'guard.example.com'];
   const ip = ['--ip', '192.0.2.10', '--ip', '2001:db8::10'];
   const days = ['--days', '90', '--ca-days', '100'];
-  const { exitCode, stdout } = await runProgram(['certs', '--out', out, ...dns, ...ip, ...days, '--output', 'json']);
+  const { exitCode, stdout } = await runProgram([
+    'certs',
+    '--out',
+    out,
+    ...dns,
+    ...ip,
+    ...days,
+    '--output',
+    'json',
+  ]);
   expect(exitCode).toBe(0);
   const summarize = (name: string) => {
     const { fingerprint256, validFrom, validTo } = new X509Certificate(readFileSync(path.join(out, name)));
     const [notBefore, notAfter] = [validFrom, validTo].map((time) => new Date(time).toISOString());
     return { fingerprint256, notBefore, notAfter };
   };
-  const names = { dnsNames: ['guard.example.com', 'b.example.com'], ipAddresses: ['192.0.2.10', '2001:db8::10'] };
+  const names = {
+    dnsNames: ['guard.example.com', 'b.example.com'],
+    ipAddresses: ['192.0.2.10', '2001:db8::10'],
+  };
   const [authority, leaf] = [summarize('ca.crt'), summarize('tls.crt')];
   expect(Date.parse(authority.notAfter ?? '') - Date.parse(leaf.notAfter ?? '')).toBe(10 * 86_400_000);
   const files = Object.fromEntries(FILES.map((name) => [name, `${out}/${name}`]));

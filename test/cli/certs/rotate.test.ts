@@ -41,7 +41,9 @@ test('writes three files for a rendered set, and replaces them only with --force
   expect(first).toMatchObject({ exitCode: 0, stderr: '' });
   const summary = { fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/), notAfter: expect.any(String) };
   expect(JSON.parse(first.stdout)).toEqual({
-    files: ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'].map((name) => path.join(out, name)),
+    files: ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'].map((name) =>
+      path.join(out, name),
+    ),
     old: summary,
     new: summary,
     leftOver: 0,
@@ -49,7 +51,9 @@ test('writes three files for a rendered set, and replaces them only with --force
   });
   expect((await rotate('--from', set)).exitCode).toBe(2);
   const forced = await rotate('--from', set, '--force');
-  expect(forced.stdout).toMatch(/oc apply -f \S+1-trust-both\.yaml\n {2}sleep 30\n {2}oc apply -f \S+2-issue/);
+  expect(forced.stdout).toMatch(
+    /oc apply -f \S+1-trust-both\.yaml\n {2}sleep 30\n {2}oc apply -f \S+2-issue/,
+  );
 });
 
 test('if another issuer makes the certificates, exits with 1', async () => {
@@ -65,5 +69,7 @@ test('if the cluster has no guard, exits with 1, and if it is unreachable, with 
   await cluster.faults.goDown();
   const { exitCode, stderr } = await rotate('--kubeconfig', kubeconfig);
   expect(exitCode).toBe(3);
-  expect(stderr).toMatch(/^machineconfig-guard: cannot get validatingwebhookconfigurations\S*: \S+ cannot be reached/);
+  expect(stderr).toMatch(
+    /^machineconfig-guard: cannot get validatingwebhookconfigurations\S*: \S+ cannot be reached/,
+  );
 });

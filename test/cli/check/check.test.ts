@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
-import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster } from '../inspected-cluster.ts';
+import {
+  annotate,
+  createNode,
+  createPool,
+  GONE,
+  NEW,
+  OLD,
+  startHealthyCluster,
+} from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 
 const TEXT = expect.any(String) as string;
@@ -87,7 +95,11 @@ test('reads a second time before it reports an unrecoverable problem', async () 
 test('prints exactly the documented JSON keys', async () => {
   const { run, cluster, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
-  const danglingReferences = [{ config: TYPO, explanation: 'never seen in this cluster' }, { config: NEW }, null];
+  const danglingReferences = [
+    { config: TYPO, explanation: 'never seen in this cluster' },
+    { config: NEW },
+    null,
+  ];
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences } });
   cluster.create('certificatesigningrequests', {
     metadata: { name: 'csr-a' },
@@ -96,7 +108,14 @@ test('prints exactly the documented JSON keys', async () => {
   const { exitCode, stdout, stderr } = await run('check', '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
   const node = { name: 'worker-0', ok: false, pool: 'worker', currentConfig: NEW, desiredConfig: TYPO };
-  const pool = { name: 'worker', ok: true, specConfig: NEW, statusConfig: NEW, paused: false, terminating: false };
+  const pool = {
+    name: 'worker',
+    ok: true,
+    specConfig: NEW,
+    statusConfig: NEW,
+    paused: false,
+    terminating: false,
+  };
   expect(JSON.parse(stdout)).toStrictEqual({
     server: address,
     checkedAt: TIME,
@@ -121,7 +140,9 @@ test('prints exactly the documented JSON keys', async () => {
     pendingCertificateRequests: {
       readable: true,
       reason: null,
-      requests: [{ name: 'csr-a', node: 'worker-1', signer: 'kubernetes.io/kubelet-serving', createdAt: TIME }],
+      requests: [
+        { name: 'csr-a', node: 'worker-1', signer: 'kubernetes.io/kubelet-serving', createdAt: TIME },
+      ],
     },
     repairs: [
       { what: TEXT, command: expect.stringMatching(/^oc annotate node worker-0 /) as string },
@@ -139,7 +160,15 @@ test('prints null for unknown JSON values', async () => {
     nodes: [{ pool: null, currentConfig: null, desiredConfig: null, state: '', reason: '' }, {}],
     pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
     problems: [
-      { code: 'TooFewNodes', kind: null, name: null, field: null, config: null, suggestion: null, explanation: null },
+      {
+        code: 'TooFewNodes',
+        kind: null,
+        name: null,
+        field: null,
+        config: null,
+        suggestion: null,
+        explanation: null,
+      },
       { code: 'NotReported', kind: 'Node', name: 'new', field: null },
       { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },
       { code: 'StatusEmpty', field: 'status' },

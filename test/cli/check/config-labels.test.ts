@@ -14,5 +14,8 @@ test.each([
 
 test('a label is not the name of another config', () => {
   const names = [WORKER, 'rendered-worker-25a1be6c'];
-  expect(names.map(createConfigLabels(names))).toEqual(['rendered-worker-25a1be6c1264', 'rendered-worker-25a1be6c']);
+  expect(names.map(createConfigLabels(names))).toEqual([
+    'rendered-worker-25a1be6c1264',
+    'rendered-worker-25a1be6c',
+  ]);
 });

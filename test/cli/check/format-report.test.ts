@@ -20,10 +20,14 @@ test('formats all parts of a report', () => {
   const label = 'rendered-master-553d5d52';
   const { report, repairs } = checkIncidentB();
   const text = formatCheckReport(NARROW, report, repairs);
-  expect(text).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'));
+  expect(text).toMatch(
+    new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'),
+  );
   expect(text).toMatch(/^worker0\.gw\.lo +worker +Done +\S+ +\S+ +ok$/m);
   expect(text).toMatch(/^master +1 +1 +\S+ +<none> +status empty$/m);
-  expect(unwrap(text)).toContain(`${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`);
+  expect(unwrap(text)).toContain(
+    `${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`,
+  );
   expect(unwrap(text)).toContain('Pool master has an empty status.configuration.name');
   expect(unwrap(text)).toContain(`control1.gw.lo: missing MachineConfig ${MISSING} machineconfigs`);
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
@@ -87,7 +91,9 @@ test('shows that a pool is paused or being deleted, and why certificate requests
   const text = format([healthyNode('n')], [{ ...POOL, paused: true }, terminating], { requests });
   expect(text).toMatch(/^worker .* ok, paused$/m);
   expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
-  expect(unwrap(text)).toContain('Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every');
+  expect(unwrap(text)).toContain(
+    'Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every',
+  );
 });
 
 test('removes control characters of annotations', () => {

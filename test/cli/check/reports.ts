@@ -1,6 +1,10 @@
 import type { PendingCertificateRequests } from '../../../src/inspect/certificate-requests.ts';
 import { buildCheckReport, type CheckReport } from '../../../src/inspect/check-report.ts';
-import { checkConsistency, type InspectedNode, type InspectedPool } from '../../../src/inspect/consistency.ts';
+import {
+  checkConsistency,
+  type InspectedNode,
+  type InspectedPool,
+} from '../../../src/inspect/consistency.ts';
 import { planRepairs, type Repair } from '../../../src/inspect/repairs.ts';
 import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from '../../inspect/snapshot.ts';
 
@@ -46,14 +50,21 @@ export function checkIncidentB(): ReturnType<typeof checkNodesAndPools> {
   const reason = `missing MachineConfig ${MISSING}\nmachineconfigs "${MISSING}" not found`;
   const nodes = [
     ...['control1.gw.lo', 'control2.gw.lo'].map((name) => ({ ...inspectedNode(name, stuck), reason })),
-    ...['worker0.gw.lo', 'worker1.gw.lo'].map((name) => inspectedNode(name, { current: WORKER, desired: WORKER })),
+    ...['worker0.gw.lo', 'worker1.gw.lo'].map((name) =>
+      inspectedNode(name, { current: WORKER, desired: WORKER }),
+    ),
   ];
-  const pools = [inspectedPool('master', { spec: MASTER }), inspectedPool('worker', { spec: WORKER, status: WORKER })];
+  const pools = [
+    inspectedPool('master', { spec: MASTER }),
+    inspectedPool('worker', { spec: WORKER, status: WORKER }),
+  ];
   const request = {
     name: 'csr-8vnps',
     node: 'control0.gw.lo',
     signer: 'kubernetes.io/kube-apiserver-client-kubelet',
     createdAt: '2026-11-20T11:48:00Z',
   };
-  return checkNodesAndPools(nodes, pools, { requests: { readable: true, reason: null, requests: [request] } });
+  return checkNodesAndPools(nodes, pools, {
+    requests: { readable: true, reason: null, requests: [request] },
+  });
 }

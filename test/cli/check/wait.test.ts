@@ -20,7 +20,9 @@ test('waits until all kinds are served and the cluster is consistent, with one l
   const report = JSON.parse(stdout) as CheckReport;
   expect(report).toMatchObject({ ok: true, canHeal: false, problems: [] });
   expect(report.waitedSeconds).toBeGreaterThan(0);
-  expect(stderr).toMatch(/does not serve machineconfigpools.*\n[^]*node worker-1: has not reported.*\n[^]*: fine\n$/);
+  expect(stderr).toMatch(
+    /does not serve machineconfigpools.*\n[^]*node worker-1: has not reported.*\n[^]*: fine\n$/,
+  );
   for (const line of stderr.trimEnd().split('\n')) expect(line).toMatch(/^ {2,}\d+s {2}\S/);
 });
 

@@ -1,6 +1,12 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { CommandProcess } from '../command-process.ts';
-import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
+import {
+  createConfig,
+  createNode,
+  type InspectedCluster,
+  NEW,
+  startEmptyCluster,
+} from '../inspected-cluster.ts';
 
 const STARTED = 'press Ctrl-C to stop';
 const STARTUP = { timeout: 40_000 };
@@ -73,5 +79,7 @@ test('exits with 3 and prints the command if it cannot remove the webhook', asyn
   dev.child.kill('SIGINT');
   const { exitCode, stderr } = await dev.outcome;
   expect(exitCode).toBe(3);
-  expect(stderr).toMatch(/remove it with: oc delete validatingwebhookconfiguration machineconfig-guard-dev-\w+\n/);
+  expect(stderr).toMatch(
+    /remove it with: oc delete validatingwebhookconfiguration machineconfig-guard-dev-\w+\n/,
+  );
 });

@@ -42,9 +42,17 @@ test('prints the files and the next steps, with the directory quoted for the she
 });
 
 test('warns on stderr about an image without a digest', async () => {
-  const { exitCode, stderr } = await runProgram(['render', '--out', out, '--image', 'registry.example.com/guard:1']);
+  const { exitCode, stderr } = await runProgram([
+    'render',
+    '--out',
+    out,
+    '--image',
+    'registry.example.com/guard:1',
+  ]);
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/^machineconfig-guard: warning: --image registry\.example\.com\/guard:1 has no digest.+\n$/);
+  expect(stderr).toMatch(
+    /^machineconfig-guard: warning: --image registry\.example\.com\/guard:1 has no digest.+\n$/,
+  );
 });
 
 test('replaces an earlier set only with --force, and no other file', async () => {
@@ -89,14 +97,19 @@ function isIn30Days(time: string): boolean {
 test('prints exactly the documented JSON keys', async () => {
   expect(JSON.parse((await render('--output', 'json', '--days', '30')).stdout)).toEqual({
     directory: out,
-    files: expect.arrayContaining([{ file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true }]),
+    files: expect.arrayContaining([
+      { file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true },
+    ]),
     removed: [],
     bytes: expect.any(Number),
     gzipBytes: expect.any(Number),
     image: IMAGE,
     profile: 'fail-closed',
     tls: 'generated',
-    authority: { fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/), notAfter: expect.toSatisfy(isIn30Days) },
+    authority: {
+      fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/),
+      notAfter: expect.toSatisfy(isIn30Days),
+    },
     leftOut: [expect.stringContaining('FlowSchema')],
     warnings: [],
   });

@@ -4,7 +4,13 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { testTls } from '../../support/tls.ts';
 import { type CommandProcess, startCommand } from '../command-process.ts';
-import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
+import {
+  createConfig,
+  createNode,
+  type InspectedCluster,
+  NEW,
+  startEmptyCluster,
+} from '../inspected-cluster.ts';
 import { usageError, runProgram } from '../run-program.ts';
 
 test.each([
@@ -68,7 +74,11 @@ describe('as a process', () => {
   test('logs its ports when it is ready, logs no secrets, and exits with 0 on SIGTERM', async () => {
     const serve = startServe({ '--log-level': 'debug' });
     await expect.poll(() => findLine(serve, 'msg', 'ready'), { timeout: 40_000 }).toBeDefined();
-    const ports = { securePort: expect.any(Number), healthPort: expect.any(Number), metricsPort: expect.any(Number) };
+    const ports = {
+      securePort: expect.any(Number),
+      healthPort: expect.any(Number),
+      metricsPort: expect.any(Number),
+    };
     const ready = findLine(serve, 'msg', 'ready');
     expect(ready).toMatchObject({ level: 'info', ...ports });
     const clientConfig = { url: `https://127.0.0.1:${String(ready?.['securePort'])}/validate`, caBundle };
@@ -77,7 +87,9 @@ describe('as a process', () => {
     inspected.cluster.patch('machineconfigs', NEW, { spec: { config: `Bearer ${secret}` } });
     const deletion = await inspected.cluster.delete('machineconfigs', NEW);
     expect(deletion.status).toBe(403);
-    expect(await (await fetch(`http://127.0.0.1:${String(ready?.['healthPort'])}/healthz`)).text()).toBe('ok\n');
+    expect(await (await fetch(`http://127.0.0.1:${String(ready?.['healthPort'])}/healthz`)).text()).toBe(
+      'ok\n',
+    );
 
     expect(await stop(serve)).toBe(0);
     expect(findLine(serve, 'code', 'MCG_IN_USE')).toMatchObject({
@@ -111,7 +123,9 @@ describe('as a process', () => {
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const taken = await startServe({ '--secure-port': new URL(inspected.cluster.url).port }).outcome;
     expect(taken.exitCode).toBe(2);
-    expect(taken.stderr).toMatch(/^machineconfig-guard: cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/);
+    expect(taken.stderr).toMatch(
+      /^machineconfig-guard: cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/,
+    );
 
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
     expect(missing.exitCode).toBe(2);
@@ -124,7 +138,11 @@ async function stop({ child, outcome }: CommandProcess): Promise<number> {
   return (await outcome).exitCode;
 }
 
-function findLine({ stdout }: CommandProcess, key: string, value: string): Record<string, unknown> | undefined {
+function findLine(
+  { stdout }: CommandProcess,
+  key: string,
+  value: string,
+): Record<string, unknown> | undefined {
   const lines = stdout().split('\n').slice(0, -1);
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>).find((line) => line[key] === value);
 }

@@ -25,7 +25,8 @@ test('if the guard denies, prints each step and exits with 0', async () => {
     'mode      Enforce (default: no MachineConfigGuard exists)',
     `unused    ${OLD} can be deleted`,
     `tried     dry-run deletion of ${NEW}, in use by Node worker-0 (currentConfig)`,
-    'answer    403 admission webhook "guard.machineconfig-guard.io" denied the request: ' + IN_USE.replace('\n', ' '),
+    'answer    403 admission webhook "guard.machineconfig-guard.io" denied the request: ' +
+      IN_USE.replace('\n', ' '),
     '',
     'Protected: the guard denies the deletion of a config in use.',
     '',

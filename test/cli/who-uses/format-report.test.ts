@@ -14,7 +14,13 @@ test('formats unused configs with ages and sizes in one unit, and with notes', (
     toConfig('2026-11-20T11:00:00Z', 900, []),
     toConfig('2026-11-20T11:00:00Z', 200_000, []),
   ];
-  const report = { server: 'x', readAt: '2026-11-20T12:00:00Z', unreportedNodes: 1, unused, totalBytes: 1_700_900 };
+  const report = {
+    server: 'x',
+    readAt: '2026-11-20T12:00:00Z',
+    unreportedNodes: 1,
+    unused,
+    totalBytes: 1_700_900,
+  };
   const [table, text] = formatUnusedReport({ width: 80, hasColors: false }, report, 4).split('\n\n');
   expect(table?.split('\n')).toEqual([
     'NAME              POOL    AGE     SIZE  NOTES',

@@ -26,7 +26,11 @@ test('for a config in use, prints the referrers and exits with 0', async () => {
   ];
   // `oc get machineconfig -o name` prints such a name.
   const name = `machineconfig.machineconfiguration.openshift.io/${NEW}`;
-  expect(await run('who-uses', name, `mc/${NEW}`)).toEqual({ exitCode: 0, stdout: lines.join('\n'), stderr: '' });
+  expect(await run('who-uses', name, `mc/${NEW}`)).toEqual({
+    exitCode: 0,
+    stdout: lines.join('\n'),
+    stderr: '',
+  });
 });
 
 test.each([
@@ -39,7 +43,13 @@ test.each([
   ],
   ['a missing config that a node names', TYPO, TYPO, 0, 'It is still named by 1 node.'],
   ['a missing config without a similar name', 'rendered-x', NEW, 1, 'exact name. 1 node has not reported'],
-  ['a source config', '99-worker-ssh', NEW, 1, 'It is not a rendered config, so the guard does not protect it'],
+  [
+    'a source config',
+    '99-worker-ssh',
+    NEW,
+    1,
+    'It is not a rendered config, so the guard does not protect it',
+  ],
   ['an unused config', OLD, NEW, 1, `${OLD} is not in use. Notes by 1 node do not keep it. KIND`],
 ])('explains the result for %s', async (_name, config, desiredConfig, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();
@@ -71,12 +81,21 @@ test('prints exactly the documented JSON keys, and only strong referrers as name
     unreportedNodes: 0,
     configs: [
       { ...common, name: NEW, used: true, usedBy },
-      { ...common, name: OLD, used: false, usedBy: [{ ...node, field: 'lastAppliedDrain', strength: 'note' }] },
+      {
+        ...common,
+        name: OLD,
+        used: false,
+        usedBy: [{ ...node, field: 'lastAppliedDrain', strength: 'note' }],
+      },
       { name: TYPO, exists: false, rendered: false, pool: null, used: false, usedBy: [], suggestion: NEW },
     ],
   });
   const names = 'node/worker-0\nmachineconfigpool/worker\n';
-  expect(await run('who-uses', NEW, OLD, '--output', 'name')).toEqual({ exitCode: 1, stdout: names, stderr: '' });
+  expect(await run('who-uses', NEW, OLD, '--output', 'name')).toEqual({
+    exitCode: 1,
+    stdout: names,
+    stderr: '',
+  });
 });
 
 test('finds a config that is created after the nodes were listed', async () => {
@@ -125,7 +144,8 @@ test('--unused prints names on stdout and a notice on stderr, or exactly the doc
 
 test('--unused gets only unused configs, each once', async () => {
   const { run, cluster } = await startHealthyCluster();
-  for (let index = 10; index < 20; index += 1) createConfig(cluster, `rendered-worker-${String(index).repeat(16)}`);
+  for (let index = 10; index < 20; index += 1)
+    createConfig(cluster, `rendered-worker-${String(index).repeat(16)}`);
   const gets: string[] = [];
   cluster.faults.intercept(({ path }) => {
     if (path.startsWith(`${MACHINE_CONFIGS_PATH}/`)) gets.push(path.split('/').at(-1) ?? '');

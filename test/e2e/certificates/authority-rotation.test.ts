@@ -22,7 +22,10 @@ const ISSUE_MS = 2_000;
 const shared = await sharedInstalledCluster();
 const rendered = await InstalledCluster.start();
 const { cluster, controlPlane, kubelet } = rendered;
-const [installation, steps] = [join(controlPlane.directory, 'installation'), join(controlPlane.directory, 'steps')];
+const [installation, steps] = [
+  join(controlPlane.directory, 'installation'),
+  join(controlPlane.directory, 'steps'),
+];
 await runProgram('render', '--out', installation, '--image', 'guard:latest', '--kubernetes-version', '1.31');
 await apply(installation);
 await rendered.awaitGuard();
@@ -38,7 +41,11 @@ async function apply(file: string): Promise<void> {
 async function renderSteps(): Promise<readonly [trustBoth: string, issueFromNew: string, trustNew: string]> {
   await rm(steps, { recursive: true, force: true });
   await runProgram('certs', 'rotate', '--out', steps, '--kubeconfig', controlPlane.apiServer.kubeconfig);
-  return [join(steps, '1-trust-both.yaml'), join(steps, '2-issue-from-new.yaml'), join(steps, '3-trust-new.yaml')];
+  return [
+    join(steps, '1-trust-both.yaml'),
+    join(steps, '2-issue-from-new.yaml'),
+    join(steps, '3-trust-new.yaml'),
+  ];
 }
 
 /** For each replica, how often its log contains a text. */
@@ -108,7 +115,9 @@ test('the guard goes on without its Secret and with an unreadable one, and logs 
   await pause(ISSUE_MS);
   expect(await isProtected()).toBe(true);
 
-  expect(await countInLogs(rendered, 'cannot be used: the private key cannot be read as PEM')).toEqual([1, 1]);
+  expect(await countInLogs(rendered, 'cannot be used: the private key cannot be read as PEM')).toEqual([
+    1, 1,
+  ]);
   expect(await countInLogs(rendered, 'cannot be used: it does not exist')).toEqual([1, 1]);
   expect(await countInLogs(rendered, 'PRIVATE KEY')).toEqual([0, 0]);
   expect(await countInLogs(rendered, 'Z2FyYmFnZQ')).toEqual([0, 0]);

@@ -20,8 +20,17 @@ const { guard, connection, controlPlane } = await sharedGuardedCluster();
 async function rotateLeaf(): Promise<string> {
   const read = (name: string) => readFile(join(guard.certDir, name), 'utf8');
   const authority = { certificatePem: await read('ca.crt'), privateKeyPem: await read('ca.key') };
-  const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: ['127.0.0.1'], days: 7, now: new Date() });
-  for (const [name, text] of Object.entries({ 'tls.key': leaf.privateKeyPem, 'tls.crt': leaf.certificatePem })) {
+  const leaf = await issueLeaf({
+    authority,
+    dnsNames: [],
+    ipAddresses: ['127.0.0.1'],
+    days: 7,
+    now: new Date(),
+  });
+  for (const [name, text] of Object.entries({
+    'tls.key': leaf.privateKeyPem,
+    'tls.crt': leaf.certificatePem,
+  })) {
     await writeFile(join(guard.certDir, `${name}.new`), text);
     await rename(join(guard.certDir, `${name}.new`), join(guard.certDir, name));
   }
@@ -42,7 +51,10 @@ async function readServedSerial(): Promise<string> {
 /** With another caBundle the API server makes new connections. Otherwise its connections would outlive every leaf. */
 async function forceReconnect(generation: number): Promise<void> {
   const caBundle = Buffer.from(`# ${generation}\n${guard.ca}`).toString('base64');
-  const { webhooks } = buildWebhookConfiguration({ clientConfig: { url: guard.url, caBundle }, failurePolicy: 'Fail' });
+  const { webhooks } = buildWebhookConfiguration({
+    clientConfig: { url: guard.url, caBundle },
+    failurePolicy: 'Fail',
+  });
   await controlPlane.apiServer.admin.patch(PATHS.guardWebhook, { webhooks });
 }
 

@@ -53,7 +53,8 @@ export function formatTable(rows: readonly Row[], environment: Environment): str
 export function replaceTable(page: string, table: string): string {
   const [before, rest] = page.split(BEGIN);
   const after = rest?.split(END)[1];
-  if (before === undefined || after === undefined) throw new Error(`The page has no lines "${BEGIN}" and "${END}".`);
+  if (before === undefined || after === undefined)
+    throw new Error(`The page has no lines "${BEGIN}" and "${END}".`);
   return `${before}${BEGIN}\n\n${table}\n\n${END}${after}`;
 }
 

@@ -5,7 +5,14 @@ import type { Answer } from '../support/answer.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { machineConfig, node, renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import { isRight, isWronglyAllowed, Prober, RIGHT_ANSWERS, type Probe, type Subject } from '../support/prober.ts';
+import {
+  isRight,
+  isWronglyAllowed,
+  Prober,
+  RIGHT_ANSWERS,
+  type Probe,
+  type Subject,
+} from '../support/prober.ts';
 import type { Fault } from './fault.ts';
 
 /** The number of times that each answer came. */
@@ -114,7 +121,9 @@ export function problemsOf(
   const required = requiredAnswer === undefined ? right : [requiredAnswer];
   return [
     ...errors.map(({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`),
-    ...difference(answers, [...right, ...required, ...LATE_ANSWERS]).map((answer) => `unexpected answer "${answer}"`),
+    ...difference(answers, [...right, ...required, ...LATE_ANSWERS]).map(
+      (answer) => `unexpected answer "${answer}"`,
+    ),
     ...difference(required, answers).map((answer) => `nothing was answered "${answer}"`),
     ...(isSameProcess === (endsGuard !== true) ? [] : ['the guard is not the expected process']),
   ];
@@ -126,6 +135,7 @@ function difference(some: readonly string[], others: readonly string[]): readonl
 
 function countAnswers(probes: readonly Probe[], wanted: Subject): AnswerCounts {
   const counts: Partial<Record<Answer, number>> = {};
-  for (const { subject, answer } of probes) if (subject === wanted) counts[answer] = (counts[answer] ?? 0) + 1;
+  for (const { subject, answer } of probes)
+    if (subject === wanted) counts[answer] = (counts[answer] ?? 0) + 1;
   return counts;
 }

@@ -64,7 +64,9 @@ async function readRelease(assets: string): Promise<Release> {
   const { stdout } = await promisify(execFile)(join(assets, 'kube-apiserver'), ['--version']);
   const version = /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
   if (version === undefined) {
-    throw new MissingControlPlaneError(`${assets}/kube-apiserver --version said "${stdout.trim()}", not a version.`);
+    throw new MissingControlPlaneError(
+      `${assets}/kube-apiserver --version said "${stdout.trim()}", not a version.`,
+    );
   }
   return releaseOf(version);
 }

@@ -50,7 +50,9 @@ export class Child {
   }
 
   get isRunning(): boolean {
-    return this.#process.pid !== undefined && this.#process.exitCode === null && this.#process.signalCode === null;
+    return (
+      this.#process.pid !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+    );
   }
 
   /** The exit code; null if a signal ended the process. SIGKILL follows after the grace period. */
@@ -77,7 +79,8 @@ export class Child {
     const deadline = Date.now() + timeoutMs;
     while (!(await isReady())) {
       if (!this.isRunning) throw new Error(`${name} ended before it was ready.\n${this.#readLogEnd()}`);
-      if (Date.now() > deadline) throw new Error(`${name} was not ready after ${timeoutMs} ms.\n${this.#readLogEnd()}`);
+      if (Date.now() > deadline)
+        throw new Error(`${name} was not ready after ${timeoutMs} ms.\n${this.#readLogEnd()}`);
       await pause(50);
     }
   }

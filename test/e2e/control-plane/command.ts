@@ -32,7 +32,8 @@ async function main(): Promise<number> {
   const interrupted = waitForInterrupt();
   log(`Starting Kubernetes ${release.kubernetes} …`);
   const controlPlane = await ControlPlane.start(binaries);
-  process.stdout.write(`Kubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift} is ready.
+  process.stdout
+    .write(`Kubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift} is ready.
 
   export KUBECONFIG=${controlPlane.apiServer.kubeconfig}
 

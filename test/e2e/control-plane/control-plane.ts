@@ -23,7 +23,10 @@ const AUDIT_POLICY = {
   omitStages: ['RequestReceived', 'ResponseStarted'],
   rules: [
     { level: 'None', resources: [{ group: 'coordination.k8s.io', resources: ['leases'] }] },
-    { level: 'None', nonResourceURLs: ['/readyz*', '/healthz*', '/livez*', '/openapi*', '/api', '/api/*', '/apis*'] },
+    {
+      level: 'None',
+      nonResourceURLs: ['/readyz*', '/healthz*', '/livez*', '/openapi*', '/api', '/api/*', '/apis*'],
+    },
     { level: 'Metadata' },
   ],
 };
@@ -125,7 +128,11 @@ export class ControlPlane {
     const sharedFile = (file: string) => join(this.directory, file);
     const directory = sharedFile(name);
     await mkdir(directory);
-    const connection = { url: `https://127.0.0.1:${port}`, ca: this.caCertificate, token: this.#tokens.admin };
+    const connection = {
+      url: `https://127.0.0.1:${port}`,
+      ca: this.caCertificate,
+      token: this.#tokens.admin,
+    };
     const auditLog = join(directory, 'audit.log');
     const apiServer = createApiServer({
       kubeconfig: await writeKubeconfig(join(directory, 'admin.kubeconfig'), connection),
@@ -263,7 +270,8 @@ export class ControlPlane {
   async #callEtcd<Answer>(path: string, body: object): Promise<Answer> {
     const url = `http://127.0.0.1:${this.#etcdPort}${path}`;
     const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`etcd answered ${response.status} to ${path}: ${await response.text()}`);
+    if (!response.ok)
+      throw new Error(`etcd answered ${response.status} to ${path}: ${await response.text()}`);
     return (await response.json()) as Answer;
   }
 }

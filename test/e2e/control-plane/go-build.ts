@@ -22,7 +22,13 @@ export interface GoBuildOptions {
  *
  * @throws MissingControlPlaneError whose message ends with the output of `go build`
  */
-export function goBuild({ module, package: goPackage, output, ldflags, reaper }: GoBuildOptions): Promise<void> {
+export function goBuild({
+  module,
+  package: goPackage,
+  output,
+  ldflags,
+  reaper,
+}: GoBuildOptions): Promise<void> {
   const args = ['build', '-trimpath', '-buildvcs=false', '-ldflags', ldflags, '-o', output, goPackage];
   // With -mod=readonly a build never edits the pinned go.mod. The caller's GOFLAGS and go.work must not change that.
   const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
@@ -40,7 +46,9 @@ export function goBuild({ module, package: goPackage, output, ldflags, reaper }:
       if (code === 0) resolve();
       else
         reject(
-          new MissingControlPlaneError(`go build failed for ${goPackage}: ${stderr.trim() || `exit code ${code}`}`),
+          new MissingControlPlaneError(
+            `go build failed for ${goPackage}: ${stderr.trim() || `exit code ${code}`}`,
+          ),
         );
     });
   });

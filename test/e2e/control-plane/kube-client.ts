@@ -104,7 +104,11 @@ export class KubeClient {
   }
 
   async list(path: string, query: Readonly<Record<string, string>> = {}): Promise<readonly KubeObject[]> {
-    const response = expectStatus(await this.request('GET', path, undefined, { query }), [200], `GET ${path}`);
+    const response = expectStatus(
+      await this.request('GET', path, undefined, { query }),
+      [200],
+      `GET ${path}`,
+    );
     return (response.body as { readonly items: readonly KubeObject[] | null }).items ?? [];
   }
 
@@ -115,7 +119,9 @@ export class KubeClient {
 
   /** Sends a JSON merge patch. */
   async patch(path: string, patch: object): Promise<KubeObject> {
-    const response = await this.request('PATCH', path, patch, { contentType: 'application/merge-patch+json' });
+    const response = await this.request('PATCH', path, patch, {
+      contentType: 'application/merge-patch+json',
+    });
     return expectStatus(response, [200], `PATCH ${path}`).body as KubeObject;
   }
 
@@ -155,7 +161,9 @@ export function statusOf(response: KubeResponse): Status {
 export function expectStatus(response: KubeResponse, allowed: readonly number[], what: string): KubeResponse {
   if (allowed.includes(response.status)) return response;
   const message = typeof response.body === 'string' ? response.body : statusOf(response).message;
-  throw new Error(`${what} was answered with ${response.status}: ${message ?? JSON.stringify(response.body)}`);
+  throw new Error(
+    `${what} was answered with ${response.status}: ${message ?? JSON.stringify(response.body)}`,
+  );
 }
 
 /** The text of a Warning header, `299 - "text"`. Node decodes headers as Latin-1, but this one is UTF-8. */

@@ -27,7 +27,8 @@ export interface ModuleFiles {
  */
 export async function readModuleFiles({ module, files }: ModuleFiles): Promise<readonly string[]> {
   const directory = cachePath('modules', module.replaceAll('/', '_'));
-  if (!files.every((file) => existsSync(join(directory, basename(file))))) await download(module, files, directory);
+  if (!files.every((file) => existsSync(join(directory, basename(file)))))
+    await download(module, files, directory);
   return Promise.all(files.map((file) => readFile(join(directory, basename(file)), 'utf8')));
 }
 

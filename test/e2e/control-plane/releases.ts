@@ -42,7 +42,8 @@ const CRDS: Readonly<Record<string, { readonly version: string; readonly names: 
 
 /** The release for any API server: it gets the CRDs of the nearest OpenShift release that is not newer. */
 export function releaseOf(kubernetes: string): Release {
-  const nearest = RELEASES.find((release) => minorOf(kubernetes) >= minorOf(release.kubernetes)) ?? RELEASES.at(-1);
+  const nearest =
+    RELEASES.find((release) => minorOf(kubernetes) >= minorOf(release.kubernetes)) ?? RELEASES.at(-1);
   return { kubernetes, openshift: nearest?.openshift ?? RELEASES[0].openshift };
 }
 

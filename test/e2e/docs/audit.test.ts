@@ -102,7 +102,11 @@ describe('docs/audit.md', () => {
     );
     for (const { name, code } of deletions.filter(({ outcome }) => outcome === 'denied')) {
       const line = lines.find(({ decision }) => decision.name === name);
-      expect(line).toMatchObject({ decision: { code }, time: expect.stringMatching(/^20\d\d-/), user: 'admin' });
+      expect(line).toMatchObject({
+        decision: { code },
+        time: expect.stringMatching(/^20\d\d-/),
+        user: 'admin',
+      });
     }
   });
 
@@ -123,14 +127,18 @@ describe('docs/audit.md', () => {
   test('finds the overridden deletions with their reasons', async () => {
     const lines = await query('Who overrode the guard, and with which reason');
     const found = lines.map((line) => line.split(' ').slice(2));
-    const wanted = deletions.filter(({ outcome }) => outcome === 'overridden').map(({ name }) => [name, 'CHG-7']);
+    const wanted = deletions
+      .filter(({ outcome }) => outcome === 'overridden')
+      .map(({ name }) => [name, 'CHG-7']);
     expect(found).toEqual(expect.arrayContaining(wanted));
   });
 
   test('finds the deletions that Enforce would have denied', async () => {
     const lines = await query('Deletions that Enforce would deny');
     const found = lines.map((line) => line.trim().split(/\s+/).slice(2));
-    const wanted = deletions.filter(({ outcome }) => outcome === 'would-deny').map(({ cause, name }) => [cause, name]);
+    const wanted = deletions
+      .filter(({ outcome }) => outcome === 'would-deny')
+      .map(({ cause, name }) => [cause, name]);
     expect(wanted).toHaveLength(6);
     expect(found).toEqual(expect.arrayContaining(wanted));
   });

@@ -39,7 +39,10 @@ test('README.md installs, verifies, switches and uninstalls the guard, and shows
   const isApply = (line: string) => line.startsWith('oc apply');
   await README.run(shell, { heading: 'Install it', isWanted: isApply });
   await installed.awaitGuard();
-  const [{ stderr }] = await README.run(shell, { heading: 'machineconfig-guard', exitCodes: { [DELETION]: 1 } });
+  const [{ stderr }] = await README.run(shell, {
+    heading: 'machineconfig-guard',
+    exitCodes: { [DELETION]: 1 },
+  });
   // The page differs in line breaks and in the end of the link. Here the pool names the config, too.
   const { stdout } = await shell.run(
     `sed -n '/^Error from/,/^\`\`\`/p' ${join(import.meta.dirname, '../../../README.md')}`,

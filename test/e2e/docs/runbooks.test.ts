@@ -62,7 +62,9 @@ test('the runbook DanglingReference shows the reference', async () => {
   const count = () => readStdout('oc get mcguard cluster -o jsonpath={.status.danglingCount}');
   await expect.poll(count, SOON).toBe('1');
 
-  const [references, check] = await run('DanglingReference', { exitCodes: { 'machineconfig-guard check': 1 } });
+  const [references, check] = await run('DanglingReference', {
+    exitCodes: { 'machineconfig-guard check': 1 },
+  });
 
   expect(references.stdout).toBe(`Node ${node} currentConfig ${missing}\n`);
   expect(check?.stdout).toContain(missing);
@@ -81,7 +83,9 @@ test('the runbook DenialBurst shows the Event of a denial', async () => {
 test('the runbook NotEnforcing shows who changed the mode, and changes it back', async () => {
   await shell.run(`oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Audit"}}'`);
   await expect.poll(dryRunStatus, SOON).toBe(200);
-  await expect.poll(() => readStdout('oc get mcguard cluster -o jsonpath={.status.mode}'), SOON).toBe('Audit');
+  await expect
+    .poll(() => readStdout('oc get mcguard cluster -o jsonpath={.status.mode}'), SOON)
+    .toBe('Audit');
 
   const [table, fields] = await run('NotEnforcing', { heading: 'Diagnosis' });
   expect(table.stdout).toMatch(/^cluster +Audit /m);
@@ -105,7 +109,8 @@ test('the runbooks Unverified and IndexStale show that the guard has lost its ri
     expect(ready?.stdout).toContain('readyz check passed');
     expect(rights?.stdout.trim()).toBe('no');
 
-    const logs = 'oc logs -n machineconfig-guard -l app.kubernetes.io/name=machineconfig-guard --prefix --tail=-1';
+    const logs =
+      'oc logs -n machineconfig-guard -l app.kubernetes.io/name=machineconfig-guard --prefix --tail=-1';
     const reason = 'cannot watch nodes: the API server answered 403';
     await expect.poll(() => readStdout(logs), SOON).toContain(reason);
     const [following] = await run('IndexStale');
@@ -128,7 +133,8 @@ test('the runbooks Unreachable and FailedOpen show that no replica answers', asy
   await setFailurePolicy('Ignore');
   await expect.poll(dryRunStatus, SOON).toBe(200);
   const [audited] = await run('FailedOpen');
-  const annotation = /"failed-open\.validating\.webhook\.admission\.k8s\.io\/\w+":"guard\.machineconfig-guard\.io"/;
+  const annotation =
+    /"failed-open\.validating\.webhook\.admission\.k8s\.io\/\w+":"guard\.machineconfig-guard\.io"/;
   expect(audited.stdout).toMatch(annotation);
   expect(audited.stdout).toContain(CONFIG);
 

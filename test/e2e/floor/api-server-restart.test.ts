@@ -26,7 +26,9 @@ function isUnconfigured(response: KubeResponse): boolean {
 }
 
 /** Deletes a config until the policies are configured. Returns that answer, and the ones before. */
-async function deleteUntilConfigured(config: string): Promise<{ answer: KubeResponse; before: KubeResponse[] }> {
+async function deleteUntilConfigured(
+  config: string,
+): Promise<{ answer: KubeResponse; before: KubeResponse[] }> {
   const before: KubeResponse[] = [];
   const poll = async () => {
     const answer = await cluster.delete(config);
@@ -66,6 +68,7 @@ test('denies a config in use from the first answer after a restart of the API se
     await installed.controlPlane.apiServer.restart();
     const first = await cluster.delete(ofNode);
     expect(policyDenialOf(first)?.policy === 'nodes' || isUnconfigured(first)).toBe(true);
-    for (const config of [ofPool, ofNode]) expect((await deleteUntilConfigured(config)).answer.status).toBe(403);
+    for (const config of [ofPool, ofNode])
+      expect((await deleteUntilConfigured(config)).answer.status).toBe(403);
   }
 }, 300_000);

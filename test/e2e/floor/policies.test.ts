@@ -15,7 +15,8 @@ import {
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS } from '../support/paths.ts';
 
-const DOCS = 'See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_in_use';
+const DOCS =
+  'See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_in_use';
 const ALLOW_DELETION = 'machineconfig-guard.io/allow-deletion';
 const MIX_LABEL = 'e2e.machineconfig-guard.io/mix';
 /** Just below the limit of etcd for one request, 1.5 MiB. */
@@ -112,7 +113,11 @@ test('a source config is deleted although a node and a pool name it', async () =
 
 test('a terminating pool does not count', async () => {
   const config = await cluster.config();
-  const pool = await cluster.pool({ spec: config, status: config, finalizers: ['e2e.machineconfig-guard.io/hold'] });
+  const pool = await cluster.pool({
+    spec: config,
+    status: config,
+    finalizers: ['e2e.machineconfig-guard.io/hold'],
+  });
   const path = `${PATHS.pools}/${pool.metadata.name}`;
   await awaitReferences(cluster, config, ['pools']);
 
@@ -129,31 +134,39 @@ test.for([
   { reason: 'x'.repeat(300), recorded: `${'x'.repeat(253)}...` },
   // An annotation can be this long, and an expression that costs too much would deny.
   { reason: 'ab '.repeat(80_000), recorded: `${'ab '.repeat(84)}a...` },
-])('the annotation with a reason allows the deletion, and the audit log has one line', async ({ reason, recorded }) => {
-  const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
-  // Several referrers must still lead to one value.
-  for (const policy of ['nodes', 'nodes', 'pools', 'pools'] as const) await createReferrer(policy, config);
-  await awaitReferences(cluster, config, ['nodes', 'pools']);
+])(
+  'the annotation with a reason allows the deletion, and the audit log has one line',
+  async ({ reason, recorded }) => {
+    const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
+    // Several referrers must still lead to one value.
+    for (const policy of ['nodes', 'nodes', 'pools', 'pools'] as const) await createReferrer(policy, config);
+    await awaitReferences(cluster, config, ['nodes', 'pools']);
 
-  const response = await cluster.delete(config);
+    const response = await cluster.delete(config);
 
-  expect(response.status).toBe(200);
-  const event = await cluster.auditEvent(response);
-  const overridden = { name: config, code: 'MCG_OVERRIDDEN', reason: recorded };
-  expect(auditedByPolicy('nodes', event)).toEqual({ overridden });
-  expect(auditedByPolicy('pools', event)).toEqual({ overridden });
-});
+    expect(response.status).toBe(200);
+    const event = await cluster.auditEvent(response);
+    const overridden = { name: config, code: 'MCG_OVERRIDDEN', reason: recorded };
+    expect(auditedByPolicy('nodes', event)).toEqual({ overridden });
+    expect(auditedByPolicy('pools', event)).toEqual({ overridden });
+  },
+);
 
-test.for(['', '   ', '\n\t', '\u0000\u200b'])('the annotation with the empty reason %j denies', async (reason) => {
-  const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
-  await createReferrer('nodes', config);
-  await awaitReferences(cluster, config, ['nodes']);
+test.for(['', '   ', '\n\t', '\u0000\u200b'])(
+  'the annotation with the empty reason %j denies',
+  async (reason) => {
+    const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
+    await createReferrer('nodes', config);
+    await awaitReferences(cluster, config, ['nodes']);
 
-  const response = await cluster.delete(config);
+    const response = await cluster.delete(config);
 
-  expect(response.status).toBe(403);
-  expect(policyDenialOf(response)?.message).toContain('allow-deletion annotation has no reason, so it is ignored.');
-});
+    expect(response.status).toBe(403);
+    expect(policyDenialOf(response)?.message).toContain(
+      'allow-deletion annotation has no reason, so it is ignored.',
+    );
+  },
+);
 
 test('the deletion of a collection stops at the config in use', async () => {
   const [label, pool] = [unique('mix'), unique('mixed')];
@@ -167,7 +180,9 @@ test('the deletion of a collection stops at the config in use', async () => {
   const response = await cluster.admin.delete(PATHS.configs, query);
 
   expect(policyDenialOf(response)?.message).toContain(`MCG_IN_USE: ${used} is in use by node`);
-  expect((await cluster.admin.list(PATHS.configs, query)).map(({ metadata }) => metadata.name)).toEqual([used]);
+  expect((await cluster.admin.list(PATHS.configs, query)).map(({ metadata }) => metadata.name)).toEqual([
+    used,
+  ]);
   const event = await cluster.auditEvent(response);
   expect(auditedByPolicy('nodes', event)).toEqual({ denied: { name: used, code: 'MCG_IN_USE' } });
 });
@@ -206,6 +221,7 @@ test.for(['nodes', 'pools'] as const)(
     await createReferrer(policy, meanwhile);
     await installed.applyOverlay('policy-floor');
 
-    for (const config of [before, meanwhile]) await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(403);
+    for (const config of [before, meanwhile])
+      await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(403);
   },
 );

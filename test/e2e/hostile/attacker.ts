@@ -50,7 +50,10 @@ export class Attacker {
   }
 
   /** A whole HTTP request. */
-  request(body: string | Buffer = this.review(), { head, target = '/validate?timeout=5s' }: RequestParts = {}): Buffer {
+  request(
+    body: string | Buffer = this.review(),
+    { head, target = '/validate?timeout=5s' }: RequestParts = {},
+  ): Buffer {
     const bytes = Buffer.from(body);
     const lines = [
       `POST ${target} HTTP/1.1`,
@@ -125,7 +128,9 @@ function parseAnswers(bytes: Buffer): readonly string[] {
     const head = /^HTTP\/1\.1 (?<status>\d{3})[^\r\n]*\r\n(?<fields>(?:[^\r\n]+\r\n)*)\r\n/.exec(rest);
     if (head === null) return meanings;
     const status = Number(head.groups?.['status']);
-    const length = /^content-length: (?<length>\d+)/im.exec(head.groups?.['fields'] ?? '')?.groups?.['length'];
+    const length = /^content-length: (?<length>\d+)/im.exec(head.groups?.['fields'] ?? '')?.groups?.[
+      'length'
+    ];
     const start = head[0].length;
     // Without a length the body lasts until the connection ends. 100 Continue has none.
     const end = length === undefined && status >= 200 ? rest.length : start + Number(length ?? 0);
@@ -140,7 +145,8 @@ function parseAnswers(bytes: Buffer): readonly string[] {
  * without an AdmissionReview, or an error page.
  */
 function meaningOf(status: number, body: string): string {
-  if (status !== 200) return body.length < 200 && !/<html|\bat .+:\d+/i.test(body) ? String(status) : 'invalid';
+  if (status !== 200)
+    return body.length < 200 && !/<html|\bat .+:\d+/i.test(body) ? String(status) : 'invalid';
   const { kind, response } = JSON.parse(body) as {
     readonly kind?: unknown;
     readonly response?: { uid?: unknown; allowed?: unknown; status?: { message?: string } };

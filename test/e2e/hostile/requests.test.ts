@@ -37,7 +37,11 @@ const HEADERS: readonly Case[] = [
   ['a good request', attacker.request(), ['MCG_IN_USE']],
   ['a header of 20 kB', withHead(`Content-Length: ${length}`, `X: ${'x'.repeat(20_000)}`), ['431']],
   ['1,000 headers', withHead(`Content-Length: ${length}`, ...Array(1_000).fill('X: y')), ['MCG_IN_USE']],
-  ['Expect: 100-continue', withHead(`Content-Length: ${length}`, 'Expect: 100-continue'), ['100', 'MCG_IN_USE']],
+  [
+    'Expect: 100-continue',
+    withHead(`Content-Length: ${length}`, 'Expect: 100-continue'),
+    ['100', 'MCG_IN_USE'],
+  ],
 ];
 
 // Two readers must never disagree about the end of a request.
@@ -45,7 +49,11 @@ const FRAMING: readonly Case[] = [
   ['two different lengths', withHead(`Content-Length: ${length}`, 'Content-Length: 1'), ['400']],
   ['a length and chunks', withHead(`Content-Length: ${length}`, 'Transfer-Encoding: chunked'), ['400']],
   ['chunked, but not last', withHead('Transfer-Encoding: chunked, identity'), ['400']],
-  ['chunks of one byte', withChunks(...Array.from(review, (byte) => `1\r\n${byte}\r\n`), '0\r\n\r\n'), ['MCG_IN_USE']],
+  [
+    'chunks of one byte',
+    withChunks(...Array.from(review, (byte) => `1\r\n${byte}\r\n`), '0\r\n\r\n'),
+    ['MCG_IN_USE'],
+  ],
   ['a huge chunk size', withChunks(`${'F'.repeat(17)}\r\n{}\r\n0\r\n\r\n`), ['400']],
   ['a body longer than its length', withHead(`Content-Length: ${length - 10}`), ['400']],
 ];

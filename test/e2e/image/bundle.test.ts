@@ -50,7 +50,10 @@ function run(...args: readonly string[]) {
 
 test('the bundle needs no other file: version, help and render', async () => {
   expect((await runProcess(node, ['--version'])).stdout).toMatch(/^v24\./);
-  expect(await run('--version')).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  expect(await run('--version')).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+  });
   expect(await run('--help')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('serve') });
   const image = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
   const rendered = await run('render', '--out', join(directory, 'openshift'), '--image', image);

@@ -16,7 +16,11 @@ import { createIncidentB, INCIDENT_B } from './incident-b.ts';
 const MCO = 'machineconfiguration.openshift.io';
 const READ_ONLY: readonly Rule[] = [
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] },
-  { apiGroups: [MCO], resources: ['machineconfigs', 'machineconfigpools', 'machineosbuilds'], verbs: ['get', 'list'] },
+  {
+    apiGroups: [MCO],
+    resources: ['machineconfigs', 'machineconfigpools', 'machineosbuilds'],
+    verbs: ['get', 'list'],
+  },
 ];
 const REQUESTS: Rule = {
   apiGroups: ['certificates.k8s.io'],
@@ -36,7 +40,9 @@ afterAll(() => installed.clear());
 async function openShell(rules: readonly Rule[], name = unique('reader')): Promise<Shell> {
   const token = await createServiceAccount(admin, name, rules);
   const file = join(controlPlane.directory, `${name}.kubeconfig`);
-  await writeFile(file, kubeconfig(controlPlane.apiServer.url, controlPlane.caCertificate, { token }), { mode: 0o600 });
+  await writeFile(file, kubeconfig(controlPlane.apiServer.url, controlPlane.caCertificate, { token }), {
+    mode: 0o600,
+  });
   return Shell.open(controlPlane, file);
 }
 
@@ -49,7 +55,13 @@ test('check finds the missing config, the empty status and the pending request, 
   expect([exitCode, stderr]).toEqual([1, '']);
   const { canHeal, problems, pendingCertificateRequests } = JSON.parse(stdout) as CheckReport;
   expect(canHeal).toBe(false);
-  const missing = { code: 'ConfigMissing', kind: 'Node', config: INCIDENT_B.missing, canHeal: false, suggestion: null };
+  const missing = {
+    code: 'ConfigMissing',
+    kind: 'Node',
+    config: INCIDENT_B.missing,
+    canHeal: false,
+    suggestion: null,
+  };
   expect(problems).toMatchObject([
     ...INCIDENT_B.masters.flatMap((name) => [
       { ...missing, name, field: 'currentConfig' },

@@ -40,11 +40,14 @@ test.each(OVERLAYS)(
     const first = await kubectl(controlPlane, apply);
     expect(first.exitCode).toBe(0);
     // Pod security warns about a Deployment whose pods it would reject.
-    expect(first.stderr.replace(/^Warning: resource namespaces\/machineconfig-guard is missing.*\n/, '')).toBe('');
+    expect(
+      first.stderr.replace(/^Warning: resource namespaces\/machineconfig-guard is missing.*\n/, ''),
+    ).toBe('');
 
     const second = await kubectlOk(controlPlane, apply);
     // kubectl always replaces the selector of a PodDisruptionBudget, even by the same one.
-    const isChange = (line: string) => !line.endsWith(' unchanged') && !line.startsWith('poddisruptionbudget');
+    const isChange = (line: string) =>
+      !line.endsWith(' unchanged') && !line.startsWith('poddisruptionbudget');
     expect(second.trimEnd().split('\n').filter(isChange)).toEqual([]);
   },
 );
@@ -60,7 +63,13 @@ test('the namespace of service-ca rejects pods in the network of the host', asyn
 
 test('the deleted overlays leave nothing behind', async () => {
   for (const name of OVERLAYS) {
-    await kubectlOk(controlPlane, ['delete', '--wait=false', '--ignore-not-found', '--kustomize', overlay(name)]);
+    await kubectlOk(controlPlane, [
+      'delete',
+      '--wait=false',
+      '--ignore-not-found',
+      '--kustomize',
+      overlay(name),
+    ]);
   }
   const isGone = async () => (await controlPlane.apiServer.admin.find(PATHS.guardNamespace)) === undefined;
   await until('the namespace to go', isGone, { timeoutMs: 60_000 });
@@ -74,7 +83,11 @@ test('the deleted overlays leave nothing behind', async () => {
 
 // Kubernetes: Admission Webhook Good Practices. OpenShift: CONVENTIONS.md of openshift/enhancements.
 test('the pods run without privileges, and stay available during drains, upgrades and the loss of a node', () => {
-  const readOnly = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } };
+  const readOnly = {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  };
   const topology = { topologyKey: 'kubernetes.io/hostname' };
   expect(findObjects('service-ca', 'Deployment')[0]?.spec).toMatchObject({
     replicas: 2,
@@ -100,9 +113,9 @@ test('no overlay has a MachineConfigGuard, a key, a limit, or an input of the Ma
   const objects = [...builds.values()].flat();
   expect(JSON.stringify(objects)).not.toMatch(/"(?:caBundle|limits)":/);
   expect(objects.map(({ kind }) => kind)).not.toContain('MachineConfigGuard');
-  expect(objects.filter((object) => object.kind === 'Secret' && ('data' in object || 'stringData' in object))).toEqual(
-    [],
-  );
+  expect(
+    objects.filter((object) => object.kind === 'Secret' && ('data' in object || 'stringData' in object)),
+  ).toEqual([]);
   const operatorInput = /^(?:machineconfiguration|config)\.openshift\.io/;
   expect(objects.filter(({ apiVersion }) => operatorInput.test(apiVersion))).toEqual([]);
 });

@@ -10,14 +10,23 @@ import { kubeconfig } from '../control-plane/control-plane.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
-const METADATA_FIELDS = new Set(['name', 'uid', 'creationTimestamp', 'deletionTimestamp', 'labels', 'annotations']);
+const METADATA_FIELDS = new Set([
+  'name',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'labels',
+  'annotations',
+]);
 const NODES = 300;
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
 const { url, ca, token = '' } = await installed.connectAsGuard();
 const api = new KubeApi(connectionFromKubeconfig(kubeconfig(url, ca, { token })));
 const config = await cluster.config();
-await Promise.all(Array.from({ length: NODES }, () => cluster.node({ currentConfig: config, desiredConfig: config })));
+await Promise.all(
+  Array.from({ length: NODES }, () => cluster.node({ currentConfig: config, desiredConfig: config })),
+);
 
 afterAll(() => api.close());
 
@@ -35,21 +44,30 @@ function selectMetadata({ metadata }: ApiObject): unknown {
   return Object.fromEntries(fields.filter(([name, value]) => METADATA_FIELDS.has(name) && isFilled(value)));
 }
 
-test.each([PATHS.nodes, PATHS.configs])('%s has the same metadata in protobuf as in JSON', async (collection) => {
-  const signal = AbortSignal.timeout(10_000);
-  const response = await api.request({ path: collection, accept: acceptHeaderForStreamedList(true), signal });
-  response.body.resume();
-  expect(response.headers['content-type']).toContain(PROTOBUF_MEDIA_TYPE);
+test.each([PATHS.nodes, PATHS.configs])(
+  '%s has the same metadata in protobuf as in JSON',
+  async (collection) => {
+    const signal = AbortSignal.timeout(10_000);
+    const response = await api.request({
+      path: collection,
+      accept: acceptHeaderForStreamedList(true),
+      signal,
+    });
+    response.body.resume();
+    expect(response.headers['content-type']).toContain(PROTOBUF_MEDIA_TYPE);
 
-  const objects = await listProtobuf(collection);
+    const objects = await listProtobuf(collection);
 
-  expect(objects.length).toBeGreaterThan(0);
-  expect(objects.map(selectMetadata)).toEqual((await cluster.admin.list(collection)).map(selectMetadata));
-});
+    expect(objects.length).toBeGreaterThan(0);
+    expect(objects.map(selectMetadata)).toEqual((await cluster.admin.list(collection)).map(selectMetadata));
+  },
+);
 
 test('nodes have the same references in protobuf as in JSON', async () => {
   const references = (await listProtobuf(PATHS.nodes)).map((object) => parseNodeReferrer(object));
 
   expect(references.length).toBeGreaterThanOrEqual(NODES);
-  expect(references).toEqual((await cluster.admin.list(PATHS.nodes)).map((object) => parseNodeReferrer(object)));
+  expect(references).toEqual(
+    (await cluster.admin.list(PATHS.nodes)).map((object) => parseNodeReferrer(object)),
+  );
 });

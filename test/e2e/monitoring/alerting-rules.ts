@@ -17,7 +17,11 @@ export interface Alert {
   readonly expr: string;
   readonly for?: string;
   readonly labels: { readonly namespace: string; readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
+  readonly annotations: {
+    readonly summary: string;
+    readonly description: string;
+    readonly runbook_url: string;
+  };
 }
 
 /** The alerts of a PrometheusRule or AlertingRule. */

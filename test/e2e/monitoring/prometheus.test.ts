@@ -13,7 +13,10 @@ import { buildScrapeJob } from './service-monitor.ts';
 
 interface Dashboard {
   readonly rows: readonly {
-    readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+    readonly panels: readonly {
+      readonly title: string;
+      readonly targets: readonly { readonly expr: string }[];
+    }[];
   }[];
 }
 
@@ -61,7 +64,9 @@ async function readUp(jobName: string): Promise<readonly string[]> {
 
 async function readRules() {
   const { groups: read } = (await prometheus.read('rules')) as {
-    readonly groups: readonly { readonly rules: readonly { name: string; health: string; state: string }[] }[];
+    readonly groups: readonly {
+      readonly rules: readonly { name: string; health: string; state: string }[];
+    }[];
   };
   return read.flatMap((group) => group.rules);
 }
@@ -86,7 +91,9 @@ test('every query of the dashboard has data', async () => {
   const [used, unused] = [await cluster.config(), await cluster.config()];
   await cluster.node({ currentConfig: used, desiredConfig: used });
   const panels = dashboard.rows.flatMap((row) => row.panels);
-  for (const { title, expr } of panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })))) {
+  for (const { title, expr } of panels.flatMap(({ title, targets }) =>
+    targets.map(({ expr }) => ({ title, expr })),
+  )) {
     // Rates need an increase between two scrapes.
     const hasData = async () => {
       await Promise.all([cluster.dryRun(used), cluster.dryRun(unused)]);
@@ -99,8 +106,12 @@ test('every query of the dashboard has data', async () => {
 test('an alert fires on the first deletion that the guard did not answer, failing closed and open', async () => {
   const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
   const setFailurePolicy = async (failurePolicy: 'Fail' | 'Ignore') => {
-    const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as { webhooks: readonly object[] };
-    await cluster.admin.patch(PATHS.guardWebhook, { webhooks: webhooks.map((one) => ({ ...one, failurePolicy })) });
+    const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as {
+      webhooks: readonly object[];
+    };
+    await cluster.admin.patch(PATHS.guardWebhook, {
+      webhooks: webhooks.map((one) => ({ ...one, failurePolicy })),
+    });
   };
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
   await expect.poll(dryRunStatus, SOON).toBe(500);

@@ -4,7 +4,8 @@ import type { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 
-const MONITOR = '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
+const MONITOR =
+  '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
 const CA_FILE = 'ca.crt';
 
 interface Reference {

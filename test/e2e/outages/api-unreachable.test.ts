@@ -60,7 +60,9 @@ test.for([
     const unused = await cluster.config();
     const used = await cluster.config();
     const reason = 'API unreachable';
-    const overridden = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': reason } });
+    const overridden = await cluster.config({
+      annotations: { 'machineconfig-guard.io/allow-deletion': reason },
+    });
     for (const config of [used, overridden]) await cluster.node({ currentConfig: config });
     await network[outage.method]();
 
@@ -75,7 +77,10 @@ test.for([
     const override = await cluster.delete(overridden);
     expect(override.status).toBe(200);
     expect(override.ms).toBeLessThan(1_000);
-    expect(auditedVerdicts(await cluster.auditEvent(override)).overridden).toMatchObject({ name: overridden, reason });
+    expect(auditedVerdicts(await cluster.auditEvent(override)).overridden).toMatchObject({
+      name: overridden,
+      reason,
+    });
   },
 );
 

@@ -36,7 +36,8 @@ test('no call fails during a rolling restart, and another replica writes the sta
   const logs = await Promise.all(kubelet.pods.map(({ log }) => readFile(log, 'utf8')));
   expect(logs.join('')).toContain('"verdict":');
   const readProtected = async () => {
-    const status = (await cluster.admin.find(PATHS.guard))?.status as { readonly protectedConfigs: number } | undefined;
+    const status = (await cluster.admin.find(PATHS.guard))?.status as
+      { readonly protectedConfigs: number } | undefined;
     return status?.protectedConfigs ?? 0;
   };
   const protectedBefore = await readProtected();

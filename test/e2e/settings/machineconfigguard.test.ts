@@ -35,7 +35,9 @@ test('a change of the mode has its effect within 2 s on every replica, and no ca
   };
   const clients = Array.from({ length: 4 }, runClient);
   const phases: { mode: string; status: number; from: number; to: number }[] = [];
-  for (const [mode, status] of IS_LONG ? Array.from({ length: 10 }, () => PHASES).flat() : PHASES.slice(0, 2)) {
+  for (const [mode, status] of IS_LONG
+    ? Array.from({ length: 10 }, () => PHASES).flat()
+    : PHASES.slice(0, 2)) {
     await cluster.admin.patch(PATHS.guard, { spec: { mode } });
     const from = performance.now() + EFFECT_MS;
     await pause(PHASE_MS);
@@ -77,7 +79,9 @@ test('a deleted MachineConfigGuard means Enforce, and the guard creates it again
   await cluster.admin.delete(PATHS.guard);
 
   await expect.poll(async () => (await cluster.dryRun(config)).status, { timeout: 4_000 }).toBe(403);
-  const created = await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard), { timeoutMs: 15_000 });
+  const created = await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard), {
+    timeoutMs: 15_000,
+  });
   expect(created.spec).toEqual({ mode: 'Enforce', holdSuperseded: '0s' });
 });
 

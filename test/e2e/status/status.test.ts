@@ -11,8 +11,16 @@ interface Status {
   readonly protectedConfigs: number;
   readonly danglingCount: number;
   readonly danglingReferences: readonly Readonly<Record<string, string>>[];
-  readonly lastDenial?: { readonly name: string; readonly user: string; readonly referrers: readonly object[] };
-  readonly conditions: readonly { readonly type: string; readonly status: string; readonly message: string }[];
+  readonly lastDenial?: {
+    readonly name: string;
+    readonly user: string;
+    readonly referrers: readonly object[];
+  };
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly message: string;
+  }[];
 }
 
 const installed = await sharedInstalledCluster();
@@ -40,7 +48,11 @@ test('reports a ready and consistent cluster with valid certificates', async () 
   );
 
   expect(status.mode).toBe('Enforce');
-  expect(formatConditions(status)).toEqual(['Ready=True', 'ReferencesConsistent=True', 'CertificatesValid=True']);
+  expect(formatConditions(status)).toEqual([
+    'Ready=True',
+    'ReferencesConsistent=True',
+    'CertificatesValid=True',
+  ]);
 }, 60_000);
 
 test('reports dangling references in status, columns and Events, and forgets them after the repair', async () => {
@@ -49,7 +61,9 @@ test('reports dangling references in status, columns and Events, and forgets the
 
   const status = await awaitStatus(({ danglingCount }) => danglingCount === 5);
 
-  const found = status.danglingReferences.map(({ kind, name, field, config }) => `${kind} ${name} ${field} ${config}`);
+  const found = status.danglingReferences.map(
+    ({ kind, name, field, config }) => `${kind} ${name} ${field} ${config}`,
+  );
   const ofNodes = masters.flatMap((name) => [
     `Node ${name} currentConfig ${missing}`,
     `Node ${name} desiredConfig ${missing}`,
@@ -63,7 +77,9 @@ test('reports dangling references in status, columns and Events, and forgets the
   expect(columns).toEqual(['NAME', 'MODE', 'READY', 'PROTECTED', 'DANGLING', 'LAST DENIAL', 'AGE']);
   expect(row?.slice(0, 5)).toEqual(['cluster', 'Enforce', 'True', expect.stringMatching(/^\d+$/), '5']);
   const describeNode = () => kubectlOk(controlPlane, ['describe', 'node', masters[0]]);
-  await expect.poll(describeNode).toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
+  await expect
+    .poll(describeNode)
+    .toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
 
   for (const name of masters) await cluster.moveNode(name, { currentConfig: master, desiredConfig: master });
   await cluster.admin.patch(`${PATHS.pools}/master/status`, { status: { configuration: { name: master } } });
@@ -79,5 +95,8 @@ test('reports the last denial with user and referrers', async () => {
 
   const { lastDenial } = await awaitStatus((status) => status.lastDenial?.name === config, 15_000);
 
-  expect(lastDenial).toMatchObject({ user: 'admin', referrers: [{ kind: 'Node', name, field: 'currentConfig' }] });
+  expect(lastDenial).toMatchObject({
+    user: 'admin',
+    referrers: [{ kind: 'Node', name, field: 'currentConfig' }],
+  });
 });

@@ -105,7 +105,11 @@ export class Cluster {
   }
 
   /** Deletes a config and expects the answer, the object and the audit event of a denial because of these referrers. */
-  async expectDenied(config: string, referrers: readonly Referrer[], query: Query = {}): Promise<KubeResponse> {
+  async expectDenied(
+    config: string,
+    referrers: readonly Referrer[],
+    query: Query = {},
+  ): Promise<KubeResponse> {
     const denied = { name: config, code: 'MCG_IN_USE', referrers, more: 0 };
     return this.#expectDenial(config, query, { status: 403, reason: 'Forbidden', denied });
   }
@@ -168,7 +172,9 @@ export interface DeletionEvent {
 
 /** Whether a response is the guard's denial of a config in use. */
 export function isDeniedInUse(response: KubeResponse): boolean {
-  return response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true;
+  return (
+    response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true
+  );
 }
 
 /**
@@ -182,7 +188,9 @@ export async function awaitGuardCalls(admin: KubeClient): Promise<void> {
   await admin.create(PATHS.nodes, node({ name, currentConfig: config }));
   let last: KubeResponse | undefined;
   const isDenied = async () => isDeniedInUse((last = await admin.delete(configPath, { dryRun: 'All' })));
-  await until(() => `a denial; the last answer was ${JSON.stringify(last?.body)}`, isDenied, { timeoutMs: 40_000 });
+  await until(() => `a denial; the last answer was ${JSON.stringify(last?.body)}`, isDenied, {
+    timeoutMs: 40_000,
+  });
   // The guard allows a deletion only if there is a node.
   await admin.patch(nodePath, { metadata: { annotations: null } });
   await admin.delete(configPath);

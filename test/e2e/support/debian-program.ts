@@ -23,7 +23,10 @@ export async function debianProgram(program: string, packages: readonly [string,
   if (!existsSync(root)) await unpack(packages, root);
   const libraries = await readdir(join(root, 'usr', 'lib')).catch(() => []);
   const paths = libraries.map((name) => join(root, 'usr', 'lib', name));
-  return { file: join(root, 'usr', 'bin', program), env: { ...process.env, LD_LIBRARY_PATH: paths.join(delimiter) } };
+  return {
+    file: join(root, 'usr', 'bin', program),
+    env: { ...process.env, LD_LIBRARY_PATH: paths.join(delimiter) },
+  };
 }
 
 async function unpack(packages: readonly string[], root: string): Promise<void> {

@@ -61,8 +61,10 @@ export function documentedCommands(file: string): readonly DocumentedCommand[] {
     const fence = /^```(?<language>\w*)$/.exec(line);
     if (fence !== null) block = block === undefined ? fence.groups?.['language'] : undefined;
     else if (block === undefined) heading = /^#+ (?<text>.*)$/.exec(line)?.groups?.['text'] ?? heading;
-    else if (block === 'sh' && line !== '' && file !== 'README.md') commands.push(parseCommand(heading, line));
-    else if (block === 'console' && line.startsWith('$ ')) commands.push(parseCommand(heading, line.slice(2)));
+    else if (block === 'sh' && line !== '' && file !== 'README.md')
+      commands.push(parseCommand(heading, line));
+    else if (block === 'console' && line.startsWith('$ '))
+      commands.push(parseCommand(heading, line.slice(2)));
   }
   return commands.filter(({ line }) => !NEEDS_ANOTHER_MACHINE.some(([pattern]) => pattern.test(line)));
 }
@@ -112,7 +114,9 @@ export class DocumentedPage {
       const expected = exitCodes[command.line] ?? command.exitCode;
       if (result.exitCode !== expected) {
         const { exitCode, stderr, stdout } = result;
-        throw new Error(`${command.line}\nended with ${exitCode} instead of ${expected}:\n${stderr}${stdout}`);
+        throw new Error(
+          `${command.line}\nended with ${exitCode} instead of ${expected}:\n${stderr}${stdout}`,
+        );
       }
       this.#done.add(command);
       results.push(result);

@@ -33,12 +33,19 @@ export function auditedByPolicy(policy: Policy, event: AuditEvent): ReturnType<t
 /**
  * Waits until these policies see the references to a config. They see a write a moment after its acknowledgement.
  */
-export async function awaitReferences(cluster: Cluster, config: string, policies: readonly Policy[]): Promise<void> {
+export async function awaitReferences(
+  cluster: Cluster,
+  config: string,
+  policies: readonly Policy[],
+): Promise<void> {
   const isSeen = async () => {
     const event = await cluster.auditEvent(await cluster.dryRun(config));
     return policies.every((policy) => Object.keys(auditedByPolicy(policy, event)).length > 0);
   };
-  await until(`the policies of ${policies.join(' and ')} to see ${config}`, isSeen, { timeoutMs: 5_000, everyMs: 20 });
+  await until(`the policies of ${policies.join(' and ')} to see ${config}`, isSeen, {
+    timeoutMs: 5_000,
+    everyMs: 20,
+  });
 }
 
 /** Waits until each policy denies by itself. */

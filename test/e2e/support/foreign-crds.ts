@@ -31,6 +31,7 @@ function parseCrd(text: string): KubeObject {
   const plain = text.replaceAll(/^.*\{\{.*$/gm, '');
   const objects = parseAllDocuments(plain).map((document) => document.toJS() as KubeObject | null);
   const crd = objects.find((object) => object?.kind === 'CustomResourceDefinition');
-  if (crd === null || crd === undefined) throw new Error('There is no CustomResourceDefinition in this file.');
+  if (crd === null || crd === undefined)
+    throw new Error('There is no CustomResourceDefinition in this file.');
   return crd;
 }

@@ -143,7 +143,10 @@ export function serveArguments(serve: {
 
 /** The flags for tls.crt and tls.key in a folder. */
 export function certificateIn(directory: string): readonly string[] {
-  return [`--tls-cert-file=${join(directory, 'tls.crt')}`, `--tls-private-key-file=${join(directory, 'tls.key')}`];
+  return [
+    `--tls-cert-file=${join(directory, 'tls.crt')}`,
+    `--tls-private-key-file=${join(directory, 'tls.key')}`,
+  ];
 }
 
 /** The lines of a log that are complete JSON objects. */

@@ -106,7 +106,11 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
 
 /** Creates the guard's namespace, its service account and its rights from the manifests. */
 async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> {
-  await admin.create(PATHS.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+  await admin.create(PATHS.namespaces, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: NAMESPACE },
+  });
   // The API server creates it a moment after it is ready.
   await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`));
   for (const document of parseAllDocuments(await readFile(join(MANIFESTS, 'base', 'rbac.yaml'), 'utf8'))) {

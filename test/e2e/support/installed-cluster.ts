@@ -42,7 +42,10 @@ export class InstalledCluster {
    * @param projects projects whose CRDs exist, too
    * @param options `openshift: false` omits the CRDs of OpenShift and the garbage collector
    */
-  static async start(projects: readonly ForeignProject[] = [], { openshift = true } = {}): Promise<InstalledCluster> {
+  static async start(
+    projects: readonly ForeignProject[] = [],
+    { openshift = true } = {},
+  ): Promise<InstalledCluster> {
     requireProgram();
     const controlPlane = await ControlPlane.start(await runBinaries(), { openshift });
     await controlPlane.installCrds((await Promise.all(projects.map(readForeignCrds))).flat());
@@ -59,7 +62,12 @@ export class InstalledCluster {
 
   /** Runs `oc delete -k` without waiting for finalizers. */
   async deleteOverlay(overlay: string): Promise<void> {
-    await kubectlOk(this.controlPlane, ['delete', '--wait=false', '--kustomize', join(MANIFESTS, 'overlays', overlay)]);
+    await kubectlOk(this.controlPlane, [
+      'delete',
+      '--wait=false',
+      '--kustomize',
+      join(MANIFESTS, 'overlays', overlay),
+    ]);
   }
 
   /** Waits until all replicas run, the MachineConfigGuard exists and the API server calls the guard. */
@@ -76,10 +84,15 @@ export class InstalledCluster {
     const wanted = { mode, holdSupersededMs: parseDuration(holdSuperseded) };
     const isApplied = async () => {
       const applied = await Promise.all(this.kubelet.pods.map(({ log }) => readSettings(log)));
-      return applied.every((one) => one.mode === wanted.mode && one.holdSupersededMs === wanted.holdSupersededMs);
+      return applied.every(
+        (one) => one.mode === wanted.mode && one.holdSupersededMs === wanted.holdSupersededMs,
+      );
     };
     // The documentation promises 2 s. Another 2 s are for a busy machine.
-    await until(`the replicas to apply ${JSON.stringify(wanted)}`, isApplied, { timeoutMs: 4_000, everyMs: 50 });
+    await until(`the replicas to apply ${JSON.stringify(wanted)}`, isApplied, {
+      timeoutMs: 4_000,
+      everyMs: 50,
+    });
   }
 
   /** The log lines of all replicas about a config. */
@@ -100,7 +113,12 @@ export class InstalledCluster {
     const { admin } = this.cluster;
     const mayListNodes = async () => {
       const spec = { user: GUARD_USER, resourceAttributes: { verb: 'list', resource: 'nodes' } };
-      const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', metadata: {}, spec };
+      const review = {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SubjectAccessReview',
+        metadata: {},
+        spec,
+      };
       const { status } = (await admin.create(ACCESS_REVIEWS, review)) as { status?: { allowed?: boolean } };
       return status?.allowed === true;
     };
@@ -120,7 +138,8 @@ export class InstalledCluster {
     const { admin } = this.cluster;
     // The guard allows no deletion if the list of nodes is empty.
     const node = await this.cluster.node();
-    for (const path of [PATHS.pools, PATHS.builds]) expectStatus(await admin.delete(path), [200], `DELETE ${path}`);
+    for (const path of [PATHS.pools, PATHS.builds])
+      expectStatus(await admin.delete(path), [200], `DELETE ${path}`);
     const otherNodes = { fieldSelector: `metadata.name!=${node}` };
     expectStatus(await admin.delete(PATHS.nodes, otherNodes), [200], `DELETE ${PATHS.nodes}`);
     expectStatus(await admin.delete(PATHS.configs), [200], `DELETE ${PATHS.configs}`);
@@ -142,6 +161,8 @@ interface SettingsLine {
 /** The settings that a replica applies. It logs a line when they change. */
 async function readSettings(log: string): Promise<SettingsLine> {
   const lines = (await readJsonLines(log)) as readonly Partial<SettingsLine>[];
-  const last = lines.findLast(({ mode, holdSupersededMs }) => mode !== undefined && holdSupersededMs !== undefined);
+  const last = lines.findLast(
+    ({ mode, holdSupersededMs }) => mode !== undefined && holdSupersededMs !== undefined,
+  );
   return (last as SettingsLine | undefined) ?? { mode: 'Enforce', holdSupersededMs: 0 };
 }

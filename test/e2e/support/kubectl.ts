@@ -5,7 +5,11 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 import { runProcess, type ProcessResult } from './process.ts';
 
 /** Runs the kubectl of the cluster's release as an administrator. */
-export function kubectl(controlPlane: ControlPlane, args: readonly string[], input = ''): Promise<ProcessResult> {
+export function kubectl(
+  controlPlane: ControlPlane,
+  args: readonly string[],
+  input = '',
+): Promise<ProcessResult> {
   const all = [`--kubeconfig=${controlPlane.apiServer.kubeconfig}`, ...args];
   // Without a proxy, and with a home of its own for the discovery cache.
   const env = { PATH: process.env['PATH'], HOME: controlPlane.directory };
@@ -17,14 +21,22 @@ export function kubectl(controlPlane: ControlPlane, args: readonly string[], inp
  *
  * @throws Error unless the exit code is 0
  */
-export async function kubectlOk(controlPlane: ControlPlane, args: readonly string[], input = ''): Promise<string> {
+export async function kubectlOk(
+  controlPlane: ControlPlane,
+  args: readonly string[],
+  input = '',
+): Promise<string> {
   const { exitCode, stdout, stderr } = await kubectl(controlPlane, args, input);
-  if (exitCode !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${exitCode}: ${stderr || stdout}`);
+  if (exitCode !== 0)
+    throw new Error(`kubectl ${args.join(' ')} ended with ${exitCode}: ${stderr || stdout}`);
   return stdout;
 }
 
 /** The objects that `kubectl kustomize` builds from a directory. */
-export async function buildDirectory(controlPlane: ControlPlane, directory: string): Promise<readonly KubeObject[]> {
+export async function buildDirectory(
+  controlPlane: ControlPlane,
+  directory: string,
+): Promise<readonly KubeObject[]> {
   const yaml = await kubectlOk(controlPlane, ['kustomize', directory]);
   return parseAllDocuments(yaml).map((document) => document.toJS() as KubeObject);
 }

@@ -19,7 +19,9 @@ const RECONCILE_INTERVAL_MS = 150;
 interface DeploymentSpec {
   readonly replicas: number;
   readonly template: PodTemplate;
-  readonly strategy: { readonly rollingUpdate: { readonly maxSurge: number; readonly maxUnavailable: number } };
+  readonly strategy: {
+    readonly rollingUpdate: { readonly maxSurge: number; readonly maxUnavailable: number };
+  };
 }
 
 interface Endpoint {
@@ -68,7 +70,9 @@ export class Kubelet {
       const spec = await this.#findDeployment();
       if (spec === undefined) return this.#pods.length === 0;
       const template = JSON.stringify(spec.template);
-      const current = this.pods.filter((pod) => JSON.stringify(pod.template) === template && this.#endpoints.has(pod));
+      const current = this.pods.filter(
+        (pod) => JSON.stringify(pod.template) === template && this.#endpoints.has(pod),
+      );
       return current.length === spec.replicas && this.#pods.length === spec.replicas;
     };
     await until('the Deployment to be rolled out', isRolledOut, { timeoutMs });
@@ -105,9 +109,12 @@ export class Kubelet {
     const { maxSurge = 0, maxUnavailable = 0 } = spec?.strategy.rollingUpdate ?? {};
     const missing = replicas - this.pods.filter(isCurrent).length;
     const allowed = replicas + maxSurge - this.#pods.length;
-    if (spec !== undefined) for (const _ of Array(Math.max(0, Math.min(missing, allowed)))) this.#createPod(spec);
+    if (spec !== undefined)
+      for (const _ of Array(Math.max(0, Math.min(missing, allowed)))) this.#createPod(spec);
     // Unready pods first, because they get no calls.
-    const outdated = this.pods.filter((pod) => !isCurrent(pod)).sort((a, b) => Number(isReady(a)) - Number(isReady(b)));
+    const outdated = this.pods
+      .filter((pod) => !isCurrent(pod))
+      .sort((a, b) => Number(isReady(a)) - Number(isReady(b)));
     for (const pod of outdated) {
       const available = this.pods.filter(isReady).length - (isReady(pod) ? 1 : 0);
       if (!isReady(pod) || available >= replicas - maxUnavailable) this.#startTermination(pod);
@@ -141,9 +148,14 @@ export class Kubelet {
   async #keepRunning(pod: Pod): Promise<void> {
     if (!pod.isStarted) await this.#writeKubeconfig(pod);
     for (const { name, secret } of pod.template.spec.volumes ?? []) {
-      const found: Secret | undefined = await this.#admin.find(`${PATHS.guardNamespace}/secrets/${secret.secretName}`);
+      const found: Secret | undefined = await this.#admin.find(
+        `${PATHS.guardNamespace}/secrets/${secret.secretName}`,
+      );
       if (found !== undefined) {
-        const files = Object.entries(found.data ?? {}).map(([file, value]) => [file, Buffer.from(value, 'base64')]);
+        const files = Object.entries(found.data ?? {}).map(([file, value]) => [
+          file,
+          Buffer.from(value, 'base64'),
+        ]);
         await pod.writeVolume(name, found.metadata.resourceVersion ?? '', Object.fromEntries(files));
       } else if (!pod.isStarted) {
         return;
@@ -163,16 +175,25 @@ export class Kubelet {
     const state = JSON.stringify(pod.ports);
     if (pod.ports === undefined || this.#endpoints.get(pod)?.state === state) return;
     await this.#withdraw(pod);
-    const numbers: Readonly<Record<string, number>> = { webhook: pod.ports.securePort, metrics: pod.ports.metricsPort };
+    const numbers: Readonly<Record<string, number>> = {
+      webhook: pod.ports.securePort,
+      metrics: pod.ports.metricsPort,
+    };
     const service = (await this.#admin.find(SERVICE))?.spec as ServiceSpec | undefined;
     if (service === undefined) return;
-    const ports = service.ports.map(({ name, targetPort }) => ({ name, protocol: 'TCP', port: numbers[targetPort] }));
+    const ports = service.ports.map(({ name, targetPort }) => ({
+      name,
+      protocol: 'TCP',
+      port: numbers[targetPort],
+    }));
     await this.#admin.create(SLICES, {
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
       metadata: { name: pod.name, labels: { 'kubernetes.io/service-name': NAME } },
       addressType: 'IPv4',
-      endpoints: [{ addresses: [this.#address], conditions: { ready: true, serving: true, terminating: false } }],
+      endpoints: [
+        { addresses: [this.#address], conditions: { ready: true, serving: true, terminating: false } },
+      ],
       ports,
     });
     this.#endpoints.set(pod, { state, subset: { addresses: [{ ip: this.#address }], ports } });
@@ -190,8 +211,11 @@ export class Kubelet {
     this.#lastWrite = this.#lastWrite.then(async () => {
       const subsets = [...this.#endpoints.values()].map(({ subset }) => subset);
       const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
-      const response = await this.#admin.request('PUT', `${ENDPOINTS}/${NAME}`, endpoints).catch(() => undefined);
-      if (response?.status === 404) await this.#admin.request('POST', ENDPOINTS, endpoints).catch(() => undefined);
+      const response = await this.#admin
+        .request('PUT', `${ENDPOINTS}/${NAME}`, endpoints)
+        .catch(() => undefined);
+      if (response?.status === 404)
+        await this.#admin.request('POST', ENDPOINTS, endpoints).catch(() => undefined);
     });
     return this.#lastWrite;
   }

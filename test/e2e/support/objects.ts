@@ -26,7 +26,13 @@ export interface RenderedConfigOptions {
  * A MachineConfig with the metadata of a rendered one on a real cluster (machine-config-operator,
  * pkg/controller/render).
  */
-export function machineConfig({ name, owner, annotations, labels, bytes = 0 }: RenderedConfigOptions): KubeObject {
+export function machineConfig({
+  name,
+  owner,
+  annotations,
+  labels,
+  bytes = 0,
+}: RenderedConfigOptions): KubeObject {
   const withFile = (content: string): KubeObject => ({
     apiVersion: `${MCO}/v1`,
     kind: 'MachineConfig',
@@ -44,7 +50,9 @@ export function machineConfig({ name, owner, annotations, labels, bytes = 0 }: R
       config: {
         ignition: { version: '3.4.0' },
         storage: {
-          files: [{ path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } }],
+          files: [
+            { path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } },
+          ],
         },
       },
       fips: false,
@@ -91,7 +99,10 @@ export function node({ name, currentConfig, desiredConfig, role = 'worker' }: No
 }
 
 /** The merge patch by which the operator assigns a config to a node, or its daemon reports one. */
-export function nodeConfigPatch(configs: { readonly currentConfig?: string; readonly desiredConfig?: string }): object {
+export function nodeConfigPatch(configs: {
+  readonly currentConfig?: string;
+  readonly desiredConfig?: string;
+}): object {
   const annotations = Object.entries(configs).map(([field, config]) => [`${MCO}/${field}`, config]);
   return { metadata: { annotations: Object.fromEntries(annotations) as Record<string, string> } };
 }

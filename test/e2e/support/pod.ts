@@ -64,7 +64,12 @@ export class Pod {
     await writeFile(this.log, '');
     this.ports = undefined;
     const args = this.template.spec.containers[0]?.args ?? [];
-    const overrides = ['--secure-port=0', '--health-port=0', '--metrics-port=0', `--kubeconfig=${this.kubeconfig}`];
+    const overrides = [
+      '--secure-port=0',
+      '--health-port=0',
+      '--metrics-port=0',
+      `--kubeconfig=${this.kubeconfig}`,
+    ];
     this.#child = new Child({
       command: process.execPath,
       args: [PROGRAM, ...args.map((arg) => this.#resolveMount(arg)), ...overrides],
@@ -77,7 +82,8 @@ export class Pod {
   /** Probes readiness. */
   async isReady(): Promise<boolean> {
     if (!this.isRunning) return false;
-    this.ports ??= (await readJsonLines(this.log)).find(({ msg }) => msg === 'listening') as Ports | undefined;
+    this.ports ??= (await readJsonLines(this.log)).find(({ msg }) => msg === 'listening') as
+      Ports | undefined;
     return this.ports !== undefined && isHealthy(`http://127.0.0.1:${this.ports.healthPort}/readyz`);
   }
 
@@ -99,12 +105,15 @@ export class Pod {
     const volume = join(this.directory, name);
     const folder = `..${version}`;
     await mkdir(join(volume, folder), { recursive: true });
-    await Promise.all(Object.entries(files).map(([file, content]) => writeFile(join(volume, folder, file), content)));
+    await Promise.all(
+      Object.entries(files).map(([file, content]) => writeFile(join(volume, folder, file), content)),
+    );
     await symlink(folder, join(volume, '..data_tmp'));
     await rename(join(volume, '..data_tmp'), join(volume, '..data'));
     for (const file of Object.keys(files)) {
       const link = join(volume, file);
-      if ((await readlink(link).catch(() => undefined)) === undefined) await symlink(join('..data', file), link);
+      if ((await readlink(link).catch(() => undefined)) === undefined)
+        await symlink(join('..data', file), link);
     }
     this.#volumeVersions.set(name, version);
   }

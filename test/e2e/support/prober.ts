@@ -23,7 +23,11 @@ export interface Probe {
 
 const SUBJECTS: readonly Subject[] = ['used', 'moved', 'unused'];
 /** The answers of a guard without faults. */
-export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = { used: 'in use', moved: 'in use', unused: 'allowed' };
+export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
+  used: 'in use',
+  moved: 'in use',
+  unused: 'allowed',
+};
 const RIGHT_TIMEOUT_MS = 120_000;
 
 export function isRight({ subject, answer }: Probe): boolean {
@@ -97,7 +101,9 @@ export class Prober {
   }
 
   #findRightAt(wanted: Subject, since: number, times: number): number {
-    const right = this.probes.filter((probe) => probe.subject === wanted && probe.sentAt >= since && isRight(probe));
+    const right = this.probes.filter(
+      (probe) => probe.subject === wanted && probe.sentAt >= since && isRight(probe),
+    );
     return right[times - 1]?.answeredAt ?? Number.NaN;
   }
 
@@ -116,7 +122,10 @@ export class Prober {
   /** Waits for more probes. */
   async awaitMore(count: number): Promise<void> {
     const total = this.probes.length + count;
-    await until(`${count} more probes`, async () => this.probes.length >= total, { timeoutMs: 60_000, everyMs: 20 });
+    await until(`${count} more probes`, async () => this.probes.length >= total, {
+      timeoutMs: 60_000,
+      everyMs: 20,
+    });
   }
 
   /** Returns when all probes have their answer or timed out. */

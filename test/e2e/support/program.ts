@@ -19,6 +19,7 @@ export function requireProgram(): void {
 export async function runProgram(...args: readonly string[]): Promise<string> {
   requireProgram();
   const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args]);
-  if (exitCode !== 0) throw new Error(`machineconfig-guard ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
+  if (exitCode !== 0)
+    throw new Error(`machineconfig-guard ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
   return stdout;
 }

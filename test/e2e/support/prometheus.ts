@@ -51,7 +51,8 @@ export async function startPrometheus(configuration: object, files: Readonly<Rec
 
   /** @throws Error if Prometheus cannot evaluate the expression */
   async function query(expression: string): Promise<readonly Sample[]> {
-    return ((await read(`query?query=${encodeURIComponent(expression)}`)) as { result: readonly Sample[] }).result;
+    return ((await read(`query?query=${encodeURIComponent(expression)}`)) as { result: readonly Sample[] })
+      .result;
   }
 
   return { query, read, stop: () => reaper.reap() };

@@ -30,7 +30,13 @@ const FREE_EVERY = 20;
  *
  * @param options the lanes get one concurrent worker each, which share the rounds
  */
-export async function race({ lanes, rounds }: { lanes: readonly Lane[]; rounds: number }): Promise<RaceResult> {
+export async function race({
+  lanes,
+  rounds,
+}: {
+  lanes: readonly Lane[];
+  rounds: number;
+}): Promise<RaceResult> {
   const tally: Tally = { rounds: 0, wronglyAllowed: 0, refusals: {}, freed: { tried: 0, allowed: 0 } };
   const started = performance.now();
   const roundsPerLane = Math.ceil(rounds / lanes.length);

@@ -24,7 +24,12 @@ export async function serviceAccountToken(
   secret?: KubeObject,
 ): Promise<string> {
   const path = `${PATHS.namespaces}/${namespace}/serviceaccounts/${name}/token`;
-  const boundTo = secret && { apiVersion: 'v1', kind: 'Secret', name: secret.metadata.name, uid: secret.metadata.uid };
+  const boundTo = secret && {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    name: secret.metadata.name,
+    uid: secret.metadata.uid,
+  };
   const spec = { expirationSeconds: 7_200, ...(boundTo === undefined ? {} : { boundObjectRef: boundTo }) };
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
   const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
@@ -33,10 +38,18 @@ export async function serviceAccountToken(
 }
 
 /** Creates a service account in the namespace default with these cluster-wide rights, and returns a token. */
-export async function createServiceAccount(admin: KubeClient, name: string, rules: readonly Rule[]): Promise<string> {
+export async function createServiceAccount(
+  admin: KubeClient,
+  name: string,
+  rules: readonly Rule[],
+): Promise<string> {
   const namespace = `${PATHS.namespaces}/default`;
   await until('the namespace default', () => admin.find(namespace));
-  await admin.create(`${namespace}/serviceaccounts`, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
+  await admin.create(`${namespace}/serviceaccounts`, {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name },
+  });
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   await admin.create(`${RBAC}/clusterroles`, { apiVersion, kind: 'ClusterRole', metadata: { name }, rules });
   await admin.create(`${RBAC}/clusterrolebindings`, {

@@ -38,7 +38,8 @@ export class ServiceCa {
   /** Rotates the authority as the operator does: first the webhook trusts both, then the Secret gets a new leaf. */
   async rotate(): Promise<void> {
     const name = await this.#findSecretName();
-    if (name === undefined || this.#authority === undefined) throw new Error('There is nothing to rotate yet.');
+    if (name === undefined || this.#authority === undefined)
+      throw new Error('There is nothing to rotate yet.');
     this.#previousAuthority = this.#authority;
     this.#authority = await createAuthority({ days: 30, now: new Date() });
     await this.#reconcile();
@@ -104,7 +105,13 @@ async function buildSecret(name: string, authority: Authority): Promise<KubeObje
   const dnsNames = [service, `${service}.cluster.local`];
   const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: 20, now: new Date() });
   const data = { 'tls.crt': encodeBase64(leaf.certificatePem), 'tls.key': encodeBase64(leaf.privateKeyPem) };
-  return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'kubernetes.io/tls', data } as KubeObject;
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name },
+    type: 'kubernetes.io/tls',
+    data,
+  } as KubeObject;
 }
 
 function encodeBase64(text: string): string {

@@ -34,7 +34,9 @@ afterAll(async () => {
 
 /** A heading of docs/troubleshooting.md. A heading may have several texts, and `…` is any text. */
 function headingPattern(end: string): RegExp {
-  const headings = [...PAGE.matchAll(/^### (?<heading>`.*`)$/gm)].map(({ groups }) => groups?.['heading'] ?? '');
+  const headings = [...PAGE.matchAll(/^### (?<heading>`.*`)$/gm)].map(
+    ({ groups }) => groups?.['heading'] ?? '',
+  );
   const texts = headings.flatMap((heading) => heading.slice(1, -1).split('`, `'));
   const text = texts.find((one) => one.endsWith(end)) ?? expect.fail(`no heading ${end}`);
   const parts = text.split('…').map((part) => part.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
@@ -126,7 +128,11 @@ test.for([
 });
 
 test('the page has the message of kubectl when the cluster lacks a kind', async () => {
-  const object = { apiVersion: 'config.openshift.io/v1', kind: 'ClusterVersion', metadata: { name: 'version' } };
+  const object = {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ClusterVersion',
+    metadata: { name: 'version' },
+  };
 
   const { stderr } = await kubectl(controlPlane, ['apply', '--filename=-'], JSON.stringify(object));
 

@@ -46,27 +46,36 @@ test.for([
     noun: 'build',
     refer: (config: string) => cluster.build(config, 'Building'),
   },
-])('denies and names the referrer when only $kind $field names the config', async ({ kind, field, noun, refer }) => {
-  const config = await cluster.config();
-  const name = await refer(config, await cluster.config());
+])(
+  'denies and names the referrer when only $kind $field names the config',
+  async ({ kind, field, noun, refer }) => {
+    const config = await cluster.config();
+    const name = await refer(config, await cluster.config());
 
-  const response = await cluster.expectDenied(config, [{ kind, name, field }]);
+    const response = await cluster.expectDenied(config, [{ kind, name, field }]);
 
-  expect(statusOf(response).message).toContain(`is in use by ${noun} ${name} (${field}).`);
-});
+    expect(statusOf(response).message).toContain(`is in use by ${noun} ${name} (${field}).`);
+  },
+);
 
 test('allows with a warning when only a finished build names the config', async () => {
   const config = await cluster.config();
   const name = await cluster.build(config, 'Succeeded');
 
-  const response = await cluster.expectAllowed(config, [{ kind: 'MachineOSBuild', name, field: 'machineConfig' }]);
+  const response = await cluster.expectAllowed(config, [
+    { kind: 'MachineOSBuild', name, field: 'machineConfig' },
+  ]);
 
   expect(response.warnings).toEqual([expect.stringContaining(`build ${name}`)]);
 });
 
 test('allows when only a terminating pool names the config', async () => {
   const config = await cluster.config();
-  const pool = await cluster.pool({ spec: config, status: config, finalizers: ['e2e.machineconfig-guard.io/hold'] });
+  const pool = await cluster.pool({
+    spec: config,
+    status: config,
+    finalizers: ['e2e.machineconfig-guard.io/hold'],
+  });
   const path = `${PATHS.pools}/${pool.metadata.name}`;
   onTestFinished(async () => void (await cluster.admin.patch(path, { metadata: { finalizers: null } })));
   expect((await cluster.delete(config)).status).toBe(403);

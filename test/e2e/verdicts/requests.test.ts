@@ -63,7 +63,8 @@ test('writes one Event about the config for a denial, and counts repeated denial
 
   // Each replica counts its own denials. A client's connection always reaches the same replica.
   for (let repeat = 0; repeat < 4; repeat += 1) expect((await cluster.delete(config)).status).toBe(403);
-  const isCounted = async () => (await cluster.eventsAbout(config)).some(({ series }) => (series?.count ?? 0) >= 2);
+  const isCounted = async () =>
+    (await cluster.eventsAbout(config)).some(({ series }) => (series?.count ?? 0) >= 2);
   await until('an Event with a series', isCounted, { timeoutMs: 20_000 });
   expect((await cluster.eventsAbout(config)).length).toBeLessThanOrEqual(2);
 });
@@ -79,7 +80,9 @@ test('deletes a source config without calling the guard, even if a node names it
   expect(auditedVerdicts(await cluster.auditEvent(response))).toEqual({});
   // The line of a later decision follows the lines of earlier ones.
   await cluster.delete(rendered);
-  await until('a log line', async () => (await installed.decisionsAbout(rendered)).length > 0, { timeoutMs: 5_000 });
+  await until('a log line', async () => (await installed.decisionsAbout(rendered)).length > 0, {
+    timeoutMs: 5_000,
+  });
   expect(await installed.decisionsAbout(source)).toEqual([]);
 });
 
@@ -123,7 +126,9 @@ test('stops deleting a collection at the config in use, and audits the denied co
   const response = await cluster.admin.delete(PATHS.configs, query);
 
   expect(response.status).toBe(403);
-  expect((await cluster.admin.list(PATHS.configs, query)).map(({ metadata }) => metadata.name)).toEqual([used]);
+  expect((await cluster.admin.list(PATHS.configs, query)).map(({ metadata }) => metadata.name)).toEqual([
+    used,
+  ]);
   const event = await cluster.auditEvent(response);
   // The request has no name of an object.
   expect(event.objectRef?.name).toBeUndefined();

@@ -32,7 +32,9 @@ test('finds that the guard protects, deletes nothing, and prints its findings as
   expect(JSON.parse(stdout)).toMatchObject({
     protected: true,
     by: 'guard',
-    webhooks: [{ configuration: 'machineconfig-guard', failurePolicy: 'Fail', caBundle: true, injected: true }],
+    webhooks: [
+      { configuration: 'machineconfig-guard', failurePolicy: 'Fail', caBundle: true, injected: true },
+    ],
     floor: [],
     mode: 'Enforce',
     tried: { config: used, kind: 'Node', name: 'worker-0', field: 'currentConfig' },
@@ -62,7 +64,9 @@ test('finds that no pod answers, failing closed and failing open', async () => {
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
   await expectVerify(1, 'BLOCKED: every rendered-config deletion is denied because no guard pod is ready');
 
-  const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as { webhooks: readonly object[] };
+  const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as {
+    webhooks: readonly object[];
+  };
   const ignoring = webhooks.map((webhook) => ({ ...webhook, failurePolicy: 'Ignore' }));
   await cluster.admin.patch(PATHS.guardWebhook, { webhooks: ignoring });
   await expectVerify(1, 'the API server could not call the guard, and its failurePolicy is Ignore\\.');

@@ -55,7 +55,9 @@ function encodeObject(object: EncodedObject): Buffer {
     numberField(7, 3),
     // An absent time is an empty message.
     object.creationSeconds === undefined ? bytesField(8, '') : timeField(8, object.creationSeconds),
-    ...(object.deletionSeconds === undefined ? [] : [timeField(9, object.deletionSeconds), numberField(10, 30)]),
+    ...(object.deletionSeconds === undefined
+      ? []
+      : [timeField(9, object.deletionSeconds), numberField(10, 30)]),
     ...entries(11, object.labels),
     ...entries(12, object.annotations),
     ...(object.managed === undefined ? [] : [bytesField(17, object.managed)]),

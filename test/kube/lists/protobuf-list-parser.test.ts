@@ -4,7 +4,13 @@ import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
-import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
+import {
+  bytesField,
+  encodeAnswer,
+  encodeList,
+  type EncodedObject,
+  numberField,
+} from './protobuf-encoding.ts';
 
 const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
 const NODE = { name: 'w0', annotations: { [CURRENT]: 'rendered-worker-1' } };
@@ -13,7 +19,8 @@ function parse(bytes: Buffer, cuts: readonly number[] = []): { items: unknown[];
   const items: unknown[] = [];
   const parser = new ProtobufListParser((item) => items.push(item));
   const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
-  for (const [index, from] of edges.slice(0, -1).entries()) parser.write(bytes.subarray(from, edges[index + 1]));
+  for (const [index, from] of edges.slice(0, -1).entries())
+    parser.write(bytes.subarray(from, edges[index + 1]));
   return { items, ...parser.end() };
 }
 
@@ -51,10 +58,17 @@ const object: fc.Arbitrary<EncodedObject> = fc.record(
 
 test('parses any list that arrives in any chunks', () => {
   fc.assert(
-    fc.property(fc.array(object, { maxLength: 5 }), fc.array(fc.nat(2_000), { maxLength: 12 }), (items, cuts) => {
-      const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
-      expect(parse(bytes, cuts)).toEqual({ items: items.map((item) => toJson(item)), resourceVersion: '7' });
-    }),
+    fc.property(
+      fc.array(object, { maxLength: 5 }),
+      fc.array(fc.nat(2_000), { maxLength: 12 }),
+      (items, cuts) => {
+        const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
+        expect(parse(bytes, cuts)).toEqual({
+          items: items.map((item) => toJson(item)),
+          resourceVersion: '7',
+        });
+      },
+    ),
     { numRuns: 3_000 },
   );
 });
@@ -115,8 +129,18 @@ test('rejects an item that is too large', () => {
 
 test('keeps all references of nodes if it keeps only their annotations', () => {
   const key = fc.oneof(fc.constantFrom(...NODE_REFERENCE_ANNOTATIONS), text);
-  const config = fc.constantFrom('', 'rendered-worker-1', 'drain-rendered-worker-1', 'uncordon-rendered-worker-2', 'x');
-  const node = fc.record({ name: fc.constantFrom('w0', 'w1'), labels: map, annotations: fc.dictionary(key, config) });
+  const config = fc.constantFrom(
+    '',
+    'rendered-worker-1',
+    'drain-rendered-worker-1',
+    'uncordon-rendered-worker-2',
+    'x',
+  );
+  const node = fc.record({
+    name: fc.constantFrom('w0', 'w1'),
+    labels: map,
+    annotations: fc.dictionary(key, config),
+  });
   fc.assert(
     fc.property(fc.array(node, { maxLength: 12 }), (items) => {
       const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
