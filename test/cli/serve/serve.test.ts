@@ -107,7 +107,10 @@ describe('as a process', () => {
   });
 
   test('applies a change of the mode while it is stopping', async () => {
-    inspected.cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } });
+    inspected.cluster.create('machineconfigguards', {
+      metadata: { name: 'cluster' },
+      spec: { mode: 'Enforce' },
+    });
     const serve = startServe({ '--shutdown-delay-duration': '3s' });
     await expect.poll(() => findLine(serve, 'msg', 'ready'), { timeout: 40_000 }).toBeDefined();
 
