@@ -52,10 +52,7 @@ function findFewestEdits(wanted: string, names: readonly ConfigName[]): ConfigNa
 }
 
 /** The name with the smallest value, or undefined if several have it. */
-function findMinimum(
-  names: readonly ConfigName[],
-  valueOf: (name: ConfigName) => number,
-): ConfigName | undefined {
+function findMinimum(names: readonly ConfigName[], valueOf: (name: ConfigName) => number) {
   const values = names.map(valueOf);
   const minimum = Math.min(...values);
   const position = values.indexOf(minimum);
