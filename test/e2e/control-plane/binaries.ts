@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { fillCache } from './cache.ts';
-import { cachedBuild, goBuild, hasGo } from './go-build.ts';
+import { cachePath, fillCache } from './cache.ts';
+import { goBuild, hasGo } from './go-build.ts';
 import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 import { readModuleFiles } from './module-files.ts';
-import { moduleDirectory, openshiftCrds, releaseOf, RELEASES, type Release } from './releases.ts';
+import { moduleDirectory, releaseOf, RELEASES, type Release } from './releases.ts';
 
 /** A folder with `etcd`, `kube-apiserver`, `kube-controller-manager` and `kubectl` of one release. */
 export interface Binaries {
@@ -47,9 +48,8 @@ export async function availableReleases(): Promise<readonly Release[]> {
  * @throws MissingControlPlaneError if neither binaries nor Go exist
  */
 export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
-  const assets = process.env['KUBEBUILDER_ASSETS'];
-  const directory = assets || (await findBuild(release, log));
-  const crds = await readModuleFiles(openshiftCrds(release));
+  const directory = process.env['KUBEBUILDER_ASSETS'] || (await findBuild(release, log));
+  const crds = await readModuleFiles(release.crds);
   return { directory, release, kubectl: join(directory, 'kubectl'), crds };
 }
 
@@ -62,18 +62,15 @@ async function readRelease(assets: string): Promise<Release> {
     );
   }
   const { stdout } = await promisify(execFile)(join(assets, 'kube-apiserver'), ['--version']);
-  const version = /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
-  if (version === undefined) {
-    throw new MissingControlPlaneError(
-      `${assets}/kube-apiserver --version said "${stdout.trim()}", not a version.`,
-    );
-  }
-  return releaseOf(version);
+  return releaseOf(/v(\d+\.\d+\.\d+)/.exec(stdout)?.[1] ?? stdout);
 }
 
 async function findBuild(release: Release, log: Log): Promise<string> {
-  const sources = ['go.mod', 'go.sum'].map((file) => join(moduleDirectory(release), file));
-  const directory = await cachedBuild('control-plane', release.kubernetes, sources);
+  const hash = createHash('sha256');
+  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(moduleDirectory(release), file)));
+  // The name changes with the modules, so that an outdated build is never used.
+  const name = `${release.kubernetes}-${hash.digest('hex').slice(0, 16)}`;
+  const directory = cachePath('control-plane', name);
   if (!NAMES.every((name) => existsSync(join(directory, name)))) await buildAll(release, directory, log);
   return directory;
 }
@@ -101,9 +98,6 @@ async function buildAll(release: Release, directory: string, log: Log): Promise<
 function versionFlags({ kubernetes }: Release): string {
   const [major, minor] = kubernetes.split('.');
   const version = 'k8s.io/component-base/version';
-  return [
-    '-s -w',
-    `-X ${version}.gitVersion=v${kubernetes}`,
-    `-X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`,
-  ].join(' ');
+  const numbers = `-X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`;
+  return `-s -w -X ${version}.gitVersion=v${kubernetes} ${numbers}`;
 }
