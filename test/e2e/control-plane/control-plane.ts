@@ -61,6 +61,9 @@ export class ControlPlane {
       await Promise.all([controlPlane.#startEtcd(), controlPlane.#writeSharedFiles()]);
       await controlPlane.startApiServer();
       if (openshift) await controlPlane.installOpenShift();
+      const { admin } = controlPlane.apiServer;
+      // The API server creates it a moment after it is ready.
+      await until('the namespace default', () => admin.find('/api/v1/namespaces/default'));
     } catch (error) {
       await controlPlane.stop();
       throw error;

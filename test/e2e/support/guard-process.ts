@@ -11,22 +11,10 @@ const READY_TIMEOUT_MS = 20_000;
 
 /** The fields of the guard's log line about a decision that the tests read. */
 export interface DecisionLine {
-  readonly uid: string;
-  readonly name?: string;
-  readonly user?: string;
+  readonly name: string;
   readonly verdict: string;
-  readonly code: string;
-  readonly ms: number;
   /** The source of the answer: `index`, `live` or `none`. */
   readonly path: string;
-}
-
-export interface GuardOptions {
-  /** File with the guard's credentials. */
-  readonly kubeconfig: string;
-  /** The certificates go into a new folder of this one. */
-  readonly directory: string;
-  readonly reaper: ProcessReaper;
 }
 
 /** Differences from the usual start of the guard. */
@@ -45,8 +33,13 @@ export interface Ports {
 
 export type GuardProcess = Awaited<ReturnType<typeof startGuardProcess>>;
 
-/** Starts the bundled guard on 127.0.0.1, and returns when it is ready. */
-export async function startGuardProcess({ kubeconfig, directory, reaper }: GuardOptions) {
+/**
+ * Starts the bundled guard on 127.0.0.1, and returns when it is ready.
+ *
+ * @param kubeconfig file with the guard's credentials
+ * @param directory the certificates go into a new folder of this one
+ */
+export async function startGuardProcess(kubeconfig: string, directory: string, reaper: ProcessReaper) {
   const certDir = await mkdtemp(join(directory, 'guard-'));
   // Not inside certDir: the guard watches that folder, and each line would wake it.
   const log = `${certDir}.log`;
@@ -66,9 +59,8 @@ export async function startGuardProcess({ kubeconfig, directory, reaper }: Guard
   }
 
   let child = startChild({ securePort: 0, healthPort: 0, metricsPort: 0 });
-  const findPorts = async () => (await readJsonLines(log)).find(({ msg }) => msg === 'ready');
-  await child.waitUntil(async () => (await findPorts()) !== undefined, READY_TIMEOUT_MS);
-  const ports = (await findPorts()) as unknown as Ports;
+  await child.waitUntil(async () => (await findPorts(log, 'ready')) !== undefined, READY_TIMEOUT_MS);
+  const ports = (await findPorts(log, 'ready')) as Ports;
   const healthUrl = `http://127.0.0.1:${ports.healthPort}`;
 
   async function kill(): Promise<void> {
@@ -117,27 +109,34 @@ export async function startGuardProcess({ kubeconfig, directory, reaper }: Guard
 
 /** The guard's log lines about a config, oldest first. */
 export async function decisionsAbout(log: string, config: string): Promise<readonly DecisionLine[]> {
-  const lines = (await readJsonLines(log)) as readonly Partial<DecisionLine>[];
-  return lines.filter((line): line is DecisionLine => line.name === config && line.verdict !== undefined);
+  const lines = await readJsonLines<DecisionLine>(log);
+  return lines.filter(({ name, verdict }) => name === config && verdict !== undefined);
 }
 
-/** The arguments for node to serve on 127.0.0.1. */
-export function serveArguments(serve: {
+/** The ports in the line of a log with this message. */
+export async function findPorts(log: string, message: string): Promise<Ports | undefined> {
+  return (await readJsonLines<Ports & { msg: string }>(log)).find(({ msg }) => msg === message);
+}
+
+/** The arguments for node to serve on 127.0.0.1. `certificate`: the flags about the certificate. */
+export function serveArguments({
+  kubeconfig,
+  certificate,
+  ports,
+}: {
   readonly kubeconfig: string;
-  /** Flags about the certificate. */
   readonly certificate: readonly string[];
   readonly ports: Ports;
 }): readonly string[] {
-  const { securePort, healthPort, metricsPort } = serve.ports;
   return [
     PROGRAM,
     'serve',
-    `--kubeconfig=${serve.kubeconfig}`,
-    ...serve.certificate,
+    `--kubeconfig=${kubeconfig}`,
+    ...certificate,
     '--bind-address=127.0.0.1',
-    `--secure-port=${securePort}`,
-    `--health-port=${healthPort}`,
-    `--metrics-port=${metricsPort}`,
+    `--secure-port=${ports.securePort}`,
+    `--health-port=${ports.healthPort}`,
+    `--metrics-port=${ports.metricsPort}`,
   ];
 }
 
@@ -149,9 +148,9 @@ export function certificateIn(directory: string): readonly string[] {
   ];
 }
 
-/** The lines of a log that are complete JSON objects. */
-export async function readJsonLines(file: string): Promise<readonly { readonly msg?: string }[]> {
+/** The lines of a log that are complete JSON objects. Lines may lack fields of this type. */
+export async function readJsonLines<Line>(file: string): Promise<readonly Line[]> {
   const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n');
   const objects = lines.filter((line) => line.startsWith('{') && line.endsWith('}'));
-  return objects.map((line) => JSON.parse(line) as { readonly msg?: string });
+  return objects.map((line) => JSON.parse(line) as Line);
 }

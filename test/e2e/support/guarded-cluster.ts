@@ -1,16 +1,15 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
-import { parseAllDocuments } from 'yaml';
 
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import type { Binaries } from '../control-plane/binaries.ts';
 import { ControlPlane, kubeconfig, type ApiServer } from '../control-plane/control-plane.ts';
-import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
+import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, unique, type ClusterConnection } from './cluster.ts';
-import { startGuardProcess, type GuardProcess, type Launch } from './guard-process.ts';
+import { startGuardProcess, type Launch } from './guard-process.ts';
 import { issueGuardToken } from './guard-token.ts';
+import { kubectlOk } from './kubectl.ts';
 import { MANIFESTS } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { createServiceAccount } from './service-account.ts';
@@ -44,15 +43,20 @@ export async function startGuardedCluster(binaries: Binaries, { direct = false }
 
 async function addGuard(controlPlane: ControlPlane, direct: boolean) {
   const { apiServer, caCertificate, directory, reaper } = controlPlane;
-  await applyRbac(controlPlane);
+  await kubectlOk(controlPlane, ['create', 'namespace', NAMESPACE]);
+  await kubectlOk(controlPlane, ['create', '--filename', join(MANIFESTS, 'base', 'rbac.yaml')]);
   const token = await issueGuardToken(apiServer.admin, join(directory, 'guard.token'));
   const throttle = await startThrottlingProxy(apiServer.url, caCertificate);
   const network = await TcpProxy.start(throttle.port);
   const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
   const file = join(directory, 'guard.kubeconfig');
   await writeFile(file, kubeconfig(url, direct ? caCertificate : throttle.ca, { tokenFile: token.file }));
-  const guard = await startGuardProcess({ kubeconfig: file, directory, reaper });
-  await registerGuard(controlPlane, guard);
+  const guard = await startGuardProcess(file, directory, reaper);
+  const caBundle = Buffer.from(guard.ca).toString('base64');
+  const clientConfig = { url: guard.url, caBundle };
+  const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+  await apiServer.admin.create(PATHS.webhookConfigurations, configuration);
+  await awaitGuardCalls(apiServer.admin);
   const scraperRules = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }];
   const scraperToken = await createServiceAccount(apiServer.admin, unique('scraper'), scraperRules);
   const scraper = new KubeClient({ url: guard.metricsUrl, ca: guard.ca, token: scraperToken });
@@ -102,35 +106,4 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       await controlPlane.stop();
     },
   };
-}
-
-/** Creates the guard's namespace, its service account and its rights from the manifests. */
-async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> {
-  await admin.create(PATHS.namespaces, {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name: NAMESPACE },
-  });
-  // The API server creates it a moment after it is ready.
-  await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`));
-  for (const document of parseAllDocuments(await readFile(join(MANIFESTS, 'base', 'rbac.yaml'), 'utf8'))) {
-    const object = document.toJS() as KubeObject;
-    await admin.create(collectionOf(object), object);
-  }
-}
-
-function collectionOf({ apiVersion, kind, metadata: { namespace } }: KubeObject): string {
-  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
-  return `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`;
-}
-
-/** Creates the webhook configuration of the manifests, and returns when the API server calls the guard. */
-async function registerGuard({ apiServer }: ControlPlane, guard: GuardProcess): Promise<void> {
-  const caBundle = Buffer.from(guard.ca).toString('base64');
-  const configuration = buildWebhookConfiguration({
-    clientConfig: { url: guard.url, caBundle },
-    failurePolicy: 'Fail',
-  });
-  await apiServer.admin.create(PATHS.webhookConfigurations, configuration);
-  await awaitGuardCalls(apiServer.admin);
 }

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
 import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
-import { expectStatus, type KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 import { Pod, type PodTemplate } from './pod.ts';
@@ -13,7 +13,6 @@ const NAMESPACE = 'machineconfig-guard';
 const NAME = 'machineconfig-guard';
 const SERVICE = `${PATHS.guardNamespace}/services/${NAME}`;
 const ENDPOINTS = `${PATHS.guardNamespace}/endpoints`;
-const SLICES = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
 const RECONCILE_INTERVAL_MS = 150;
 
 interface DeploymentSpec {
@@ -24,12 +23,6 @@ interface DeploymentSpec {
   };
 }
 
-interface Endpoint {
-  /** Changes when a restarted pod listens on other ports. */
-  readonly state: string;
-  readonly subset: object;
-}
-
 interface ServiceSpec {
   readonly ports: readonly { readonly name: string; readonly targetPort: string }[];
 }
@@ -38,19 +31,19 @@ type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 
 /**
  * Replaces deployment controller, scheduler, kubelet and endpoint controller. It reads the guard's Deployment and
- * Service from the API server, runs the bundle accordingly, and publishes the pods as Endpoints (API servers before
- * Kubernetes 1.34) and EndpointSlices (later ones).
+ * Service from the API server, runs the bundle accordingly, and publishes the ready pods as Endpoints. From Kubernetes
+ * 1.34 on, API servers read EndpointSlices instead.
  */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;
   readonly #address = findOwnAddress();
   readonly #pods: Pod[] = [];
-  readonly #endpoints = new Map<Pod, Endpoint>();
-  readonly #terminations = new Set<Promise<void>>();
   readonly #loop: Promise<void>;
   #isStopping = false;
   #count = 0;
-  #lastWrite: Promise<void> = Promise.resolve();
+  /** The pods in the Endpoints, and their addresses there. */
+  #ready: readonly Pod[] = [];
+  #subsets = '';
   /** Every pod so far. */
   readonly history: Pod[] = [];
 
@@ -70,10 +63,8 @@ export class Kubelet {
       const spec = await this.#findDeployment();
       if (spec === undefined) return this.#pods.length === 0;
       const template = JSON.stringify(spec.template);
-      const current = this.pods.filter(
-        (pod) => JSON.stringify(pod.template) === template && this.#endpoints.has(pod),
-      );
-      return current.length === spec.replicas && this.#pods.length === spec.replicas;
+      const ready = this.#ready.filter((pod) => JSON.stringify(pod.template) === template);
+      return ready.length === spec.replicas && this.#pods.length === spec.replicas;
     };
     await until('the Deployment to be rolled out', isRolledOut, { timeoutMs });
   }
@@ -96,15 +87,13 @@ export class Kubelet {
       await this.#reconcile().catch(() => undefined);
       await pause(RECONCILE_INTERVAL_MS);
     }
-    await Promise.all(this.#terminations);
   }
 
   async #reconcile(): Promise<void> {
     const spec = await this.#findDeployment();
-    await this.#publishReadyPods();
     const template = JSON.stringify(spec?.template);
     const isCurrent = (pod: Pod) => JSON.stringify(pod.template) === template;
-    const isReady = (pod: Pod) => this.#endpoints.has(pod);
+    const isReady = (pod: Pod) => this.#ready.includes(pod);
     const replicas = spec?.replicas ?? 0;
     const { maxSurge = 0, maxUnavailable = 0 } = spec?.strategy.rollingUpdate ?? {};
     const missing = replicas - this.pods.filter(isCurrent).length;
@@ -117,10 +106,12 @@ export class Kubelet {
       .sort((a, b) => Number(isReady(a)) - Number(isReady(b)));
     for (const pod of outdated) {
       const available = this.pods.filter(isReady).length - (isReady(pod) ? 1 : 0);
-      if (!isReady(pod) || available >= replicas - maxUnavailable) this.#startTermination(pod);
+      if (!isReady(pod) || available >= replicas - maxUnavailable) void this.#terminate(pod);
     }
     const surplus = this.pods.filter(isCurrent).slice(replicas);
-    for (const pod of surplus) this.#startTermination(pod);
+    for (const pod of surplus) void this.#terminate(pod);
+    // Endpoints go while the pods shut down, as in a cluster.
+    await this.#publishReadyPods();
     for (const pod of this.pods) await this.#keepRunning(pod);
   }
 
@@ -132,15 +123,8 @@ export class Kubelet {
     this.history.push(pod);
   }
 
-  #startTermination(pod: Pod): void {
-    const termination = this.#terminate(pod);
-    this.#terminations.add(termination);
-    void termination.then(() => this.#terminations.delete(termination));
-  }
-
-  /** Removes the endpoint and ends the pod at the same time, as a cluster does. */
   async #terminate(pod: Pod): Promise<void> {
-    await Promise.all([this.#withdraw(pod).catch(() => undefined), pod.terminate()]);
+    await pod.terminate();
     this.#pods.splice(this.#pods.indexOf(pod), 1);
   }
 
@@ -152,11 +136,7 @@ export class Kubelet {
         `${PATHS.guardNamespace}/secrets/${secret.secretName}`,
       );
       if (found !== undefined) {
-        const files = Object.entries(found.data ?? {}).map(([file, value]) => [
-          file,
-          Buffer.from(value, 'base64'),
-        ]);
-        await pod.writeVolume(name, found.metadata.resourceVersion ?? '', Object.fromEntries(files));
+        await pod.writeVolume(name, found.metadata.resourceVersion ?? '', found.data ?? {});
       } else if (!pod.isStarted) {
         return;
       }
@@ -164,60 +144,25 @@ export class Kubelet {
     if (!pod.isRunning) await pod.start();
   }
 
+  /** Writes one Endpoints object with a subset for each pod, because their ports differ. */
   async #publishReadyPods(): Promise<void> {
-    for (const pod of this.pods) {
-      if (await pod.isReady()) await this.#publish(pod);
-      else await this.#withdraw(pod);
-    }
-  }
-
-  async #publish(pod: Pod): Promise<void> {
-    const state = JSON.stringify(pod.ports);
-    if (pod.ports === undefined || this.#endpoints.get(pod)?.state === state) return;
-    await this.#withdraw(pod);
-    const numbers: Readonly<Record<string, number>> = {
-      webhook: pod.ports.securePort,
-      metrics: pod.ports.metricsPort,
-    };
+    const ready: Pod[] = [];
+    for (const pod of this.pods) if (await pod.isReady()) ready.push(pod);
     const service = (await this.#admin.find(SERVICE))?.spec as ServiceSpec | undefined;
     if (service === undefined) return;
-    const ports = service.ports.map(({ name, targetPort }) => ({
-      name,
-      protocol: 'TCP',
-      port: numbers[targetPort],
+    const subsets = ready.map(({ ports }) => ({
+      addresses: [{ ip: this.#address }],
+      ports: service.ports.map(({ name, targetPort }) => {
+        return { name, port: targetPort === 'metrics' ? ports?.metricsPort : ports?.securePort };
+      }),
     }));
-    await this.#admin.create(SLICES, {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: pod.name, labels: { 'kubernetes.io/service-name': NAME } },
-      addressType: 'IPv4',
-      endpoints: [
-        { addresses: [this.#address], conditions: { ready: true, serving: true, terminating: false } },
-      ],
-      ports,
-    });
-    this.#endpoints.set(pod, { state, subset: { addresses: [{ ip: this.#address }], ports } });
-    await this.#writeEndpoints();
-  }
-
-  async #withdraw(pod: Pod): Promise<void> {
-    if (!this.#endpoints.delete(pod)) return;
-    await this.#writeEndpoints();
-    expectStatus(await this.#admin.delete(`${SLICES}/${pod.name}`), [200, 404], `DELETE ${pod.name}`);
-  }
-
-  /** Writes one Endpoints object with a subset for each pod, because their ports differ. Writes follow one another. */
-  #writeEndpoints(): Promise<void> {
-    this.#lastWrite = this.#lastWrite.then(async () => {
-      const subsets = [...this.#endpoints.values()].map(({ subset }) => subset);
+    if (JSON.stringify(subsets) !== this.#subsets) {
       const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
-      const response = await this.#admin
-        .request('PUT', `${ENDPOINTS}/${NAME}`, endpoints)
-        .catch(() => undefined);
-      if (response?.status === 404)
-        await this.#admin.request('POST', ENDPOINTS, endpoints).catch(() => undefined);
-    });
-    return this.#lastWrite;
+      const { status } = await this.#admin.request('PUT', `${ENDPOINTS}/${NAME}`, endpoints);
+      if (status === 404) await this.#admin.request('POST', ENDPOINTS, endpoints);
+      this.#subsets = JSON.stringify(subsets);
+    }
+    this.#ready = ready;
   }
 
   async #findDeployment(): Promise<DeploymentSpec | undefined> {
