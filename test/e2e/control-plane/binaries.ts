@@ -75,7 +75,7 @@ async function findBuild(release: Release, log: Log): Promise<string> {
   return directory;
 }
 
-async function buildAll(release: Release, directory: string, log: Log): Promise<void> {
+async function buildAll(release: Release, directory: string, log: Log) {
   if (!(await hasGo())) {
     throw new MissingControlPlaneError(
       `There is no control plane of Kubernetes ${release.kubernetes} to run on: install Go (https://go.dev/dl) so ` +

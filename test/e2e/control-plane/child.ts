@@ -73,7 +73,7 @@ export class Child {
   }
 
   /** @throws Error with the end of the log if the process ends or the timeout passes before `isReady` */
-  async waitUntil(isReady: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  async waitUntil(isReady: () => Promise<boolean>, timeoutMs: number) {
     const name = basename(this.#options.command);
     const poll = async () => {
       if (await isReady()) return true;

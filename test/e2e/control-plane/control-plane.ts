@@ -93,14 +93,14 @@ export class ControlPlane {
   }
 
   /** Creates the CRDs of OpenShift and starts the garbage collector. */
-  async installOpenShift(): Promise<void> {
+  async installOpenShift() {
     await this.installCrds(this.#binaries.crds.map((text) => parse(text, omitFormatRules) as KubeObject));
     // Last, because the garbage collector looks for new kinds only every 30 s.
     await this.#startGarbageCollector();
   }
 
   /** Creates these definitions and returns when the API server serves their kinds. */
-  async installCrds(crds: readonly KubeObject[]): Promise<void> {
+  async installCrds(crds: readonly KubeObject[]) {
     const { admin } = this.apiServer;
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     await Promise.all(crds.map((crd) => admin.create(path, crd)));
@@ -155,13 +155,13 @@ export class ControlPlane {
   }
 
   /** Compacts etcd at the current revision. A watch from an older revision then gets 410. */
-  async compactEtcd(): Promise<void> {
+  async compactEtcd() {
     const status = await this.#callEtcd<{ header: { revision: string } }>('/v3/maintenance/status', {});
     await this.#callEtcd('/v3/kv/compaction', { revision: status.header.revision, physical: true });
   }
 
   /** Copies the data of etcd, which stops meanwhile. */
-  async backUpEtcd(): Promise<void> {
+  async backUpEtcd() {
     await this.#etcd?.stop();
     await rm(this.#etcdBackup, { recursive: true, force: true });
     await cp(this.#etcdData, this.#etcdBackup, { recursive: true });
@@ -169,7 +169,7 @@ export class ControlPlane {
   }
 
   /** Kills the API servers and etcd. */
-  async kill(): Promise<void> {
+  async kill() {
     await Promise.all(this.#apiServers.map((apiServer) => apiServer.kill()));
     await this.#etcd?.stop('SIGKILL');
   }
@@ -178,7 +178,7 @@ export class ControlPlane {
    * Starts etcd from the backup and the API servers again, as when an administrator restores a cluster. Later writes
    * are lost, and the API server assigns their resource versions a second time.
    */
-  async restoreEtcd(): Promise<void> {
+  async restoreEtcd() {
     await this.kill();
     await rm(this.#etcdData, { recursive: true });
     await cp(this.#etcdBackup, this.#etcdData, { recursive: true });
@@ -187,11 +187,11 @@ export class ControlPlane {
   }
 
   /** Ends every process and removes the folder. */
-  async stop(): Promise<void> {
+  async stop() {
     await this.reaper.reap();
   }
 
-  async #startEtcd(): Promise<void> {
+  async #startEtcd() {
     this.#etcd = this.#startChild('etcd', 'etcd', [
       `--data-dir=${this.#etcdData}`,
       `--listen-client-urls=${this.#etcdUrl}`,
@@ -205,7 +205,7 @@ export class ControlPlane {
     await this.#etcd.waitUntil(() => isHealthy(`${this.#etcdUrl}/health`), READY_TIMEOUT_MS);
   }
 
-  async #writeSharedFiles(): Promise<void> {
+  async #writeSharedFiles() {
     const { admin, controllerManager } = this.#tokens;
     // Columns: token, user name, user ID, groups (kubernetes, apiserver/pkg/authentication/token/tokenfile).
     const tokens = [
@@ -218,7 +218,7 @@ export class ControlPlane {
     await this.#writeFile('audit-policy.json', JSON.stringify(AUDIT_POLICY));
   }
 
-  async #startGarbageCollector(): Promise<void> {
+  async #startGarbageCollector() {
     const [port = 0] = await freePorts(1);
     const { url } = this.apiServer;
     const token = this.#tokens.controllerManager;
@@ -288,17 +288,17 @@ function createApiServer(connection: KubeClientOptions, directory: string, start
   let child: Child | undefined;
 
   /** Returns when `/readyz` returns 200. */
-  async function start(): Promise<void> {
+  async function start() {
     child = startChild();
     await child.waitUntil(() => admin.isReady('/readyz'), READY_TIMEOUT_MS);
   }
 
   /** Open watches would delay a graceful end for up to a minute, so SIGKILL follows after two seconds. */
-  async function stop(): Promise<void> {
+  async function stop() {
     await child?.stop('SIGTERM', 2_000);
   }
 
-  async function kill(): Promise<void> {
+  async function kill() {
     await child?.stop('SIGKILL');
   }
 
@@ -306,7 +306,7 @@ function createApiServer(connection: KubeClientOptions, directory: string, start
     child?.kill(name);
   }
 
-  async function restart(): Promise<void> {
+  async function restart() {
     await stop();
     await start();
   }

@@ -8,8 +8,8 @@ export interface ObjectMeta {
   readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly finalizers?: readonly string[];
-  readonly ownerReferences?: readonly object[];
+  readonly finalizers?: readonly string[] | undefined;
+  readonly ownerReferences?: readonly object[] | undefined;
 }
 
 export interface KubeObject {

@@ -32,7 +32,7 @@ export async function readModuleFiles({ module, files }: ModuleFiles): Promise<r
   return Promise.all(files.map((file) => readFile(join(directory, basename(file)), 'utf8')));
 }
 
-async function download(module: string, files: readonly string[], directory: string): Promise<void> {
+async function download(module: string, files: readonly string[], directory: string) {
   if (!(await hasGo())) {
     throw new MissingControlPlaneError(
       `The CRDs of ${module} are not in the cache: install Go (https://go.dev/dl) so that they can be downloaded.`,

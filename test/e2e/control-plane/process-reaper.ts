@@ -42,7 +42,7 @@ export class ProcessReaper {
   }
 
   /** Kills the processes that are left and removes the folder. */
-  async reap(): Promise<void> {
+  async reap() {
     if (this.#shell.exitCode !== null) return;
     this.#shell.ref();
     const exited = once(this.#shell, 'exit');

@@ -11,7 +11,7 @@ export interface AuditEvent {
   readonly userAgent?: string;
   readonly requestReceivedTimestamp: string;
   readonly objectRef?: { readonly resource: string; readonly name?: string };
-  readonly responseStatus?: { readonly code: number; readonly reason?: string; readonly message?: string };
+  readonly responseStatus?: { readonly code: number };
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -51,13 +51,11 @@ export class AuditLog {
 }
 
 /** The values that a webhook or policy wrote into an audit event, by outcome. */
-export function auditedVerdicts(
-  event: AuditEvent,
-  name = WEBHOOK_NAME,
-): Partial<Record<AuditedOutcome, AuditedVerdict>> {
-  const prefix = `${name}/`;
-  const entries = Object.entries(event.annotations ?? {}).filter(([key]) => key.startsWith(prefix));
-  return Object.fromEntries(
-    entries.map(([key, value]) => [key.slice(prefix.length), JSON.parse(value) as AuditedVerdict]),
-  );
+export function auditedVerdicts(event: AuditEvent, name = WEBHOOK_NAME) {
+  const verdicts: Partial<Record<AuditedOutcome, AuditedVerdict>> = {};
+  for (const [key, value] of Object.entries(event.annotations ?? {})) {
+    const [writer, outcome] = key.split('/');
+    if (writer === name) verdicts[outcome as AuditedOutcome] = JSON.parse(value) as AuditedVerdict;
+  }
+  return verdicts;
 }

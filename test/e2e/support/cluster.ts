@@ -69,7 +69,7 @@ export class Cluster {
   }
 
   /** Returns when the API server has acknowledged the write. */
-  async moveNode(name: string, configs: { currentConfig?: string; desiredConfig?: string }): Promise<void> {
+  async moveNode(name: string, configs: { currentConfig?: string; desiredConfig?: string }) {
     await this.admin.patch(`${PATHS.nodes}/${name}`, nodeConfigPatch(configs));
   }
 
@@ -181,7 +181,7 @@ export function isDeniedInUse(response: KubeResponse): boolean {
  * Waits until the API server calls the guard. After its start, or after a change of the webhook configuration, that
  * takes the API server a moment.
  */
-export async function awaitGuardCalls(admin: KubeClient): Promise<void> {
+export async function awaitGuardCalls(admin: KubeClient) {
   const [config, name] = [renderedName('probe'), unique('probe')];
   const [configPath, nodePath] = [`${PATHS.configs}/${config}`, `${PATHS.nodes}/${name}`];
   await admin.create(PATHS.configs, machineConfig({ name: config }));

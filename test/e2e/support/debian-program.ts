@@ -29,7 +29,7 @@ export async function debianProgram(program: string, packages: readonly [string,
   };
 }
 
-async function unpack(packages: readonly string[], root: string): Promise<void> {
+async function unpack(packages: readonly string[], root: string) {
   await fillCache(root, async (unfinished) => {
     const download = () => run('apt-get', ['download', ...packages], { cwd: unfinished });
     try {

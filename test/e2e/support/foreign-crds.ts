@@ -30,8 +30,5 @@ export async function readForeignCrds(project: ForeignProject): Promise<readonly
 function parseCrd(text: string): KubeObject {
   const plain = text.replaceAll(/^.*\{\{.*$/gm, '');
   const objects = parseAllDocuments(plain).map((document) => document.toJS() as KubeObject | null);
-  const crd = objects.find((object) => object?.kind === 'CustomResourceDefinition');
-  if (crd === null || crd === undefined)
-    throw new Error('There is no CustomResourceDefinition in this file.');
-  return crd;
+  return objects.find((object) => object?.kind === 'CustomResourceDefinition') as KubeObject;
 }

@@ -63,7 +63,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
   const ports = (await findPorts(log, 'ready')) as Ports;
   const healthUrl = `http://127.0.0.1:${ports.healthPort}`;
 
-  async function kill(): Promise<void> {
+  async function kill() {
     await child.stop('SIGKILL');
   }
 
@@ -95,7 +95,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
     },
 
     /** Kills the process and starts another one with the same certificate and ports. Returns when it is ready. */
-    async restart(launch?: Launch): Promise<void> {
+    async restart(launch?: Launch) {
       await kill();
       child = startChild(ports, launch);
       // The log cannot tell: a launch may redirect it.

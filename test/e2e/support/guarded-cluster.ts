@@ -83,7 +83,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
     },
 
     /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */
-    async launchGuard(prepare?: LaunchPreparation): Promise<void> {
+    async launchGuard(prepare?: LaunchPreparation) {
       if (prepare === lastPreparation) return;
       await guard.restart(await prepare?.(directory));
       lastPreparation = prepare;
@@ -100,7 +100,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       return Number(pattern.exec(metrics)?.groups?.['count'] ?? 0);
     },
 
-    async stop(): Promise<void> {
+    async stop() {
       await network.refuse();
       throttle.stop();
       await controlPlane.stop();

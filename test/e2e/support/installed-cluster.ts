@@ -49,17 +49,17 @@ export class InstalledCluster {
   }
 
   /** Runs `oc apply -k` on an overlay of this repository or on another directory. */
-  async applyOverlay(name: string): Promise<void> {
+  async applyOverlay(name: string) {
     await kubectlOk(this.controlPlane, ['apply', '--kustomize', overlay(name)]);
   }
 
   /** Runs `oc delete -k` without waiting for finalizers. */
-  async deleteOverlay(name: string): Promise<void> {
+  async deleteOverlay(name: string) {
     await kubectlOk(this.controlPlane, ['delete', '--wait=false', '--kustomize', overlay(name)]);
   }
 
   /** Waits until all replicas run, the MachineConfigGuard exists and the API server calls the guard. */
-  async awaitGuard(): Promise<void> {
+  async awaitGuard() {
     await this.kubelet.awaitRollout();
     const { cluster } = this;
     await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard), { timeoutMs: 20_000 });
@@ -67,7 +67,7 @@ export class InstalledCluster {
   }
 
   /** Changes the MachineConfigGuard and waits until every replica applies it. */
-  async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string }): Promise<void> {
+  async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string }) {
     await this.cluster.admin.patch(PATHS.guard, { spec: { mode, holdSuperseded } });
     const wanted = { mode, holdSupersededMs: parseDuration(holdSuperseded) };
     const isApplied = async () => {
@@ -92,7 +92,7 @@ export class InstalledCluster {
   }
 
   /** Removes the rights of the guard during a step. */
-  async withoutRights(step: () => Promise<unknown>): Promise<void> {
+  async withoutRights(step: () => Promise<unknown>) {
     const { admin } = this.cluster;
     const guard = new KubeClient(await this.connectAsGuard());
     const canListNodes = () => guard.isReady(PATHS.nodes);
@@ -108,7 +108,7 @@ export class InstalledCluster {
   }
 
   /** Deletes all nodes, pools, builds and configs. The guard must run. */
-  async clear(): Promise<void> {
+  async clear() {
     const { admin } = this.cluster;
     // The guard allows no deletion if the list of nodes is empty.
     const node = await this.cluster.node();
@@ -118,7 +118,7 @@ export class InstalledCluster {
     }
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     await this.serviceCa.stop();
     await this.kubelet.stop();
     await this.controlPlane.stop();

@@ -58,7 +58,7 @@ export class Kubelet {
   }
 
   /** Waits until exactly the replicas of the current template run, and all are ready and published. */
-  async awaitRollout(timeoutMs = 60_000): Promise<void> {
+  async awaitRollout(timeoutMs = 60_000) {
     const isRolledOut = async () => {
       const spec = await this.#findDeployment();
       if (spec === undefined) return this.#pods.length === 0;
@@ -70,7 +70,7 @@ export class Kubelet {
   }
 
   /** Ends the pods, too. */
-  async stop(): Promise<void> {
+  async stop() {
     this.#isStopping = true;
     await this.#loop;
     for (const pod of this.#pods) pod.signal('SIGCONT');
@@ -81,7 +81,7 @@ export class Kubelet {
     return this.#controlPlane.apiServer.admin;
   }
 
-  async #run(): Promise<void> {
+  async #run() {
     while (!this.#isStopping) {
       // The API server may be unreachable for a while. Running pods go on.
       await this.#reconcile().catch(() => undefined);
@@ -89,7 +89,7 @@ export class Kubelet {
     }
   }
 
-  async #reconcile(): Promise<void> {
+  async #reconcile() {
     const spec = await this.#findDeployment();
     const template = JSON.stringify(spec?.template);
     const isCurrent = (pod: Pod) => JSON.stringify(pod.template) === template;
@@ -123,13 +123,13 @@ export class Kubelet {
     this.history.push(pod);
   }
 
-  async #terminate(pod: Pod): Promise<void> {
+  async #terminate(pod: Pod) {
     await pod.terminate();
     this.#pods.splice(this.#pods.indexOf(pod), 1);
   }
 
   /** Updates the volumes and restarts the container if it ended. A pod whose Secret is missing does not start. */
-  async #keepRunning(pod: Pod): Promise<void> {
+  async #keepRunning(pod: Pod) {
     if (!pod.isStarted) await this.#writeKubeconfig(pod);
     for (const { name, secret } of pod.template.spec.volumes ?? []) {
       const found: Secret | undefined = await this.#admin.find(
@@ -145,7 +145,7 @@ export class Kubelet {
   }
 
   /** Writes one Endpoints object with a subset for each pod, because their ports differ. */
-  async #publishReadyPods(): Promise<void> {
+  async #publishReadyPods() {
     const ready: Pod[] = [];
     for (const pod of this.pods) if (await pod.isReady()) ready.push(pod);
     const service = (await this.#admin.find(SERVICE))?.spec as ServiceSpec | undefined;
@@ -172,7 +172,7 @@ export class Kubelet {
   }
 
   /** Each pod gets a token of its own: tokens of a service account end with it. */
-  async #writeKubeconfig(pod: Pod): Promise<void> {
+  async #writeKubeconfig(pod: Pod) {
     const token = await serviceAccountToken(this.#admin, NAMESPACE, NAME);
     await mkdir(pod.directory, { recursive: true });
     const { apiServer, caCertificate } = this.#controlPlane;

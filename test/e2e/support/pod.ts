@@ -58,7 +58,7 @@ export class Pod {
   }
 
   /** Starts or restarts the container. Its kubeconfig and its volumes must exist. */
-  async start(): Promise<void> {
+  async start() {
     // Removes the ports of the container before.
     await writeFile(this.log, '');
     this.ports = undefined;
@@ -86,7 +86,7 @@ export class Pod {
   }
 
   /** Sends SIGTERM, and SIGKILL after the grace period. */
-  async terminate(): Promise<void> {
+  async terminate() {
     this.isTerminating = true;
     await this.#child?.stop('SIGTERM', this.template.spec.terminationGracePeriodSeconds * 1_000);
   }
@@ -96,7 +96,7 @@ export class Pod {
   }
 
   /** Writes a Secret's data as a kubelet does: into a new folder, to which one symbolic link then points. */
-  async writeVolume(name: string, version: string, data: Readonly<Record<string, string>>): Promise<void> {
+  async writeVolume(name: string, version: string, data: Readonly<Record<string, string>>) {
     if (this.#volumeVersions.get(name) === version) return;
     const volume = join(this.directory, name);
     const folder = `..${version}`;

@@ -120,7 +120,7 @@ export class Prober {
   }
 
   /** Waits for more probes. */
-  async awaitMore(count: number): Promise<void> {
+  async awaitMore(count: number) {
     const total = this.probes.length + count;
     await until(`${count} more probes`, async () => this.probes.length >= total, {
       timeoutMs: 60_000,
@@ -129,13 +129,13 @@ export class Prober {
   }
 
   /** Returns when all probes have their answer or timed out. */
-  async stop(): Promise<void> {
+  async stop() {
     this.#isProbing = false;
     await Promise.all(this.#loops);
     await Promise.all(this.#pending);
   }
 
-  async #probeSteadily(): Promise<void> {
+  async #probeSteadily() {
     while (this.#isProbing) {
       for (const subject of ['used', 'unused'] as const) {
         const pending = this.#probe(subject, this.configs[subject]);
@@ -147,7 +147,7 @@ export class Prober {
   }
 
   /** Detects decisions from stale data. */
-  async #moveAndProbe(): Promise<void> {
+  async #moveAndProbe() {
     let name: string | undefined;
     let [target, other] = ['', ''];
     while (this.#isProbing) {
@@ -172,7 +172,7 @@ export class Prober {
     }
   }
 
-  async #probe(subject: Subject, config: string): Promise<void> {
+  async #probe(subject: Subject, config: string) {
     const sentAt = performance.now();
     const record = (answer: Answer, message: string) =>
       this.probes.push({ subject, answer, message, sentAt, answeredAt: performance.now() });

@@ -44,7 +44,7 @@ export async function prepareRun(kubernetes?: string): Promise<Binaries> {
  * Runs a command and sets the exit code: the one that `main` returns, 2 after wrong usage, 1 if there is no control
  * plane. The latter two print one line.
  */
-export async function runCommand(name: string, main: () => Promise<number>): Promise<void> {
+export async function runCommand(name: string, main: () => Promise<number>) {
   try {
     process.exitCode = await main();
   } catch (error) {

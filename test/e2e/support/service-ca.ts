@@ -34,7 +34,7 @@ export class ServiceCa {
   }
 
   /** Rotates the authority as the operator does: first the webhook trusts both, then the Secret gets a new leaf. */
-  async rotate(): Promise<void> {
+  async rotate() {
     const name = await this.#findSecretName();
     if (name === undefined || this.#authority === undefined)
       throw new Error('There is nothing to rotate yet.');
@@ -45,7 +45,7 @@ export class ServiceCa {
     await this.#admin.patch(`${SECRETS}/${name}`, await buildSecret(name, this.#authority));
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     this.#isStopping = true;
     await this.#loop;
   }
@@ -54,7 +54,7 @@ export class ServiceCa {
     return this.#controlPlane.apiServer.admin;
   }
 
-  async #run(): Promise<void> {
+  async #run() {
     while (!this.#isStopping) {
       // The API server may be unreachable, or somebody deletes the objects. The next round tries again.
       await this.#reconcile().catch(() => undefined);
@@ -62,7 +62,7 @@ export class ServiceCa {
     }
   }
 
-  async #reconcile(): Promise<void> {
+  async #reconcile() {
     const name = await this.#findSecretName();
     if (name === undefined) return;
     const authority = (this.#authority ??= await createAuthority({ days: 30, now: new Date() }));
@@ -77,7 +77,7 @@ export class ServiceCa {
     return (await this.#admin.find(SERVICE))?.metadata.annotations?.[SECRET_NAME];
   }
 
-  async #injectIntoWebhooks({ certificatePem }: Authority): Promise<void> {
+  async #injectIntoWebhooks({ certificatePem }: Authority) {
     const configuration = (await this.#admin.find(PATHS.guardWebhook)) as Webhooks | undefined;
     if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
     const caBundle = encodeBase64(`${certificatePem}${this.#previousAuthority?.certificatePem ?? ''}`);
@@ -90,7 +90,7 @@ export class ServiceCa {
   }
 
   /** Prometheus reads the authority from here. */
-  async #injectIntoConfigMap({ certificatePem }: Authority): Promise<void> {
+  async #injectIntoConfigMap({ certificatePem }: Authority) {
     const configMap: (KubeObject & { data?: object }) | undefined = await this.#admin.find(CONFIG_MAP);
     if (configMap?.metadata.annotations?.[INJECT] !== 'true' || configMap.data !== undefined) return;
     await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': certificatePem } });

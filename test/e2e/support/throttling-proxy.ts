@@ -40,7 +40,7 @@ export async function startThrottlingProxy(targetUrl: string, targetCa: string) 
     },
   };
 
-  async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  async function handle(incoming: IncomingMessage, outgoing: ServerResponse) {
     const { rejectedShare = 0, delayMs = 0 } = proxy.throttling;
     // In turn rather than at random, so that runs are comparable.
     accumulatedShare += rejectedShare;
