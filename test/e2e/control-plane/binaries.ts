@@ -33,8 +33,8 @@ const TOOLS: readonly { readonly name: string; readonly package: string }[] = [
 const NAMES = TOOLS.map(({ name }) => name).toSorted();
 
 /**
- * The releases that this machine can test, newest first: the one in the folder `KUBEBUILDER_ASSETS` (the convention of
- * setup-envtest) if that is set, otherwise all. Builds nothing.
+ * The releases that this machine can test, newest first: the one in the folder `KUBEBUILDER_ASSETS` (as
+ * setup-envtest) if that is set, otherwise all.
  */
 export async function availableReleases(): Promise<readonly Release[]> {
   const assets = process.env['KUBEBUILDER_ASSETS'];
@@ -42,8 +42,8 @@ export async function availableReleases(): Promise<readonly Release[]> {
 }
 
 /**
- * The binaries of an available release: from `KUBEBUILDER_ASSETS`, from the cache, or built from the pinned Go modules
- * in 4 to 7 minutes on two cores. The CRDs come from the cache or from the Go module proxy.
+ * The binaries of an available release: from `KUBEBUILDER_ASSETS`, from the cache, or built from the pinned
+ * Go modules in 4 to 7 minutes on two cores. The CRDs come from the cache or from the Go module proxy.
  *
  * @throws MissingControlPlaneError if neither binaries nor Go exist
  */

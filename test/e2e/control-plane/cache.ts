@@ -11,8 +11,8 @@ export function cachePath(...names: readonly string[]): string {
 }
 
 /**
- * Makes a folder of the cache. It gets its name only when it is complete. If two processes make it at the same time,
- * the first one wins.
+ * Makes a folder of the cache. It gets its name only when it is complete. If two processes make it at the
+ * same time, the first one wins.
  *
  * @param fill puts the files into an unfinished folder, which the reaper removes if this process is killed
  */

@@ -16,7 +16,7 @@ import { isHealthy, until } from './until.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 
-/** Every request at level Metadata, as in OpenShift's default audit profile, without the control plane's own leases. */
+/** Every request at level Metadata, as in OpenShift's default audit profile, but no leases. */
 const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -28,7 +28,9 @@ const AUDIT_POLICY = {
   ],
 };
 
-/** etcd, kube-apiserver and the garbage collector on this machine, with the OpenShift CRDs of their release. */
+/**
+ * etcd, kube-apiserver and the garbage collector on this machine, with the OpenShift CRDs of their release.
+ */
 export class ControlPlane {
   /** Holds etcd's data, certificates, kubeconfigs and logs. Removed at the end. */
   readonly directory = mkdtempSync(join(tmpdir(), 'mcg-control-plane-'));
@@ -111,9 +113,9 @@ export class ControlPlane {
       // An Established CRD can still return 429 "storage is (re)initializing" for a moment.
       return (await admin.request('GET', `/apis/${group}/${version.name}/${names.plural}`)).status === 200;
     };
-    await until('the CRDs to be served', async () => (await Promise.all(crds.map(isServed))).every(Boolean), {
-      timeoutMs: READY_TIMEOUT_MS,
-    });
+    for (const crd of crds) {
+      await until(crd.metadata.name, () => isServed(crd), { timeoutMs: READY_TIMEOUT_MS });
+    }
   }
 
   /** Starts one more API server on the same etcd, with an audit log of its own. */
@@ -138,7 +140,8 @@ export class ControlPlane {
       // It would wait for service accounts that nothing here creates.
       '--disable-admission-plugins=ServiceAccount',
       '--service-cluster-ip-range=10.0.0.0/24',
-      // As in OpenShift: the API server calls a webhook by the addresses of its endpoints, not of its Service.
+      // As in OpenShift: the API server calls a webhook by the addresses of its endpoints, not of its
+      // Service.
       '--enable-aggregator-routing=true',
       // Two servers on 127.0.0.1 would overwrite each other's endpoint of the kubernetes Service.
       '--endpoint-reconciler-type=none',
@@ -175,8 +178,8 @@ export class ControlPlane {
   }
 
   /**
-   * Starts etcd from the backup and the API servers again, as when an administrator restores a cluster. Later writes
-   * are lost, and the API server assigns their resource versions a second time.
+   * Starts etcd from the backup and the API servers again. Later writes are lost, and the API server assigns
+   * their resource versions a second time.
    */
   async restoreEtcd() {
     await this.kill();

@@ -9,7 +9,8 @@ const run = promisify(execFile);
 /**
  * Builds a static binary.
  *
- * @param build `module`: folder with go.mod and go.sum, which the build does not change. `output`: file of the binary
+ * @param build `module`: folder with go.mod and go.sum, which the build does not change. `output`: file of
+ *   the binary
  * @throws MissingControlPlaneError whose message ends with the output of `go build`
  */
 export async function goBuild(build: {
@@ -20,7 +21,8 @@ export async function goBuild(build: {
   readonly reaper: ProcessReaper;
 }): Promise<void> {
   const flags = ['-trimpath', '-buildvcs=false', '-ldflags', build.ldflags, '-o', build.output];
-  // With -mod=readonly a build never edits the pinned go.mod. The caller's GOFLAGS and go.work must not change that.
+  // With -mod=readonly a build never edits the pinned go.mod. The caller's GOFLAGS and go.work must not
+  // change that.
   const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
   const running = run('go', ['build', ...flags, build.package], { cwd: build.module, env });
   const { pid } = running.child;

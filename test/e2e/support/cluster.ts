@@ -104,7 +104,7 @@ export class Cluster {
     return (await this.admin.find(`${PATHS.configs}/${config}`)) !== undefined;
   }
 
-  /** Deletes a config and expects the answer, the object and the audit event of a denial because of these referrers. */
+  /** Deletes a config and expects a denial because of these referrers: answer, object and audit event. */
   async expectDenied(
     config: string,
     referrers: readonly Referrer[],
@@ -146,13 +146,13 @@ export class Cluster {
   }
 
   /** Events about a config. */
-  async eventsAbout(config: string): Promise<readonly (KubeObject & DeletionEvent)[]> {
-    const events = (await this.admin.list(PATHS.events)) as readonly (KubeObject & DeletionEvent)[];
+  async eventsAbout(config: string) {
+    const events = (await this.admin.list(PATHS.events)) as readonly DeletionEvent[];
     return events.filter((event) => event.regarding?.name === config);
   }
 
   /** Waits for an Event. The guard writes it after the answer. */
-  awaitEvent(config: string): Promise<KubeObject & DeletionEvent> {
+  awaitEvent(config: string): Promise<DeletionEvent> {
     return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
@@ -162,7 +162,7 @@ export class Cluster {
 }
 
 /** The fields of an Event of `events.k8s.io/v1` that the tests read. */
-export interface DeletionEvent {
+export interface DeletionEvent extends KubeObject {
   readonly type: string;
   readonly reason: string;
   readonly note: string;
@@ -177,10 +177,7 @@ export function isDeniedInUse(response: KubeResponse): boolean {
   );
 }
 
-/**
- * Waits until the API server calls the guard. After its start, or after a change of the webhook configuration, that
- * takes the API server a moment.
- */
+/** Waits until the API server calls the guard, a moment after its start or a change of its configuration. */
 export async function awaitGuardCalls(admin: KubeClient) {
   const [config, name] = [renderedName('probe'), unique('probe')];
   const [configPath, nodePath] = [`${PATHS.configs}/${config}`, `${PATHS.nodes}/${name}`];
@@ -188,9 +185,8 @@ export async function awaitGuardCalls(admin: KubeClient) {
   await admin.create(PATHS.nodes, node({ name, currentConfig: config }));
   let last: KubeResponse | undefined;
   const isDenied = async () => isDeniedInUse((last = await admin.delete(configPath, { dryRun: 'All' })));
-  await until(() => `a denial; the last answer was ${JSON.stringify(last?.body)}`, isDenied, {
-    timeoutMs: 40_000,
-  });
+  const describe = () => `a denial, not ${JSON.stringify(last?.body)}`;
+  await until(describe, isDenied, { timeoutMs: 40_000 });
   // The guard allows a deletion only if there is a node.
   await admin.patch(nodePath, { metadata: { annotations: null } });
   await admin.delete(configPath);

@@ -11,12 +11,12 @@ const EXIT_CODE = /\s+# exit code (?<code>\d)$/;
 /** Replaces the digest that a page leaves to its reader. */
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
-/** The commands that no test can run, and what they need. The tests run every other command of the documentation. */
+/** The commands that no test can run, and what they need. The tests run every other documented command. */
 const NEEDS_ANOTHER_MACHINE: readonly (readonly [command: RegExp, why: string])[] = [
   [/^podman /, 'a container engine'],
   [/^cosign /, 'a registry, and a key to sign with'],
   [/^openshift-install /, "the installer's program"],
-  [/^kustomize /, 'kustomize as a program of its own; kubectl builds kustomizations and edits none'],
+  [/^kustomize /, 'kustomize: kubectl builds kustomizations and edits none'],
   [/^oc adm prune /, 'oc'],
   [/^oc image mirror /, 'oc, and two registries'],
   [/^oc apply -f docs\/fleet\/policy-mode\.yaml$/, 'a hub of Open Cluster Management'],
@@ -49,8 +49,8 @@ export interface DocumentedCommand {
 }
 
 /**
- * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines after a prompt in its
- * `console` blocks. `npm run test:readme` runs the `sh` blocks of README.md.
+ * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines with a prompt of
+ * its `console` blocks. `npm run test:readme` runs the `sh` blocks of README.md.
  */
 export function documentedCommands(file: string): readonly DocumentedCommand[] {
   const page = readFileSync(join(ROOT, file), 'utf8');
@@ -112,12 +112,9 @@ export class DocumentedPage {
       if ((heading !== undefined && command.heading !== heading) || !isWanted(command.line)) continue;
       const result = await shell.run(fillPlaceholders(command.line));
       const expected = exitCodes[command.line] ?? command.exitCode;
-      if (result.exitCode !== expected) {
-        const { exitCode, stderr, stdout } = result;
-        throw new Error(
-          `${command.line}\nended with ${exitCode} instead of ${expected}:\n${stderr}${stdout}`,
-        );
-      }
+      const { exitCode, stderr, stdout } = result;
+      if (exitCode !== expected)
+        throw new Error(`${command.line}\nexit code ${exitCode}:\n${stderr}${stdout}`);
       this.#done.add(command);
       results.push(result);
     }

@@ -28,7 +28,7 @@ export function auditedByPolicy(policy: Policy, event: AuditEvent) {
   return auditedVerdicts(event, `${policy}.machineconfig-guard.io`);
 }
 
-/** Waits until these policies see the references to a config, a moment after the acknowledgement of the write. */
+/** Waits until these policies see the references to a config, a moment after their acknowledgement. */
 export async function awaitReferences(cluster: Cluster, config: string, policies: readonly Policy[]) {
   const isSeen = async () => {
     const event = await cluster.auditEvent(await cluster.dryRun(config));

@@ -26,7 +26,7 @@ export async function readForeignCrds(project: ForeignProject): Promise<readonly
   return (await readModuleFiles(CRDS[project])).map(parseCrd);
 }
 
-/** The files of cert-manager are Helm templates, too. Their lines with expressions are labels and conditions. */
+/** The files of cert-manager are Helm templates. Their lines with expressions are labels and conditions. */
 function parseCrd(text: string): KubeObject {
   const plain = text.replaceAll(/^.*\{\{.*$/gm, '');
   const objects = parseAllDocuments(plain).map((document) => document.toJS() as KubeObject | null);

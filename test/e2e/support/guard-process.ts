@@ -63,10 +63,6 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
   const ports = (await findPorts(log, 'ready')) as Ports;
   const healthUrl = `http://127.0.0.1:${ports.healthPort}`;
 
-  async function kill() {
-    await child.stop('SIGKILL');
-  }
-
   return {
     /** Address of the webhook. */
     url: `https://127.0.0.1:${ports.securePort}/validate`,
@@ -78,7 +74,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
     certDir,
     /** File with the output of the process. */
     log,
-    kill,
+    kill: () => child.stop('SIGKILL'),
 
     get isRunning(): boolean {
       return child.isRunning;
@@ -94,9 +90,9 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
       child.kill(signal);
     },
 
-    /** Kills the process and starts another one with the same certificate and ports. Returns when it is ready. */
+    /** Kills the process and starts another one with the same certificate and ports, until it is ready. */
     async restart(launch?: Launch) {
-      await kill();
+      await child.stop('SIGKILL');
       child = startChild(ports, launch);
       // The log cannot tell: a launch may redirect it.
       await child.waitUntil(() => isHealthy(`${healthUrl}/readyz`), READY_TIMEOUT_MS);

@@ -20,14 +20,15 @@ const NAMESPACE = 'machineconfig-guard';
 /** The guard's user name in the API server. */
 export const GUARD_USER = `system:serviceaccount:${NAMESPACE}:machineconfig-guard`;
 
-/** Prepares a launch of the guard. It may put files into a folder that is removed with the cluster. */
+/** Prepares a launch of the guard. It may put files into this folder. */
 export type LaunchPreparation = (directory: string) => Promise<Launch>;
 
 export type GuardedCluster = Awaited<ReturnType<typeof startGuardedCluster>>;
 
 /**
- * Starts a control plane and one registered guard process with the rights of its manifests. The guard reaches the API
- * server through `network` and `throttle`, so that both can fail. Returns when the API server calls the guard.
+ * Starts a control plane and one guard process with the rights of its manifests, and returns when the API
+ * server calls the guard. The guard reaches the API server through `network` and `throttle`, so that both can
+ * fail.
  *
  * @param options `direct: true` connects the guard to the API server without proxies, for measurements
  */
@@ -73,7 +74,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
     kubeconfig: file,
     connection,
 
-    /** A second API server on the same etcd, which calls the guard, too. The guard never reads from it. */
+    /** A second API server, which calls the guard, too. The guard never reads from it. */
     secondApiServer(): Promise<ApiServer> {
       secondApiServer ??= controlPlane.startApiServer().then(async (second) => {
         await awaitGuardCalls(second.admin);
@@ -89,7 +90,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       lastPreparation = prepare;
     },
 
-    /** The number of denials that the guard's index led to. The guard needs the API server to check the token. */
+    /** The number of denials from the index. The guard needs the API server to check the token. */
     async countIndexDenials(): Promise<number> {
       const read = async () => {
         const { status, body } = await scraper.request('GET', '/metrics');

@@ -30,9 +30,9 @@ interface ServiceSpec {
 type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 
 /**
- * Replaces deployment controller, scheduler, kubelet and endpoint controller. It reads the guard's Deployment and
- * Service from the API server, runs the bundle accordingly, and publishes the ready pods as Endpoints. From Kubernetes
- * 1.34 on, API servers read EndpointSlices instead.
+ * Replaces deployment controller, scheduler, kubelet and endpoint controller: it runs the guard's Deployment
+ * and publishes the ready pods as Endpoints. From Kubernetes 1.34 on, API servers read EndpointSlices
+ * instead.
  */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;
@@ -57,7 +57,7 @@ export class Kubelet {
     return this.#pods.filter(({ isTerminating }) => !isTerminating);
   }
 
-  /** Waits until exactly the replicas of the current template run, and all are ready and published. */
+  /** Waits until only the replicas of the current template run, and all are published. */
   async awaitRollout(timeoutMs = 60_000) {
     const isRolledOut = async () => {
       const spec = await this.#findDeployment();
@@ -128,7 +128,7 @@ export class Kubelet {
     this.#pods.splice(this.#pods.indexOf(pod), 1);
   }
 
-  /** Updates the volumes and restarts the container if it ended. A pod whose Secret is missing does not start. */
+  /** Updates the volumes and restarts an ended container. A pod whose Secret is missing does not start. */
   async #keepRunning(pod: Pod) {
     if (!pod.isStarted) await this.#writeKubeconfig(pod);
     for (const { name, secret } of pod.template.spec.volumes ?? []) {
@@ -187,5 +187,5 @@ function findOwnAddress(): string {
     ({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'),
   );
   if (own !== undefined) return own.address;
-  throw new Error('This machine has no IPv4 address but 127.0.0.1, which no Service may have as a backend.');
+  throw new Error('This machine needs an IPv4 address other than 127.0.0.1.');
 }

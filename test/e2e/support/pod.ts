@@ -21,8 +21,8 @@ export interface PodTemplate {
 }
 
 /**
- * One replica of the guard: the bundle with the arguments of its pod template, and Secret volumes in the layout of a
- * kubelet. Its ports differ from the template, because all pods share the address of this machine.
+ * One replica of the guard: the bundle with the arguments of its template, and Secret volumes as a kubelet
+ * writes them. Its ports differ from the template, because all pods share the address of this machine.
  */
 export class Pod {
   readonly name: string;

@@ -6,8 +6,8 @@ import { PATHS } from './paths.ts';
 import { answerOf, type Answer } from './answer.ts';
 
 /**
- * `used`: a node names the config all the time. `moved`: the API server has just acknowledged that a node names it.
- * `unused`: nothing names it.
+ * `used`: a node names the config all the time. `moved`: the API server has just acknowledged that a node
+ * names it. `unused`: nothing names it.
  */
 export type Subject = 'used' | 'moved' | 'unused';
 
@@ -49,7 +49,9 @@ const MOVE_INTERVAL_MS = 50;
 /** Longer than the timeout of the webhook. */
 const PROBE_TIMEOUT_MS = 12_000;
 
-/** Steadily asks for the deletion of a used config, an unused one, and configs that nodes have just moved to. */
+/**
+ * Steadily asks for the deletion of a used config, an unused one, and configs that nodes have just moved to.
+ */
 export class Prober {
   readonly probes: Probe[] = [];
   /** May be changed while the prober is stopped. */
@@ -85,8 +87,8 @@ export class Prober {
   }
 
   /**
-   * Waits until each subject got the right answer this many times since a moment, and returns when that was. Returns
-   * immediately if an answer was wrong, because nothing can make up for it.
+   * Waits until each subject got the right answer this many times since a moment, and returns when that was.
+   * Returns immediately if an answer was wrong, because nothing can make up for it.
    */
   async awaitRightAnswers(since: number, times = 1): Promise<number> {
     return until(

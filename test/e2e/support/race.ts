@@ -23,8 +23,8 @@ interface Tally {
 const FREE_EVERY = 20;
 
 /**
- * Moves a node back and forth between two configs. As soon as the API server has acknowledged a move, the race deletes
- * the config that the node moved to. A decision from stale data would allow it.
+ * Moves a node back and forth between two configs. As soon as the API server has acknowledged a move, the
+ * race deletes the config that the node moved to. A decision from stale data would allow it.
  *
  * @param options the lanes get one concurrent worker each, which share the rounds
  */

@@ -29,8 +29,7 @@ export async function selectRelease(flag: string, version: string | undefined): 
 }
 
 /**
- * Finds the binaries of a release and builds dist/ from the sources, so that a measurement uses the same bundle as a
- * cluster.
+ * Finds the binaries of a release and builds dist/, so that a measurement uses the same bundle as a cluster.
  *
  * @throws UsageError if there is no such release
  */
@@ -41,8 +40,7 @@ export async function prepareRun(kubernetes?: string): Promise<Binaries> {
 }
 
 /**
- * Runs a command and sets the exit code: the one that `main` returns, 2 after wrong usage, 1 if there is no control
- * plane. The latter two print one line.
+ * Sets the exit code: that of `main`, or with a line of explanation 2 (wrong usage) or 1 (no control plane).
  */
 export async function runCommand(name: string, main: () => Promise<number>) {
   try {

@@ -17,7 +17,7 @@ type Webhooks = KubeObject & {
 };
 
 /**
- * Replaces OpenShift's service-ca operator. It writes a serving certificate into the Secret that the Service's
+ * Replaces OpenShift's service-ca operator. It writes a certificate into the Secret that the Service's
  * annotation names, and its authority into annotated webhook configurations and ConfigMaps.
  */
 export class ServiceCa {
@@ -33,11 +33,12 @@ export class ServiceCa {
     this.#loop = this.#run();
   }
 
-  /** Rotates the authority as the operator does: first the webhook trusts both, then the Secret gets a new leaf. */
+  /**
+   * Rotates the authority as the operator does: the webhook trusts both before the Secret gets a new leaf.
+   */
   async rotate() {
     const name = await this.#findSecretName();
-    if (name === undefined || this.#authority === undefined)
-      throw new Error('There is nothing to rotate yet.');
+    if (name === undefined) throw new Error('There is nothing to rotate yet.');
     this.#previousAuthority = this.#authority;
     this.#authority = await createAuthority({ days: 30, now: new Date() });
     await this.#reconcile();
@@ -56,7 +57,7 @@ export class ServiceCa {
 
   async #run() {
     while (!this.#isStopping) {
-      // The API server may be unreachable, or somebody deletes the objects. The next round tries again.
+      // The API server may be unreachable, or a test deletes the objects. The next round retries.
       await this.#reconcile().catch(() => undefined);
       await pause(RECONCILE_INTERVAL_MS);
     }
@@ -83,8 +84,7 @@ export class ServiceCa {
     const caBundle = encodeBase64(`${certificatePem}${this.#previousAuthority?.certificatePem ?? ''}`);
     if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
     const webhooks = configuration.webhooks.map((webhook) => {
-      const clientConfig = { ...webhook.clientConfig, caBundle };
-      return { ...webhook, clientConfig };
+      return { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } };
     });
     await this.#admin.patch(PATHS.guardWebhook, { webhooks });
   }
@@ -97,18 +97,12 @@ export class ServiceCa {
   }
 }
 
-async function buildSecret(name: string, authority: Authority): Promise<KubeObject> {
+async function buildSecret(name: string, authority: Authority) {
   const service = 'machineconfig-guard.machineconfig-guard.svc';
   const dnsNames = [service, `${service}.cluster.local`];
   const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: 20, now: new Date() });
   const data = { 'tls.crt': encodeBase64(leaf.certificatePem), 'tls.key': encodeBase64(leaf.privateKeyPem) };
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name },
-    type: 'kubernetes.io/tls',
-    data,
-  } as KubeObject;
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'kubernetes.io/tls', data };
 }
 
 function encodeBase64(text: string): string {

@@ -6,7 +6,7 @@ let installed: Promise<InstalledCluster> | undefined;
 let guarded: Promise<GuardedCluster> | undefined;
 
 /**
- * A cluster with the overlay `monitoring`, two replicas of the guard and the mode Enforce. The test files of a worker
+ * A cluster with the overlay `monitoring`, two replicas and the mode Enforce. The test files of a worker
  * share it, one after another, and leave it as they found it. Objects of other files may exist.
  */
 export function sharedInstalledCluster(): Promise<InstalledCluster> {

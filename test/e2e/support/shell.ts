@@ -11,8 +11,8 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const OC = fileURLToPath(new URL('oc', import.meta.url));
 
 /**
- * A shell of a cluster administrator who follows the documentation. The home folder has copies of docs/ and manifests/,
- * and the PATH has the program, `oc`, `kubectl` and `jq`. The shell stays in the directory that a line changes to.
+ * A shell of a reader of the documentation. The home folder has copies of docs/ and manifests/, and the PATH
+ * has the program, `oc`, `kubectl` and `jq`. The shell stays in the directory that a line changes to.
  */
 export class Shell {
   readonly home: string;
@@ -25,10 +25,7 @@ export class Shell {
     this.#env = env;
   }
 
-  static async open(
-    { directory, kubectl, apiServer }: ControlPlane,
-    kubeconfig = apiServer.kubeconfig,
-  ): Promise<Shell> {
+  static async open({ directory, kubectl, apiServer }: ControlPlane, kubeconfig = apiServer.kubeconfig) {
     const home = await mkdtemp(join(directory, 'home-'));
     const bin = join(home, '.local', 'bin');
     await mkdir(bin, { recursive: true });
