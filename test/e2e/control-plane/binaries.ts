@@ -47,7 +47,7 @@ export async function availableReleases(): Promise<readonly Release[]> {
  *
  * @throws MissingControlPlaneError if neither binaries nor Go exist
  */
-export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
+export async function findBinaries(release: Release, log: Log) {
   const directory = process.env['KUBEBUILDER_ASSETS'] || (await findBuild(release, log));
   const crds = await readModuleFiles(release.crds);
   return { directory, release, kubectl: join(directory, 'kubectl'), crds };
@@ -65,7 +65,7 @@ async function readRelease(assets: string): Promise<Release> {
   return releaseOf(/v(\d+\.\d+\.\d+)/.exec(stdout)?.[1] ?? stdout);
 }
 
-async function findBuild(release: Release, log: Log): Promise<string> {
+async function findBuild(release: Release, log: Log) {
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(moduleDirectory(release), file)));
   // The name changes with the modules, so that an outdated build is never used.

@@ -20,7 +20,7 @@ Example: npm run control-plane -- --version 1.31.0
 `;
 
 /** Returns 0 after Ctrl-C. */
-async function main(): Promise<number> {
+async function main() {
   const { values: flags } = parseArgs({
     options: { help: { type: 'boolean', default: false }, version: { type: 'string' } },
   });

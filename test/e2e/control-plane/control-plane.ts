@@ -28,9 +28,7 @@ const AUDIT_POLICY = {
   ],
 };
 
-/**
- * etcd, kube-apiserver and the garbage collector on this machine, with the OpenShift CRDs of their release.
- */
+/** etcd, kube-apiserver and the garbage collector, with the OpenShift CRDs of their release. */
 export class ControlPlane {
   /** Holds etcd's data, certificates, kubeconfigs and logs. Removed at the end. */
   readonly directory = mkdtempSync(join(tmpdir(), 'mcg-control-plane-'));
@@ -57,7 +55,7 @@ export class ControlPlane {
    *
    * @param options `openshift: false` omits the CRDs of OpenShift and the garbage collector
    */
-  static async start(binaries: Binaries, { openshift = true } = {}): Promise<ControlPlane> {
+  static async start(binaries: Binaries, { openshift = true } = {}) {
     const controlPlane = new ControlPlane(binaries, await issueServerCertificate(), await freePorts(2));
     try {
       await Promise.all([controlPlane.#startEtcd(), controlPlane.#writeSharedFiles()]);
@@ -251,7 +249,7 @@ export class ControlPlane {
     return this.#writeFile(name, kubeconfig(url, this.caCertificate, { token }));
   }
 
-  async #writeFile(name: string, text: string): Promise<string> {
+  async #writeFile(name: string, text: string) {
     const file = join(this.directory, name);
     await writeFile(file, text, { mode: 0o600 });
     return file;

@@ -105,19 +105,19 @@ export class KubeClient {
     return expectStatus(response, [200], `GET ${path}`).body as KubeObject;
   }
 
-  async list(path: string, query: Query = {}): Promise<readonly KubeObject[]> {
+  async list(path: string, query: Query = {}) {
     const response = await this.request('GET', path, undefined, { query });
     const { body } = expectStatus(response, [200], `GET ${path}`);
     return (body as { readonly items: readonly KubeObject[] }).items;
   }
 
-  async create(collection: string, object: object): Promise<KubeObject> {
+  async create(collection: string, object: object) {
     const response = await this.request('POST', collection, object);
     return expectStatus(response, [200, 201], `POST ${collection}`).body as KubeObject;
   }
 
   /** Sends a JSON merge patch. */
-  async patch(path: string, patch: object): Promise<KubeObject> {
+  async patch(path: string, patch: object) {
     const extras = { contentType: 'application/merge-patch+json' };
     const response = await this.request('PATCH', path, patch, extras);
     return expectStatus(response, [200], `PATCH ${path}`).body as KubeObject;
@@ -129,7 +129,7 @@ export class KubeClient {
   }
 
   /** Whether a health endpoint returns 200; false also if the port is closed. */
-  async isReady(path: string): Promise<boolean> {
+  async isReady(path: string) {
     const response = this.request('GET', path, undefined, { timeoutMs: 2_000 });
     return (await response.catch(() => undefined))?.status === 200;
   }

@@ -25,10 +25,9 @@ export interface ModuleFiles {
  *
  * @throws MissingControlPlaneError if the files are neither in the cache nor can be downloaded
  */
-export async function readModuleFiles({ module, files }: ModuleFiles): Promise<readonly string[]> {
+export async function readModuleFiles({ module, files }: ModuleFiles) {
   const directory = cachePath('modules', module.replaceAll('/', '_'));
-  if (!files.every((file) => existsSync(join(directory, basename(file)))))
-    await download(module, files, directory);
+  if (!existsSync(directory)) await download(module, files, directory);
   return Promise.all(files.map((file) => readFile(join(directory, basename(file)), 'utf8')));
 }
 

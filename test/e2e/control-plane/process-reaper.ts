@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Reads "watch PID" and "forget PID" until its standard input ends. That happens however this process ends,
- * even by SIGKILL, which no exit hook survives.
+ * Reads "watch PID" and "forget PID" until its standard input ends. That happens even if SIGKILL ends this
+ * process.
  */
 const SCRIPT = `
 trap '' INT TERM HUP

@@ -25,7 +25,7 @@ export function pause(ms: number): Promise<void> {
 }
 
 /** Whether a GET returns 2xx; false also if the port is closed. */
-export async function isHealthy(url: string): Promise<boolean> {
+export async function isHealthy(url: string) {
   const response = await fetch(url, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined);
   return response?.ok === true;
 }

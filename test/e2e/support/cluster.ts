@@ -55,14 +55,14 @@ export class Cluster {
   }
 
   /** Creates a rendered config without references and returns its name. */
-  async config(options: Partial<RenderedConfigOptions> = {}): Promise<string> {
+  async config(options: Partial<RenderedConfigOptions> = {}) {
     const name = options.name ?? renderedName();
     await this.admin.create(PATHS.configs, machineConfig({ ...options, name }));
     return name;
   }
 
   /** Creates a node and returns its name. */
-  async node(options: Partial<NodeOptions> = {}): Promise<string> {
+  async node(options: Partial<NodeOptions> = {}) {
     const name = options.name ?? unique('worker');
     await this.admin.create(PATHS.nodes, node({ ...options, name }));
     return name;
@@ -73,7 +73,7 @@ export class Cluster {
     await this.admin.patch(`${PATHS.nodes}/${name}`, nodeConfigPatch(configs));
   }
 
-  async pool(options: Partial<PoolOptions> & { readonly status?: string } = {}): Promise<KubeObject> {
+  async pool(options: Partial<PoolOptions> & { readonly status?: string } = {}) {
     const name = options.name ?? unique('infra');
     const created = await this.admin.create(PATHS.pools, pool({ ...options, name }));
     if (options.status !== undefined) {
@@ -83,7 +83,7 @@ export class Cluster {
   }
 
   /** Creates a build of a config in a state and returns its name. */
-  async build(config: string, state: Parameters<typeof buildStatus>[0]): Promise<string> {
+  async build(config: string, state: Parameters<typeof buildStatus>[0]) {
     const name = unique('build');
     await this.admin.create(PATHS.builds, build({ name, config }));
     await this.admin.patch(`${PATHS.builds}/${name}/status`, buildStatus(state));
@@ -100,7 +100,7 @@ export class Cluster {
     return this.delete(config, { dryRun: 'All' });
   }
 
-  async exists(config: string): Promise<boolean> {
+  async exists(config: string) {
     return (await this.admin.find(`${PATHS.configs}/${config}`)) !== undefined;
   }
 
@@ -115,13 +115,13 @@ export class Cluster {
   }
 
   /** Deletes a config and expects a denial because the guard could not read the cluster. */
-  async expectUnverified(config: string): Promise<KubeResponse> {
+  async expectUnverified(config: string) {
     const denied = { name: config, code: 'MCG_UNVERIFIED', referrers: [], more: 0 };
     return this.#expectDenial(config, {}, { status: 503, reason: 'ServiceUnavailable', denied });
   }
 
   /** Deletes a config and expects that it is gone. The referrers have weak references only. */
-  async expectAllowed(config: string, referrers: readonly Referrer[] = []): Promise<KubeResponse> {
+  async expectAllowed(config: string, referrers: readonly Referrer[] = []) {
     const response = await this.delete(config);
     const audited = auditedVerdicts(await this.auditEvent(response));
     expect({ status: response.status, exists: await this.exists(config), audited }).toEqual({

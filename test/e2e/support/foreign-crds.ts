@@ -22,7 +22,7 @@ const CRDS = {
 export type ForeignProject = keyof typeof CRDS;
 
 /** The CRDs of a project, from its Go module. */
-export async function readForeignCrds(project: ForeignProject): Promise<readonly KubeObject[]> {
+export async function readForeignCrds(project: ForeignProject) {
   return (await readModuleFiles(CRDS[project])).map(parseCrd);
 }
 

@@ -104,7 +104,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
 }
 
 /** The guard's log lines about a config, oldest first. */
-export async function decisionsAbout(log: string, config: string): Promise<readonly DecisionLine[]> {
+export async function decisionsAbout(log: string, config: string) {
   const lines = await readJsonLines<DecisionLine>(log);
   return lines.filter(({ name, verdict }) => name === config && verdict !== undefined);
 }

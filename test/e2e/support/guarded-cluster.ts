@@ -91,7 +91,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
     },
 
     /** The number of denials from the index. The guard needs the API server to check the token. */
-    async countIndexDenials(): Promise<number> {
+    async countIndexDenials() {
       const read = async () => {
         const { status, body } = await scraper.request('GET', '/metrics');
         return status === 200 && String(body);

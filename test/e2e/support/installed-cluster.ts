@@ -8,7 +8,7 @@ import { expectStatus, KubeClient, type KubeClientOptions } from '../control-pla
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
-import { decisionsAbout, readJsonLines, type DecisionLine } from './guard-process.ts';
+import { decisionsAbout, readJsonLines } from './guard-process.ts';
 import { kubectlOk } from './kubectl.ts';
 import { Kubelet } from './kubelet.ts';
 import { overlay } from './overlays.ts';
@@ -79,7 +79,7 @@ export class InstalledCluster {
   }
 
   /** The log lines of all replicas about a config. */
-  async decisionsAbout(config: string): Promise<readonly DecisionLine[]> {
+  async decisionsAbout(config: string) {
     const logs = await Promise.all(this.kubelet.history.map(({ log }) => decisionsAbout(log, config)));
     return logs.flat();
   }

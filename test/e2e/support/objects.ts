@@ -19,9 +19,7 @@ export interface RenderedConfigOptions {
   readonly bytes?: number;
 }
 
-/**
- * A MachineConfig with the metadata of a real rendered one (machine-config-operator, pkg/controller/render).
- */
+/** A rendered MachineConfig with real metadata (machine-config-operator, pkg/controller/render). */
 export function machineConfig(options: RenderedConfigOptions): KubeObject {
   const { name, owner, annotations, labels, bytes = 0 } = options;
   const withFile = (content: string): KubeObject => ({

@@ -21,8 +21,8 @@ export interface PodTemplate {
 }
 
 /**
- * One replica of the guard: the bundle with the arguments of its template, and Secret volumes as a kubelet
- * writes them. Its ports differ from the template, because all pods share the address of this machine.
+ * One replica of the guard. Its ports differ from the template, because all pods share the address of this
+ * machine.
  */
 export class Pod {
   readonly name: string;
@@ -79,7 +79,7 @@ export class Pod {
   }
 
   /** Probes readiness. */
-  async isReady(): Promise<boolean> {
+  async isReady() {
     if (!this.isRunning) return false;
     this.ports ??= await findPorts(this.log, 'listening');
     return this.ports !== undefined && isHealthy(`http://127.0.0.1:${this.ports.healthPort}/readyz`);

@@ -16,7 +16,7 @@ export function requireProgram(): void {
  *
  * @throws Error unless the exit code is 0
  */
-export async function runProgram(...args: readonly string[]): Promise<string> {
+export async function runProgram(...args: readonly string[]) {
   requireProgram();
   const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args]);
   if (exitCode !== 0)

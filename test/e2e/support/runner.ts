@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { UsageError, describeUsageError } from '../../support/usage.ts';
-import { availableReleases, findBinaries, type Binaries } from '../control-plane/binaries.ts';
+import { availableReleases, findBinaries } from '../control-plane/binaries.ts';
 import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
 import type { Release } from '../control-plane/releases.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Writes a line about progress to standard error. Results go to standard output. */
+/** Results go to standard output. */
 export function log(line: string): void {
   process.stderr.write(`${line}\n`);
 }
@@ -33,15 +33,13 @@ export async function selectRelease(flag: string, version: string | undefined): 
  *
  * @throws UsageError if there is no such release
  */
-export async function prepareRun(kubernetes?: string): Promise<Binaries> {
+export async function prepareRun(kubernetes?: string) {
   const binaries = await findBinaries(await selectRelease('--kubernetes', kubernetes), log);
   await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   return binaries;
 }
 
-/**
- * Sets the exit code: that of `main`, or with a line of explanation 2 (wrong usage) or 1 (no control plane).
- */
+/** Sets the exit code: that of `main`, 2 after wrong usage, or 1 without a control plane. */
 export async function runCommand(name: string, main: () => Promise<number>) {
   try {
     process.exitCode = await main();

@@ -33,9 +33,7 @@ export class ServiceCa {
     this.#loop = this.#run();
   }
 
-  /**
-   * Rotates the authority as the operator does: the webhook trusts both before the Secret gets a new leaf.
-   */
+  /** Rotates the authority as the operator does. The webhook trusts both before the Secret changes. */
   async rotate() {
     const name = await this.#findSecretName();
     if (name === undefined) throw new Error('There is nothing to rotate yet.');

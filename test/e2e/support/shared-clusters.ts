@@ -20,7 +20,7 @@ export function sharedGuardedCluster(): Promise<GuardedCluster> {
   return guarded;
 }
 
-async function startInstalledCluster(): Promise<InstalledCluster> {
+async function startInstalledCluster() {
   const cluster = await InstalledCluster.start(['prometheus-operator']);
   await cluster.applyOverlay('monitoring');
   await cluster.awaitGuard();

@@ -11,8 +11,8 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const OC = fileURLToPath(new URL('oc', import.meta.url));
 
 /**
- * A shell of a reader of the documentation. The home folder has copies of docs/ and manifests/, and the PATH
- * has the program, `oc`, `kubectl` and `jq`. The shell stays in the directory that a line changes to.
+ * A shell whose home folder has copies of docs/ and manifests/, and whose PATH has the program, `oc`, `kubectl`
+ * and `jq`. It stays in the directory that a line changes to.
  */
 export class Shell {
   readonly home: string;

@@ -18,7 +18,7 @@ export class TcpProxy {
     server.on('connection', (socket: Socket) => this.#accept(socket));
   }
 
-  static async start(targetPort: number): Promise<TcpProxy> {
+  static async start(targetPort: number) {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     return new TcpProxy(server, targetPort);
