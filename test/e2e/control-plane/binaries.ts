@@ -71,7 +71,7 @@ async function findBuild(release: Release, log: Log) {
   // The name changes with the modules, so that an outdated build is never used.
   const name = `${release.kubernetes}-${hash.digest('hex').slice(0, 16)}`;
   const directory = cachePath('control-plane', name);
-  if (!NAMES.every((name) => existsSync(join(directory, name)))) await buildAll(release, directory, log);
+  if (!existsSync(directory)) await buildAll(release, directory, log);
   return directory;
 }
 
@@ -95,7 +95,7 @@ async function buildAll(release: Release, directory: string, log: Log) {
 }
 
 /** Without these an API server calls itself v0.0.0-master, and clients take it for a very old one. */
-function versionFlags({ kubernetes }: Release): string {
+function versionFlags({ kubernetes }: Release) {
   const [major, minor] = kubernetes.split('.');
   const version = 'k8s.io/component-base/version';
   const numbers = `-X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { ProcessReaper } from './process-reaper.ts';
 
 /** A path below the cache for files that are fetched or built once. It need not exist yet. */
-export function cachePath(...names: readonly string[]): string {
+export function cachePath(...names: readonly string[]) {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'machineconfig-guard', ...names);
 }
 

@@ -49,7 +49,7 @@ export class Child {
     return pid;
   }
 
-  get isRunning(): boolean {
+  get isRunning() {
     const { pid, exitCode, signalCode } = this.#process;
     return pid !== undefined && exitCode === null && signalCode === null;
   }
@@ -68,7 +68,7 @@ export class Child {
   }
 
   /** Sends a signal without waiting for its effect. */
-  kill(signal: NodeJS.Signals): void {
+  kill(signal: NodeJS.Signals) {
     this.#process.kill(signal);
   }
 
@@ -83,7 +83,7 @@ export class Child {
     await until(() => `${name}.\n${this.#readLogEnd()}`, poll, { timeoutMs, everyMs: 50 });
   }
 
-  #readLogEnd(): string {
+  #readLogEnd() {
     return readFileSync(this.#options.logFile, 'utf8').trimEnd().split('\n').slice(-15).join('\n');
   }
 }

@@ -117,7 +117,7 @@ export class ControlPlane {
   }
 
   /** Starts one more API server on the same etcd, with an audit log of its own. */
-  async startApiServer(): Promise<ApiServer> {
+  async startApiServer() {
     const [port = 0] = await freePorts(1);
     const name = `kube-apiserver-${this.#apiServers.length}`;
     const directory = join(this.directory, name);
@@ -236,7 +236,7 @@ export class ControlPlane {
     await controllerManager.waitUntil(() => health.isReady('/healthz'), READY_TIMEOUT_MS);
   }
 
-  #serveOn(port: number): readonly string[] {
+  #serveOn(port: number) {
     return [
       '--bind-address=127.0.0.1',
       `--secure-port=${port}`,
@@ -245,7 +245,7 @@ export class ControlPlane {
     ];
   }
 
-  #writeKubeconfig(name: string, url: string, token: string): Promise<string> {
+  #writeKubeconfig(name: string, url: string, token: string) {
     return this.#writeFile(name, kubeconfig(url, this.caCertificate, { token }));
   }
 
@@ -255,7 +255,7 @@ export class ControlPlane {
     return file;
   }
 
-  #startChild(name: string, binary: string, args: readonly string[]): Child {
+  #startChild(name: string, binary: string, args: readonly string[]) {
     const command = join(this.#binaries.directory, binary);
     return new Child({ command, args, logFile: join(this.directory, `${name}.log`), reaper: this.reaper });
   }
@@ -303,7 +303,7 @@ function createApiServer(connection: KubeClientOptions, directory: string, start
     await child?.stop('SIGKILL');
   }
 
-  function signal(name: NodeJS.Signals): void {
+  function signal(name: NodeJS.Signals) {
     child?.kill(name);
   }
 
@@ -331,7 +331,7 @@ function createApiServer(connection: KubeClientOptions, directory: string, start
 }
 
 /** A kubeconfig with one cluster and one user, as JSON, which is valid YAML. */
-export function kubeconfig(url: string, ca: string, user: Readonly<Record<string, string>>): string {
+export function kubeconfig(url: string, ca: string, user: Readonly<Record<string, string>>) {
   const cluster = { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
   return JSON.stringify({
     apiVersion: 'v1',

@@ -157,7 +157,7 @@ export function expectStatus(response: KubeResponse, allowed: readonly number[],
 }
 
 /** The text of a Warning header, `299 - "text"`. Node decodes headers as Latin-1, but this one is UTF-8. */
-function parseWarning(header: string): string {
+function parseWarning(header: string) {
   const utf8 = Buffer.from(header, 'latin1').toString();
   return /^\d+ \S+ "(.*)"$/s.exec(utf8)?.[1]?.replaceAll(/\\(.)/gs, '$1') ?? utf8;
 }

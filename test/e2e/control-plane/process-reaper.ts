@@ -32,12 +32,12 @@ export class ProcessReaper {
     this.#shell.stdin?.on('error', () => undefined);
   }
 
-  watch(pid: number): void {
+  watch(pid: number) {
     this.#shell.stdin?.write(`watch ${pid}\n`);
   }
 
   /** Must follow the end of a process, because the kernel may give its number to another one. */
-  forget(pid: number): void {
+  forget(pid: number) {
     this.#shell.stdin?.write(`forget ${pid}\n`);
   }
 

@@ -49,7 +49,7 @@ function openshiftCrds(version: string, names: readonly string[]): ModuleFiles {
 }
 
 /** The folder with the go.mod and go.sum that build the binaries of a release. */
-export function moduleDirectory(release: Release): string {
+export function moduleDirectory(release: Release) {
   return fileURLToPath(new URL(`./${release.kubernetes}`, import.meta.url));
 }
 

@@ -36,7 +36,7 @@ export class AuditLog {
   }
 
   /** The events that match, oldest first. */
-  async events(isWanted: (event: AuditEvent) => boolean): Promise<readonly AuditEvent[]> {
+  async events(isWanted: (event: AuditEvent) => boolean) {
     const lines = (await readFile(this.#file, 'utf8')).split('\n');
     // The API server may still be writing the last line.
     const complete = lines.slice(0, -1);
@@ -44,7 +44,7 @@ export class AuditLog {
   }
 
   /** Waits for the event of a request. The API server writes it after the response. */
-  event(auditId: string): Promise<AuditEvent> {
+  event(auditId: string) {
     const find = async () => (await this.events(({ auditID }) => auditID === auditId))[0];
     return until(`the audit event ${auditId}`, find, { timeoutMs: 5_000 });
   }

@@ -10,7 +10,7 @@ import {
   type KubeResponse,
 } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { AuditLog, auditedVerdicts, type AuditedVerdict, type AuditEvent } from './audit-log.ts';
+import { AuditLog, auditedVerdicts, type AuditedVerdict } from './audit-log.ts';
 import {
   build,
   buildStatus,
@@ -91,12 +91,12 @@ export class Cluster {
   }
 
   /** Deletes a rendered config. */
-  delete(config: string, query: Query = {}): Promise<KubeResponse> {
+  delete(config: string, query: Query = {}) {
     return this.admin.delete(`${PATHS.configs}/${config}`, query);
   }
 
   /** Asks whether the API server would delete a config. */
-  dryRun(config: string): Promise<KubeResponse> {
+  dryRun(config: string) {
     return this.delete(config, { dryRun: 'All' });
   }
 
@@ -105,11 +105,7 @@ export class Cluster {
   }
 
   /** Deletes a config and expects a denial because of these referrers: answer, object and audit event. */
-  async expectDenied(
-    config: string,
-    referrers: readonly Referrer[],
-    query: Query = {},
-  ): Promise<KubeResponse> {
+  async expectDenied(config: string, referrers: readonly Referrer[], query: Query = {}) {
     const denied = { name: config, code: 'MCG_IN_USE', referrers, more: 0 };
     return this.#expectDenial(config, query, { status: 403, reason: 'Forbidden', denied });
   }
@@ -136,7 +132,7 @@ export class Cluster {
     config: string,
     query: Query,
     { status, reason, denied }: { status: number; reason: string; denied: AuditedVerdict },
-  ): Promise<KubeResponse> {
+  ) {
     const response = await this.delete(config, query);
     expect({ status: response.status, reason: statusOf(response).reason }).toEqual({ status, reason });
     expect(DENIAL.exec(statusOf(response).message ?? '')?.groups).toEqual({ code: denied.code, config });
@@ -152,11 +148,11 @@ export class Cluster {
   }
 
   /** Waits for an Event. The guard writes it after the answer. */
-  awaitEvent(config: string): Promise<DeletionEvent> {
+  awaitEvent(config: string) {
     return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
-  auditEvent(response: KubeResponse): Promise<AuditEvent> {
+  auditEvent(response: KubeResponse) {
     return this.auditLog.event(response.auditId);
   }
 }
@@ -171,7 +167,7 @@ export interface DeletionEvent extends KubeObject {
 }
 
 /** Whether a response is the guard's denial of a config in use. */
-export function isDeniedInUse(response: KubeResponse): boolean {
+export function isDeniedInUse(response: KubeResponse) {
   return (
     response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true
   );
@@ -194,6 +190,6 @@ export async function awaitGuardCalls(admin: KubeClient) {
 }
 
 /** A name that no other object has. */
-export function unique(prefix: string): string {
+export function unique(prefix: string) {
   return `${prefix}-${randomBytes(4).toString('hex')}`;
 }

@@ -46,7 +46,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
   const dnsName = 'machineconfig-guard.machineconfig-guard.svc';
   await runProgram('certs', '--out', certDir, '--ip', '127.0.0.1', '--dns', dnsName);
 
-  function startChild(ports: Ports, { script, env = {} }: Launch = {}): Child {
+  function startChild(ports: Ports, { script, env = {} }: Launch = {}) {
     const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];
     const serve = [...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }), ...flags];
     return new Child({
@@ -76,7 +76,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
     log,
     kill: () => child.stop('SIGKILL'),
 
-    get isRunning(): boolean {
+    get isRunning() {
       return child.isRunning;
     },
 
@@ -86,7 +86,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
     },
 
     /** Sends a signal without waiting for its effect. */
-    signal(signal: NodeJS.Signals): void {
+    signal(signal: NodeJS.Signals) {
       child.kill(signal);
     },
 
@@ -123,7 +123,7 @@ export function serveArguments({
   readonly kubeconfig: string;
   readonly certificate: readonly string[];
   readonly ports: Ports;
-}): readonly string[] {
+}) {
   return [
     PROGRAM,
     'serve',
@@ -137,7 +137,7 @@ export function serveArguments({
 }
 
 /** The flags for tls.crt and tls.key in a folder. */
-export function certificateIn(directory: string): readonly string[] {
+export function certificateIn(directory: string) {
   return [
     `--tls-cert-file=${join(directory, 'tls.crt')}`,
     `--tls-private-key-file=${join(directory, 'tls.key')}`,

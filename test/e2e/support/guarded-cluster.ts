@@ -75,7 +75,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
     connection,
 
     /** A second API server, which calls the guard, too. The guard never reads from it. */
-    secondApiServer(): Promise<ApiServer> {
+    secondApiServer() {
       secondApiServer ??= controlPlane.startApiServer().then(async (second) => {
         await awaitGuardCalls(second.admin);
         return second;

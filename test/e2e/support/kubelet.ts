@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
 import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
-import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 import { Pod, type PodTemplate } from './pod.ts';
@@ -53,7 +53,7 @@ export class Kubelet {
   }
 
   /** The pods that are not terminating. */
-  get pods(): readonly Pod[] {
+  get pods() {
     return this.#pods.filter(({ isTerminating }) => !isTerminating);
   }
 
@@ -77,7 +77,7 @@ export class Kubelet {
     await Promise.all(this.#pods.map((pod) => pod.terminate()));
   }
 
-  get #admin(): KubeClient {
+  get #admin() {
     return this.#controlPlane.apiServer.admin;
   }
 
@@ -115,7 +115,7 @@ export class Kubelet {
     for (const pod of this.pods) await this.#keepRunning(pod);
   }
 
-  #createPod({ template }: DeploymentSpec): void {
+  #createPod({ template }: DeploymentSpec) {
     const name = `${NAME}-${(this.#count += 1)}`;
     const { directory, reaper } = this.#controlPlane;
     const pod = new Pod(name, template, join(directory, 'pods', name), reaper);
@@ -181,7 +181,7 @@ export class Kubelet {
 }
 
 /** An address of this machine. The API server rejects endpoints at 127.0.0.1. */
-function findOwnAddress(): string {
+function findOwnAddress() {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const own = addresses.find(
     ({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'),

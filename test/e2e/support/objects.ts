@@ -5,7 +5,7 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 const MCO = 'machineconfiguration.openshift.io';
 
 /** A new name as the operator builds it (machine-config-operator, pkg/controller/render/hash.go). */
-export function renderedName(pool = 'worker'): string {
+export function renderedName(pool = 'worker') {
   return `rendered-${pool}-${randomBytes(16).toString('hex')}`;
 }
 

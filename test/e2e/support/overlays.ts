@@ -8,6 +8,6 @@ export const MANIFESTS = fileURLToPath(new URL('../../../manifests', import.meta
 export const OVERLAYS = readdirSync(join(MANIFESTS, 'overlays')).sort();
 
 /** The directory of an overlay, or another absolute path unchanged. */
-export function overlay(name: string): string {
+export function overlay(name: string) {
   return resolve(MANIFESTS, 'overlays', name);
 }

@@ -49,11 +49,11 @@ export class Pod {
     this.#reaper = reaper;
   }
 
-  get isRunning(): boolean {
+  get isRunning() {
     return this.#child?.isRunning === true;
   }
 
-  get isStarted(): boolean {
+  get isStarted() {
     return this.#child !== undefined;
   }
 
@@ -91,7 +91,7 @@ export class Pod {
     await this.#child?.stop('SIGTERM', this.template.spec.terminationGracePeriodSeconds * 1_000);
   }
 
-  signal(signal: NodeJS.Signals): void {
+  signal(signal: NodeJS.Signals) {
     this.#child?.kill(signal);
   }
 
@@ -114,7 +114,7 @@ export class Pod {
   }
 
   /** Replaces the mount path in an argument by the folder of the volume. */
-  #resolveMount(arg: string): string {
+  #resolveMount(arg: string) {
     const mounts = this.template.spec.containers[0]?.volumeMounts ?? [];
     const replace = (text: string, { name, mountPath }: { name: string; mountPath: string }) =>
       text.replace(`=${mountPath}/`, `=${join(this.directory, name)}/`);

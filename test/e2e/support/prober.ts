@@ -30,15 +30,15 @@ export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
 };
 const RIGHT_TIMEOUT_MS = 120_000;
 
-export function isRight({ subject, answer }: Probe): boolean {
+export function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
 }
 
-export function isWronglyAllowed({ subject, answer }: Probe): boolean {
+export function isWronglyAllowed({ subject, answer }: Probe) {
   return subject !== 'unused' && answer === 'allowed';
 }
 
-function isError(probe: Probe): boolean {
+function isError(probe: Probe) {
   const isWronglyDenied = probe.subject === 'unused' && probe.answer === 'in use';
   return isWronglyAllowed(probe) || isWronglyDenied || probe.answer === 'unexpected';
 }
@@ -80,7 +80,7 @@ export class Prober {
   }
 
   /** Goes on after {@link stop}. */
-  resume(): void {
+  resume() {
     this.#isProbing = true;
     this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
   }
@@ -98,12 +98,12 @@ export class Prober {
   }
 
   /** The probes whose answer was not right. */
-  get faults(): readonly Probe[] {
+  get faults() {
     return this.probes.filter((probe) => !isRight(probe));
   }
 
   /** The probes whose answer was wrong in a way that no outage explains. */
-  get errors(): readonly Probe[] {
+  get errors() {
     return this.probes.filter(isError);
   }
 

@@ -7,7 +7,7 @@ import { runProcess } from './process.ts';
 export const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 
 /** @throws Error if the bundle was not built */
-export function requireProgram(): void {
+export function requireProgram() {
   if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
 }
 

@@ -11,9 +11,9 @@ interface Lane {
 
 interface Tally {
   rounds: number;
-  /** Configs that were deleted although an acknowledged write had made a node name them before. */
+  /** Deleted configs that a node named because of an acknowledged write. */
   wronglyAllowed: number;
-  /** The number of denials by code: `MCG_IN_USE`, or the HTTP status if a denial has no code. */
+  /** The number of denials by code or, without a code, by HTTP status. */
   refusals: Record<string, number>;
   /** Deletions of the config that the node has just left. The guard must allow them. */
   freed: { tried: number; allowed: number };

@@ -9,8 +9,8 @@ import type { Release } from '../control-plane/releases.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Results go to standard output. */
-export function log(line: string): void {
+/** Writes to standard error, because results go to standard output. */
+export function log(line: string) {
   process.stderr.write(`${line}\n`);
 }
 

@@ -21,7 +21,7 @@ export async function serviceAccountToken(
   namespace: string,
   name: string,
   secret?: KubeObject,
-): Promise<string> {
+) {
   const path = `${PATHS.namespaces}/${namespace}/serviceaccounts/${name}/token`;
   const { name: secretName, uid } = secret?.metadata ?? {};
   const boundObjectRef = secret && { apiVersion: 'v1', kind: 'Secret', name: secretName, uid };
@@ -33,11 +33,7 @@ export async function serviceAccountToken(
 }
 
 /** Creates a service account in the namespace default with these cluster-wide rights, and returns a token. */
-export async function createServiceAccount(
-  admin: KubeClient,
-  name: string,
-  rules: readonly Rule[],
-): Promise<string> {
+export async function createServiceAccount(admin: KubeClient, name: string, rules: readonly Rule[]) {
   const metadata = { name };
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata };
   await admin.create(`${PATHS.namespaces}/default/serviceaccounts`, account);

@@ -1,7 +1,7 @@
 import { createAuthority, type Authority } from '../../../src/certificates/authority.ts';
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 
@@ -49,7 +49,7 @@ export class ServiceCa {
     await this.#loop;
   }
 
-  get #admin(): KubeClient {
+  get #admin() {
     return this.#controlPlane.apiServer.admin;
   }
 
@@ -103,6 +103,6 @@ async function buildSecret(name: string, authority: Authority) {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'kubernetes.io/tls', data };
 }
 
-function encodeBase64(text: string): string {
+function encodeBase64(text: string) {
   return Buffer.from(text).toString('base64');
 }

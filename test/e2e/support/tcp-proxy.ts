@@ -32,13 +32,13 @@ export class TcpProxy {
   }
 
   /** Delivers nothing any more. Connections stay open, and new ones are accepted. */
-  silence(): void {
+  silence() {
     this.#isSilent = true;
     this.freeze();
   }
 
   /** Delivers nothing any more on the open connections. New connections work. */
-  freeze(): void {
+  freeze() {
     for (const socket of this.#sockets) socket.unpipe().pause();
   }
 
@@ -49,7 +49,7 @@ export class TcpProxy {
     if (!this.#server.listening) await once(this.#server.listen(this.port, '127.0.0.1'), 'listening');
   }
 
-  #accept(client: Socket): void {
+  #accept(client: Socket) {
     this.accepted += 1;
     this.#track(client);
     if (this.#isSilent) {
@@ -65,12 +65,12 @@ export class TcpProxy {
     client.pipe(upstream).pipe(client);
   }
 
-  #track(socket: Socket): void {
+  #track(socket: Socket) {
     this.#sockets.add(socket);
     socket.on('error', () => undefined).once('close', () => this.#sockets.delete(socket));
   }
 
-  #dropConnections(): void {
+  #dropConnections() {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 }

@@ -33,7 +33,7 @@ export async function startThrottlingProxy(targetUrl: string, targetCa: string) 
     /** The number of requests that were rejected or delayed. */
     throttledRequests: 0,
 
-    stop(): void {
+    stop() {
       server.close();
       server.closeAllConnections();
       agent.destroy();
