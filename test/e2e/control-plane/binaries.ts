@@ -58,7 +58,7 @@ async function readRelease(assets: string): Promise<Release> {
   if (missing.length > 0) {
     throw new MissingControlPlaneError(
       `KUBEBUILDER_ASSETS=${assets} has no ${missing.join(', no ')}: ` +
-        `add it, or unset the variable so that a control plane is built with Go.`,
+        `add it, or unset the variable to build a control plane with Go.`,
     );
   }
   const { stdout } = await promisify(execFile)(join(assets, 'kube-apiserver'), ['--version']);
@@ -78,8 +78,8 @@ async function findBuild(release: Release, log: Log) {
 async function buildAll(release: Release, directory: string, log: Log) {
   if (!(await hasGo())) {
     throw new MissingControlPlaneError(
-      `There is no control plane of Kubernetes ${release.kubernetes} to run on: install Go (https://go.dev/dl) so ` +
-        `that it can be built, or point KUBEBUILDER_ASSETS at a folder with ${NAMES.join(', ')}.`,
+      `There is no control plane of Kubernetes ${release.kubernetes} to run on: install Go (https://go.dev/dl), ` +
+        `or point KUBEBUILDER_ASSETS at a folder with ${NAMES.join(', ')}.`,
     );
   }
   log(`Building Kubernetes ${release.kubernetes} from its Go modules, once: about 5 minutes on two cores.`);

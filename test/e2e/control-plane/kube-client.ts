@@ -108,7 +108,7 @@ export class KubeClient {
   async list(path: string, query: Query = {}) {
     const response = await this.request('GET', path, undefined, { query });
     const { body } = expectStatus(response, [200], `GET ${path}`);
-    return (body as { readonly items: readonly KubeObject[] }).items;
+    return (body as { items: readonly KubeObject[] }).items;
   }
 
   async create(collection: string, object: object) {

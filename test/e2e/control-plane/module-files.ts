@@ -34,7 +34,7 @@ export async function readModuleFiles({ module, files }: ModuleFiles) {
 async function download(module: string, files: readonly string[], directory: string) {
   if (!(await hasGo())) {
     throw new MissingControlPlaneError(
-      `The CRDs of ${module} are not in the cache: install Go (https://go.dev/dl) so that they can be downloaded.`,
+      `The cache has no CRDs of ${module}: install Go (https://go.dev/dl) to download them.`,
     );
   }
   const command = promisify(execFile)('go', ['mod', 'download', '-json', module], { cwd: CHECKSUMS });

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { until } from '../control-plane/until.ts';
 
-/** The fields of an audit event at level Metadata that the tests read. */
+/** Fields of an audit event at level Metadata. */
 export interface AuditEvent {
   readonly auditID: string;
   readonly verb: string;

@@ -9,7 +9,7 @@ import { PROGRAM, runProgram } from './program.ts';
 
 const READY_TIMEOUT_MS = 20_000;
 
-/** The fields of the guard's log line about a decision that the tests read. */
+/** Fields of the guard's log line about a decision. */
 export interface DecisionLine {
   readonly name: string;
   readonly verdict: string;
