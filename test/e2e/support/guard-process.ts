@@ -9,7 +9,7 @@ import { PROGRAM, runProgram } from './program.ts';
 
 const READY_TIMEOUT_MS = 20_000;
 
-/** Fields of the guard's log line about a decision. */
+/** Fields of a log line about a decision. */
 export interface DecisionLine {
   readonly name: string;
   readonly verdict: string;

@@ -9,7 +9,7 @@ import type { Release } from '../control-plane/releases.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Writes to standard error, because results go to standard output. */
+/** Standard output is for results. */
 export function log(line: string) {
   process.stderr.write(`${line}\n`);
 }
