@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { fillCache } from './cache.ts';
-import { cachedBuild, goBuild, hasGo } from './go-build.ts';
+import { cachePath, fillCache } from './cache.ts';
+import { goBuild, hasGo } from './go-build.ts';
 import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 import { readModuleFiles } from './module-files.ts';
-import { moduleDirectory, openshiftCrds, releaseOf, RELEASES, type Release } from './releases.ts';
+import { moduleDirectory, releaseOf, RELEASES, type Release } from './releases.ts';
 
 /** A folder with `etcd`, `kube-apiserver`, `kube-controller-manager` and `kubectl` of one release. */
 export interface Binaries {
@@ -32,8 +33,8 @@ const TOOLS: readonly { readonly name: string; readonly package: string }[] = [
 const NAMES = TOOLS.map(({ name }) => name).toSorted();
 
 /**
- * The releases that this machine can test, newest first: the one in the folder `KUBEBUILDER_ASSETS` (the convention of
- * setup-envtest) if that is set, otherwise all. Builds nothing.
+ * The releases that this machine can test, newest first: the one in the folder `KUBEBUILDER_ASSETS` (as
+ * setup-envtest) if that is set, otherwise all.
  */
 export async function availableReleases(): Promise<readonly Release[]> {
   const assets = process.env['KUBEBUILDER_ASSETS'];
@@ -41,15 +42,14 @@ export async function availableReleases(): Promise<readonly Release[]> {
 }
 
 /**
- * The binaries of an available release: from `KUBEBUILDER_ASSETS`, from the cache, or built from the pinned Go modules
- * in 4 to 7 minutes on two cores. The CRDs come from the cache or from the Go module proxy.
+ * The binaries of an available release: from `KUBEBUILDER_ASSETS`, from the cache, or built from the pinned
+ * Go modules in 4 to 7 minutes on two cores. The CRDs come from the cache or from the Go module proxy.
  *
  * @throws MissingControlPlaneError if neither binaries nor Go exist
  */
-export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
-  const assets = process.env['KUBEBUILDER_ASSETS'];
-  const directory = assets || (await findBuild(release, log));
-  const crds = await readModuleFiles(openshiftCrds(release));
+export async function findBinaries(release: Release, log: Log) {
+  const directory = process.env['KUBEBUILDER_ASSETS'] || (await findBuild(release, log));
+  const crds = await readModuleFiles(release.crds);
   return { directory, release, kubectl: join(directory, 'kubectl'), crds };
 }
 
@@ -58,31 +58,28 @@ async function readRelease(assets: string): Promise<Release> {
   if (missing.length > 0) {
     throw new MissingControlPlaneError(
       `KUBEBUILDER_ASSETS=${assets} has no ${missing.join(', no ')}: ` +
-        `add it, or unset the variable so that a control plane is built with Go.`,
+        `add it, or unset the variable to build a control plane with Go.`,
     );
   }
   const { stdout } = await promisify(execFile)(join(assets, 'kube-apiserver'), ['--version']);
-  const version = /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
-  if (version === undefined) {
-    throw new MissingControlPlaneError(
-      `${assets}/kube-apiserver --version said "${stdout.trim()}", not a version.`,
-    );
-  }
-  return releaseOf(version);
+  return releaseOf(/v(\d+\.\d+\.\d+)/.exec(stdout)?.[1] ?? stdout);
 }
 
-async function findBuild(release: Release, log: Log): Promise<string> {
-  const sources = ['go.mod', 'go.sum'].map((file) => join(moduleDirectory(release), file));
-  const directory = await cachedBuild('control-plane', release.kubernetes, sources);
-  if (!NAMES.every((name) => existsSync(join(directory, name)))) await buildAll(release, directory, log);
+async function findBuild(release: Release, log: Log) {
+  const hash = createHash('sha256');
+  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(moduleDirectory(release), file)));
+  // The name changes with the modules, so that an outdated build is never used.
+  const name = `${release.kubernetes}-${hash.digest('hex').slice(0, 16)}`;
+  const directory = cachePath('control-plane', name);
+  if (!existsSync(directory)) await buildAll(release, directory, log);
   return directory;
 }
 
-async function buildAll(release: Release, directory: string, log: Log): Promise<void> {
+async function buildAll(release: Release, directory: string, log: Log) {
   if (!(await hasGo())) {
     throw new MissingControlPlaneError(
-      `There is no control plane of Kubernetes ${release.kubernetes} to run on: install Go (https://go.dev/dl) so ` +
-        `that it can be built, or point KUBEBUILDER_ASSETS at a folder with ${NAMES.join(', ')}.`,
+      `There is no control plane of Kubernetes ${release.kubernetes} to run on: install Go (https://go.dev/dl), ` +
+        `or point KUBEBUILDER_ASSETS at a folder with ${NAMES.join(', ')}.`,
     );
   }
   log(`Building Kubernetes ${release.kubernetes} from its Go modules, once: about 5 minutes on two cores.`);
@@ -98,12 +95,9 @@ async function buildAll(release: Release, directory: string, log: Log): Promise<
 }
 
 /** Without these an API server calls itself v0.0.0-master, and clients take it for a very old one. */
-function versionFlags({ kubernetes }: Release): string {
+function versionFlags({ kubernetes }: Release) {
   const [major, minor] = kubernetes.split('.');
   const version = 'k8s.io/component-base/version';
-  return [
-    '-s -w',
-    `-X ${version}.gitVersion=v${kubernetes}`,
-    `-X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`,
-  ].join(' ');
+  const numbers = `-X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`;
+  return `-s -w -X ${version}.gitVersion=v${kubernetes} ${numbers}`;
 }

@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path';
 import { ProcessReaper } from './process-reaper.ts';
 
 /** A path below the cache for files that are fetched or built once. It need not exist yet. */
-export function cachePath(...names: readonly string[]): string {
+export function cachePath(...names: readonly string[]) {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'machineconfig-guard', ...names);
 }
 
 /**
- * Makes a folder of the cache. It gets its name only when it is complete. If two processes make it at the same time,
- * the first one wins.
+ * Makes a folder of the cache. It gets its name only when it is complete. If two processes make it at the
+ * same time, the first one wins.
  *
  * @param fill puts the files into an unfinished folder, which the reaper removes if this process is killed
  */

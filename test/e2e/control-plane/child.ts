@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
 import type { ProcessReaper } from './process-reaper.ts';
-import { pause } from './until.ts';
+import { until } from './until.ts';
 
 export interface ChildOptions {
   readonly command: string;
@@ -49,10 +49,9 @@ export class Child {
     return pid;
   }
 
-  get isRunning(): boolean {
-    return (
-      this.#process.pid !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
-    );
+  get isRunning() {
+    const { pid, exitCode, signalCode } = this.#process;
+    return pid !== undefined && exitCode === null && signalCode === null;
   }
 
   /** The exit code; null if a signal ended the process. SIGKILL follows after the grace period. */
@@ -69,23 +68,22 @@ export class Child {
   }
 
   /** Sends a signal without waiting for its effect. */
-  kill(signal: NodeJS.Signals): void {
+  kill(signal: NodeJS.Signals) {
     this.#process.kill(signal);
   }
 
   /** @throws Error with the end of the log if the process ends or the timeout passes before `isReady` */
-  async waitUntil(isReady: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  async waitUntil(isReady: () => Promise<boolean>, timeoutMs: number) {
     const name = basename(this.#options.command);
-    const deadline = Date.now() + timeoutMs;
-    while (!(await isReady())) {
+    const poll = async () => {
+      if (await isReady()) return true;
       if (!this.isRunning) throw new Error(`${name} ended before it was ready.\n${this.#readLogEnd()}`);
-      if (Date.now() > deadline)
-        throw new Error(`${name} was not ready after ${timeoutMs} ms.\n${this.#readLogEnd()}`);
-      await pause(50);
-    }
+      return false;
+    };
+    await until(() => `${name}.\n${this.#readLogEnd()}`, poll, { timeoutMs, everyMs: 50 });
   }
 
-  #readLogEnd(): string {
+  #readLogEnd() {
     return readFileSync(this.#options.logFile, 'utf8').trimEnd().split('\n').slice(-15).join('\n');
   }
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 
 import { log, runCommand, selectRelease } from '../support/runner.ts';
@@ -19,7 +20,7 @@ Example: npm run control-plane -- --version 1.31.0
 `;
 
 /** Returns 0 after Ctrl-C. */
-async function main(): Promise<number> {
+async function main() {
   const { values: flags } = parseArgs({
     options: { help: { type: 'boolean', default: false }, version: { type: 'string' } },
   });
@@ -29,7 +30,9 @@ async function main(): Promise<number> {
   }
   const release = await selectRelease('--version', flags.version);
   const binaries = await findBinaries(release, log);
-  const interrupted = waitForInterrupt();
+  const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  // Nothing else keeps this process alive.
+  const keepAlive = setInterval(() => undefined, 1 << 30);
   log(`Starting Kubernetes ${release.kubernetes} …`);
   const controlPlane = await ControlPlane.start(binaries);
   process.stdout
@@ -45,22 +48,10 @@ Audit log: ${controlPlane.apiServer.auditLog}
 Ctrl-C stops it and removes its files.
 `);
   await interrupted;
+  clearInterval(keepAlive);
   log('Stopping …');
   await controlPlane.stop();
   return 0;
-}
-
-/** Keeps the process alive until SIGINT or SIGTERM. */
-function waitForInterrupt(): Promise<void> {
-  const keepAlive = setInterval(() => undefined, 1 << 30);
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => {
-        clearInterval(keepAlive);
-        resolve();
-      });
-    }
-  });
 }
 
 await runCommand('control-plane', main);

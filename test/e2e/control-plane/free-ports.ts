@@ -5,15 +5,15 @@ import { createServer } from 'node:net';
 /** How many test files run at a time. */
 export const WORKERS = 2;
 
-/** Below the ports that Linux assigns by itself. It could assign a server's port while that server restarts. */
+/** Below the ports that Linux assigns by itself, perhaps that of a server which restarts. */
 const FIRST = 20_000;
 const COUNT = 10_000;
 
 let last = randomInt(COUNT / WORKERS);
 
 /**
- * Ports of 127.0.0.1 without a listener. A process gets each port only once, and each Vitest worker has ports of its
- * own, so that no worker takes a port that another one has found and not yet used.
+ * Ports of 127.0.0.1 without a listener. A process gets each port only once, and each Vitest worker has ports
+ * of its own, so that two workers never find the same port.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % WORKERS;
@@ -26,7 +26,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-async function isFree(port: number): Promise<boolean> {
+async function isFree(port: number) {
   const server = createServer().listen(port, '127.0.0.1');
   try {
     await once(server, 'listening');

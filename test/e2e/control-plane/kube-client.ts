@@ -1,4 +1,4 @@
-import { Agent, request, type RequestOptions } from 'node:https';
+import { Agent, request } from 'node:https';
 
 export interface ObjectMeta {
   readonly name: string;
@@ -8,8 +8,8 @@ export interface ObjectMeta {
   readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly finalizers?: readonly string[];
-  readonly ownerReferences?: readonly object[];
+  readonly finalizers?: readonly string[] | undefined;
+  readonly ownerReferences?: readonly object[] | undefined;
 }
 
 export interface KubeObject {
@@ -24,7 +24,6 @@ export interface KubeObject {
 export interface Status {
   readonly message?: string;
   readonly reason?: string;
-  readonly code?: number;
 }
 
 export interface KubeResponse {
@@ -46,8 +45,10 @@ export interface KubeClientOptions {
   readonly userAgent?: string;
 }
 
-export interface RequestExtras {
-  readonly query?: Readonly<Record<string, string>>;
+type Query = Readonly<Record<string, string>>;
+
+interface RequestExtras {
+  readonly query?: Query;
   readonly contentType?: string;
   readonly timeoutMs?: number;
 }
@@ -69,7 +70,8 @@ export class KubeClient {
     const url = new URL(path, this.#options.url);
     for (const [key, value] of Object.entries(extras.query ?? {})) url.searchParams.set(key, value);
     const payload = body === undefined ? undefined : JSON.stringify(body);
-    const options: RequestOptions = { method, agent: this.#agent, headers: this.#headers(payload, extras) };
+    const headers = this.#headers(payload && (extras.contentType ?? 'application/json'));
+    const options = { method, agent: this.#agent, headers };
     const started = performance.now();
     return new Promise((resolve, reject) => {
       const outgoing = request(url, options, (incoming) => {
@@ -103,51 +105,42 @@ export class KubeClient {
     return expectStatus(response, [200], `GET ${path}`).body as KubeObject;
   }
 
-  async list(path: string, query: Readonly<Record<string, string>> = {}): Promise<readonly KubeObject[]> {
-    const response = expectStatus(
-      await this.request('GET', path, undefined, { query }),
-      [200],
-      `GET ${path}`,
-    );
-    return (response.body as { readonly items: readonly KubeObject[] | null }).items ?? [];
+  async list(path: string, query: Query = {}) {
+    const response = await this.request('GET', path, undefined, { query });
+    const { body } = expectStatus(response, [200], `GET ${path}`);
+    return (body as { items: readonly KubeObject[] }).items;
   }
 
-  async create(collection: string, object: object): Promise<KubeObject> {
+  async create(collection: string, object: object) {
     const response = await this.request('POST', collection, object);
     return expectStatus(response, [200, 201], `POST ${collection}`).body as KubeObject;
   }
 
   /** Sends a JSON merge patch. */
-  async patch(path: string, patch: object): Promise<KubeObject> {
-    const response = await this.request('PATCH', path, patch, {
-      contentType: 'application/merge-patch+json',
-    });
+  async patch(path: string, patch: object) {
+    const extras = { contentType: 'application/merge-patch+json' };
+    const response = await this.request('PATCH', path, patch, extras);
     return expectStatus(response, [200], `PATCH ${path}`).body as KubeObject;
   }
 
   /** Returns every response, denials included: most tests expect one. */
-  delete(path: string, query: Readonly<Record<string, string>> = {}): Promise<KubeResponse> {
+  delete(path: string, query: Query = {}): Promise<KubeResponse> {
     return this.request('DELETE', path, undefined, { query });
   }
 
   /** Whether a health endpoint returns 200; false also if the port is closed. */
-  async isReady(path: string): Promise<boolean> {
-    try {
-      return (await this.request('GET', path, undefined, { timeoutMs: 2_000 })).status === 200;
-    } catch {
-      return false;
-    }
+  async isReady(path: string) {
+    const response = this.request('GET', path, undefined, { timeoutMs: 2_000 });
+    return (await response.catch(() => undefined))?.status === 200;
   }
 
-  #headers(payload: string | undefined, { contentType = 'application/json' }: RequestExtras) {
+  #headers(contentType: string | undefined) {
     const { token, userAgent = 'machineconfig-guard-e2e' } = this.#options;
-    const content = payload && { 'content-type': contentType, 'content-length': Buffer.byteLength(payload) };
-    const credentials = token && { authorization: `Bearer ${token}` };
     return {
       accept: 'application/json',
       'user-agent': userAgent,
-      ...credentials,
-      ...content,
+      ...(token && { authorization: `Bearer ${token}` }),
+      ...(contentType && { 'content-type': contentType }),
     };
   }
 }
@@ -157,17 +150,14 @@ export function statusOf(response: KubeResponse): Status {
   return response.body as Status;
 }
 
-/** @throws Error with the message of the API server if the status is not among the allowed ones */
+/** @throws Error with the body of the response if its status is not allowed */
 export function expectStatus(response: KubeResponse, allowed: readonly number[], what: string): KubeResponse {
   if (allowed.includes(response.status)) return response;
-  const message = typeof response.body === 'string' ? response.body : statusOf(response).message;
-  throw new Error(
-    `${what} was answered with ${response.status}: ${message ?? JSON.stringify(response.body)}`,
-  );
+  throw new Error(`${what} was answered with ${response.status}: ${JSON.stringify(response.body)}`);
 }
 
 /** The text of a Warning header, `299 - "text"`. Node decodes headers as Latin-1, but this one is UTF-8. */
-function parseWarning(header: string): string {
+function parseWarning(header: string) {
   const utf8 = Buffer.from(header, 'latin1').toString();
   return /^\d+ \S+ "(.*)"$/s.exec(utf8)?.[1]?.replaceAll(/\\(.)/gs, '$1') ?? utf8;
 }

@@ -25,17 +25,16 @@ export interface ModuleFiles {
  *
  * @throws MissingControlPlaneError if the files are neither in the cache nor can be downloaded
  */
-export async function readModuleFiles({ module, files }: ModuleFiles): Promise<readonly string[]> {
+export async function readModuleFiles({ module, files }: ModuleFiles) {
   const directory = cachePath('modules', module.replaceAll('/', '_'));
-  if (!files.every((file) => existsSync(join(directory, basename(file)))))
-    await download(module, files, directory);
+  if (!existsSync(directory)) await download(module, files, directory);
   return Promise.all(files.map((file) => readFile(join(directory, basename(file)), 'utf8')));
 }
 
-async function download(module: string, files: readonly string[], directory: string): Promise<void> {
+async function download(module: string, files: readonly string[], directory: string) {
   if (!(await hasGo())) {
     throw new MissingControlPlaneError(
-      `The CRDs of ${module} are not in the cache: install Go (https://go.dev/dl) so that they can be downloaded.`,
+      `The cache has no CRDs of ${module}: install Go (https://go.dev/dl) to download them.`,
     );
   }
   const command = promisify(execFile)('go', ['mod', 'download', '-json', module], { cwd: CHECKSUMS });

@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * Reads "watch PID" and "forget PID" until its standard input ends. That happens however this process ends, even by
- * SIGKILL, which no exit hook survives.
+ * Reads "watch PID" and "forget PID" until its standard input ends. That happens even if SIGKILL ends this
+ * process.
  */
 const SCRIPT = `
 trap '' INT TERM HUP
@@ -32,17 +32,17 @@ export class ProcessReaper {
     this.#shell.stdin?.on('error', () => undefined);
   }
 
-  watch(pid: number): void {
+  watch(pid: number) {
     this.#shell.stdin?.write(`watch ${pid}\n`);
   }
 
   /** Must follow the end of a process, because the kernel may give its number to another one. */
-  forget(pid: number): void {
+  forget(pid: number) {
     this.#shell.stdin?.write(`forget ${pid}\n`);
   }
 
   /** Kills the processes that are left and removes the folder. */
-  async reap(): Promise<void> {
+  async reap() {
     if (this.#shell.exitCode !== null) return;
     this.#shell.ref();
     const exited = once(this.#shell, 'exit');

@@ -6,59 +6,50 @@ import type { ModuleFiles } from './module-files.ts';
 export interface Release {
   readonly kubernetes: string;
   readonly openshift: string;
+  /** The MachineConfig CRDs that a cluster with default features has. */
+  readonly crds: ModuleFiles;
 }
 
-/**
- * Newest first. Other patch releases than `.0` cannot be built: the module proxy lacks some of their staging modules.
- */
-export const RELEASES: readonly [Release, ...Release[]] = [
-  { kubernetes: '1.33.0', openshift: '4.20' },
-  { kubernetes: '1.31.0', openshift: '4.18' },
-];
-
-/** For each OpenShift release the commit of openshift/api and the CRDs that a cluster with default features has. */
-const CRDS: Readonly<Record<string, { readonly version: string; readonly names: readonly string[] }>> = {
-  '4.20': {
-    version: 'v0.0.0-20250811150514-cc869c87a7f0',
-    names: [
-      'machineconfignodes-Default',
-      'machineconfigpools',
-      'machineconfigs',
-      'machineosbuilds',
-      'machineosconfigs',
-    ],
-  },
-  '4.18': {
-    version: 'v0.0.0-20250102185430-d6d8306a24ec',
-    // At this commit, builds exist as a technology preview only. The released 4.18 has them by default.
-    names: [
-      'machineconfigpools-Default',
-      'machineconfigs',
-      'machineosbuilds-TechPreviewNoUpgrade',
-      'machineosconfigs-TechPreviewNoUpgrade',
-    ],
-  },
+const NEWEST: Release = {
+  kubernetes: '1.33.0',
+  openshift: '4.20',
+  crds: openshiftCrds('v0.0.0-20250811150514-cc869c87a7f0', [
+    'machineconfignodes-Default',
+    'machineconfigpools',
+    'machineconfigs',
+    'machineosbuilds',
+    'machineosconfigs',
+  ]),
 };
+const OLDEST: Release = {
+  kubernetes: '1.31.0',
+  openshift: '4.18',
+  // At this commit, builds exist as a technology preview only. The released 4.18 has them by default.
+  crds: openshiftCrds('v0.0.0-20250102185430-d6d8306a24ec', [
+    'machineconfigpools-Default',
+    'machineconfigs',
+    'machineosbuilds-TechPreviewNoUpgrade',
+    'machineosconfigs-TechPreviewNoUpgrade',
+  ]),
+};
+
+/** Newest first. The module proxy lacks some staging modules of patch releases other than `.0`. */
+export const RELEASES: readonly Release[] = [NEWEST, OLDEST];
 
 /** The release for any API server: it gets the CRDs of the nearest OpenShift release that is not newer. */
 export function releaseOf(kubernetes: string): Release {
-  const nearest =
-    RELEASES.find((release) => minorOf(kubernetes) >= minorOf(release.kubernetes)) ?? RELEASES.at(-1);
-  return { kubernetes, openshift: nearest?.openshift ?? RELEASES[0].openshift };
+  return { ...(minorOf(kubernetes) >= minorOf(NEWEST.kubernetes) ? NEWEST : OLDEST), kubernetes };
 }
 
-/** The MachineConfig CRDs of an OpenShift release, in the Go module of its API. */
-export function openshiftCrds({ openshift }: Release): ModuleFiles {
-  const { version, names } = CRDS[openshift] ?? { version: '', names: [] };
-  const folder = 'machineconfiguration/v1/zz_generated.crd-manifests';
-  return {
-    module: `github.com/openshift/api@${version}`,
-    files: names.map((name) => `${folder}/0000_80_machine-config_01_${name}.crd.yaml`),
-  };
+/** Files of a commit of openshift/api. */
+function openshiftCrds(version: string, names: readonly string[]): ModuleFiles {
+  const prefix = 'machineconfiguration/v1/zz_generated.crd-manifests/0000_80_machine-config_01_';
+  const files = names.map((name) => `${prefix}${name}.crd.yaml`);
+  return { module: `github.com/openshift/api@${version}`, files };
 }
 
 /** The folder with the go.mod and go.sum that build the binaries of a release. */
-export function moduleDirectory(release: Release): string {
+export function moduleDirectory(release: Release) {
   return fileURLToPath(new URL(`./${release.kubernetes}`, import.meta.url));
 }
 

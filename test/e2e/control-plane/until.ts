@@ -1,8 +1,3 @@
-export interface UntilOptions {
-  readonly timeoutMs?: number;
-  readonly everyMs?: number;
-}
-
 /**
  * Polls until the answer is neither false nor undefined.
  *
@@ -12,14 +7,14 @@ export interface UntilOptions {
 export async function until<Answer>(
   what: string | (() => string),
   poll: () => Promise<Answer | false | undefined>,
-  { timeoutMs = 10_000, everyMs = 100 }: UntilOptions = {},
+  { timeoutMs = 10_000, everyMs = 100 } = {},
 ): Promise<Answer> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const answer = await poll();
     if (answer !== false && answer !== undefined) return answer;
     if (Date.now() > deadline) {
-      throw new Error(`Waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}, in vain.`);
+      throw new Error(`Waited ${timeoutMs} ms in vain for ${typeof what === 'string' ? what : what()}`);
     }
     await pause(everyMs);
   }
@@ -30,10 +25,7 @@ export function pause(ms: number): Promise<void> {
 }
 
 /** Whether a GET returns 2xx; false also if the port is closed. */
-export async function isHealthy(url: string): Promise<boolean> {
-  try {
-    return (await fetch(url, { signal: AbortSignal.timeout(1_000) })).ok;
-  } catch {
-    return false;
-  }
+export async function isHealthy(url: string) {
+  const response = await fetch(url, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined);
+  return response?.ok === true;
 }

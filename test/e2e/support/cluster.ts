@@ -10,7 +10,7 @@ import {
   type KubeResponse,
 } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { AuditLog, auditedVerdicts, type AuditedVerdict, type AuditEvent } from './audit-log.ts';
+import { AuditLog, auditedVerdicts, type AuditedVerdict } from './audit-log.ts';
 import {
   build,
   buildStatus,
@@ -55,25 +55,25 @@ export class Cluster {
   }
 
   /** Creates a rendered config without references and returns its name. */
-  async config(options: Partial<RenderedConfigOptions> = {}): Promise<string> {
+  async config(options: Partial<RenderedConfigOptions> = {}) {
     const name = options.name ?? renderedName();
     await this.admin.create(PATHS.configs, machineConfig({ ...options, name }));
     return name;
   }
 
   /** Creates a node and returns its name. */
-  async node(options: Partial<NodeOptions> = {}): Promise<string> {
+  async node(options: Partial<NodeOptions> = {}) {
     const name = options.name ?? unique('worker');
     await this.admin.create(PATHS.nodes, node({ ...options, name }));
     return name;
   }
 
   /** Returns when the API server has acknowledged the write. */
-  async moveNode(name: string, configs: { currentConfig?: string; desiredConfig?: string }): Promise<void> {
+  async moveNode(name: string, configs: { currentConfig?: string; desiredConfig?: string }) {
     await this.admin.patch(`${PATHS.nodes}/${name}`, nodeConfigPatch(configs));
   }
 
-  async pool(options: Partial<PoolOptions> & { readonly status?: string } = {}): Promise<KubeObject> {
+  async pool(options: Partial<PoolOptions> & { readonly status?: string } = {}) {
     const name = options.name ?? unique('infra');
     const created = await this.admin.create(PATHS.pools, pool({ ...options, name }));
     if (options.status !== undefined) {
@@ -83,7 +83,7 @@ export class Cluster {
   }
 
   /** Creates a build of a config in a state and returns its name. */
-  async build(config: string, state: Parameters<typeof buildStatus>[0]): Promise<string> {
+  async build(config: string, state: Parameters<typeof buildStatus>[0]) {
     const name = unique('build');
     await this.admin.create(PATHS.builds, build({ name, config }));
     await this.admin.patch(`${PATHS.builds}/${name}/status`, buildStatus(state));
@@ -91,37 +91,33 @@ export class Cluster {
   }
 
   /** Deletes a rendered config. */
-  delete(config: string, query: Query = {}): Promise<KubeResponse> {
+  delete(config: string, query: Query = {}) {
     return this.admin.delete(`${PATHS.configs}/${config}`, query);
   }
 
   /** Asks whether the API server would delete a config. */
-  dryRun(config: string): Promise<KubeResponse> {
+  dryRun(config: string) {
     return this.delete(config, { dryRun: 'All' });
   }
 
-  async exists(config: string): Promise<boolean> {
+  async exists(config: string) {
     return (await this.admin.find(`${PATHS.configs}/${config}`)) !== undefined;
   }
 
-  /** Deletes a config and expects the answer, the object and the audit event of a denial because of these referrers. */
-  async expectDenied(
-    config: string,
-    referrers: readonly Referrer[],
-    query: Query = {},
-  ): Promise<KubeResponse> {
+  /** Deletes a config and expects a denial because of these referrers: answer, object and audit event. */
+  async expectDenied(config: string, referrers: readonly Referrer[], query: Query = {}) {
     const denied = { name: config, code: 'MCG_IN_USE', referrers, more: 0 };
     return this.#expectDenial(config, query, { status: 403, reason: 'Forbidden', denied });
   }
 
   /** Deletes a config and expects a denial because the guard could not read the cluster. */
-  async expectUnverified(config: string): Promise<KubeResponse> {
+  async expectUnverified(config: string) {
     const denied = { name: config, code: 'MCG_UNVERIFIED', referrers: [], more: 0 };
     return this.#expectDenial(config, {}, { status: 503, reason: 'ServiceUnavailable', denied });
   }
 
   /** Deletes a config and expects that it is gone. The referrers have weak references only. */
-  async expectAllowed(config: string, referrers: readonly Referrer[] = []): Promise<KubeResponse> {
+  async expectAllowed(config: string, referrers: readonly Referrer[] = []) {
     const response = await this.delete(config);
     const audited = auditedVerdicts(await this.auditEvent(response));
     expect({ status: response.status, exists: await this.exists(config), audited }).toEqual({
@@ -136,7 +132,7 @@ export class Cluster {
     config: string,
     query: Query,
     { status, reason, denied }: { status: number; reason: string; denied: AuditedVerdict },
-  ): Promise<KubeResponse> {
+  ) {
     const response = await this.delete(config, query);
     expect({ status: response.status, reason: statusOf(response).reason }).toEqual({ status, reason });
     expect(DENIAL.exec(statusOf(response).message ?? '')?.groups).toEqual({ code: denied.code, config });
@@ -146,23 +142,23 @@ export class Cluster {
   }
 
   /** Events about a config. */
-  async eventsAbout(config: string): Promise<readonly (KubeObject & DeletionEvent)[]> {
-    const events = (await this.admin.list(PATHS.events)) as readonly (KubeObject & DeletionEvent)[];
+  async eventsAbout(config: string) {
+    const events = (await this.admin.list(PATHS.events)) as readonly DeletionEvent[];
     return events.filter((event) => event.regarding?.name === config);
   }
 
   /** Waits for an Event. The guard writes it after the answer. */
-  awaitEvent(config: string): Promise<KubeObject & DeletionEvent> {
+  awaitEvent(config: string) {
     return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
-  auditEvent(response: KubeResponse): Promise<AuditEvent> {
+  auditEvent(response: KubeResponse) {
     return this.auditLog.event(response.auditId);
   }
 }
 
 /** The fields of an Event of `events.k8s.io/v1` that the tests read. */
-export interface DeletionEvent {
+export interface DeletionEvent extends KubeObject {
   readonly type: string;
   readonly reason: string;
   readonly note: string;
@@ -171,26 +167,22 @@ export interface DeletionEvent {
 }
 
 /** Whether a response is the guard's denial of a config in use. */
-export function isDeniedInUse(response: KubeResponse): boolean {
+export function isDeniedInUse(response: KubeResponse) {
   return (
     response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true
   );
 }
 
-/**
- * Waits until the API server calls the guard. After its start, or after a change of the webhook configuration, that
- * takes the API server a moment.
- */
-export async function awaitGuardCalls(admin: KubeClient): Promise<void> {
+/** Waits until the API server calls the guard, a moment after its start or a change of its configuration. */
+export async function awaitGuardCalls(admin: KubeClient) {
   const [config, name] = [renderedName('probe'), unique('probe')];
   const [configPath, nodePath] = [`${PATHS.configs}/${config}`, `${PATHS.nodes}/${name}`];
   await admin.create(PATHS.configs, machineConfig({ name: config }));
   await admin.create(PATHS.nodes, node({ name, currentConfig: config }));
   let last: KubeResponse | undefined;
   const isDenied = async () => isDeniedInUse((last = await admin.delete(configPath, { dryRun: 'All' })));
-  await until(() => `a denial; the last answer was ${JSON.stringify(last?.body)}`, isDenied, {
-    timeoutMs: 40_000,
-  });
+  const describe = () => `a denial, not ${JSON.stringify(last?.body)}`;
+  await until(describe, isDenied, { timeoutMs: 40_000 });
   // The guard allows a deletion only if there is a node.
   await admin.patch(nodePath, { metadata: { annotations: null } });
   await admin.delete(configPath);
@@ -198,6 +190,6 @@ export async function awaitGuardCalls(admin: KubeClient): Promise<void> {
 }
 
 /** A name that no other object has. */
-export function unique(prefix: string): string {
+export function unique(prefix: string) {
   return `${prefix}-${randomBytes(4).toString('hex')}`;
 }

@@ -9,8 +9,8 @@ import { cachePath, fillCache } from '../control-plane/cache.ts';
 const run = promisify(execFile);
 
 /**
- * Finds a program on the PATH or in the cache, or unpacks Debian packages into the cache. Installs nothing. Returns its
- * file, and the environment in which it finds its libraries.
+ * Finds a program on the PATH, or unpacks its Debian packages into the cache. Returns its file, and the
+ * environment in which it finds its libraries.
  *
  * @param packages the package of the program, then those of its libraries
  * @throws Error if apt-get cannot fetch the packages
@@ -29,21 +29,14 @@ export async function debianProgram(program: string, packages: readonly [string,
   };
 }
 
-async function unpack(packages: readonly string[], root: string): Promise<void> {
+async function unpack(packages: readonly string[], root: string) {
   await fillCache(root, async (unfinished) => {
     const download = () => run('apt-get', ['download', ...packages], { cwd: unfinished });
-    try {
-      // Without its lists apt does not know where a package is.
-      await download().catch(async () => {
-        await run('apt-get', ['update']);
-        await download();
-      });
-    } catch (error) {
-      const names = packages.join(', ');
-      throw new Error(`It is not on the path, and apt-get cannot fetch the Debian packages ${names}.`, {
-        cause: error,
-      });
-    }
+    // Without its lists apt does not know where a package is.
+    await download().catch(async () => {
+      await run('apt-get', ['update']);
+      await download();
+    });
     for (const file of (await readdir(unfinished)).filter((name) => name.endsWith('.deb'))) {
       await run('dpkg-deb', ['--extract', file, '.'], { cwd: unfinished });
       await rm(join(unfinished, file));

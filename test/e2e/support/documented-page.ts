@@ -11,18 +11,15 @@ const EXIT_CODE = /\s+# exit code (?<code>\d)$/;
 /** Replaces the digest that a page leaves to its reader. */
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
-/** The commands that no test can run, and what they need. The tests run every other command of the documentation. */
-const NEEDS_ANOTHER_MACHINE: readonly (readonly [command: RegExp, why: string])[] = [
-  [/^podman /, 'a container engine'],
-  [/^cosign /, 'a registry, and a key to sign with'],
-  [/^openshift-install /, "the installer's program"],
-  [/^kustomize /, 'kustomize as a program of its own; kubectl builds kustomizations and edits none'],
-  [/^oc adm prune /, 'oc'],
-  [/^oc image mirror /, 'oc, and two registries'],
-  [/^oc apply -f docs\/fleet\/policy-mode\.yaml$/, 'a hub of Open Cluster Management'],
-  [/^oc label managedcluster /, 'a hub of Open Cluster Management'],
-  [/alerting-rule\.yaml$/, "OpenShift's monitoring: the kind AlertingRule is its own"],
-  [/^npm run /, 'nothing: these scripts have steps of their own in .ci/run, or take long'],
+/**
+ * No test runs these. They need other programs, a registry or a hub, or have a step of their own in .ci/run.
+ */
+const NEEDS_ANOTHER_MACHINE: readonly RegExp[] = [
+  /^(podman|cosign|openshift-install|kustomize|npm run) /,
+  /^oc (adm prune|image mirror|label managedcluster) /,
+  /^oc apply -f docs\/fleet\/policy-mode\.yaml$/,
+  // The kind AlertingRule belongs to OpenShift's monitoring.
+  /alerting-rule\.yaml$/,
 ];
 
 /** The pages whose commands each test file of test/e2e/docs runs. */
@@ -35,7 +32,7 @@ export const PAGES = {
 } as const satisfies Record<string, readonly string[]>;
 
 /** The Markdown files below a folder, by their paths in the repository. */
-export function listMarkdown(folder: string): readonly string[] {
+export function listMarkdown(folder: string) {
   const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
   return files.filter((file) => file.endsWith('.md')).map((file) => `${folder}/${file}`);
 }
@@ -49,8 +46,8 @@ export interface DocumentedCommand {
 }
 
 /**
- * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines after a prompt in its
- * `console` blocks. `npm run test:readme` runs the `sh` blocks of README.md.
+ * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines with a prompt of
+ * its `console` blocks. `npm run test:readme` runs the `sh` blocks of README.md.
  */
 export function documentedCommands(file: string): readonly DocumentedCommand[] {
   const page = readFileSync(join(ROOT, file), 'utf8');
@@ -66,7 +63,7 @@ export function documentedCommands(file: string): readonly DocumentedCommand[] {
     else if (block === 'console' && line.startsWith('$ '))
       commands.push(parseCommand(heading, line.slice(2)));
   }
-  return commands.filter(({ line }) => !NEEDS_ANOTHER_MACHINE.some(([pattern]) => pattern.test(line)));
+  return commands.filter(({ line }) => !NEEDS_ANOTHER_MACHINE.some((pattern) => pattern.test(line)));
 }
 
 function parseCommand(heading: string, line: string): DocumentedCommand {
@@ -94,7 +91,7 @@ export class DocumentedPage {
   }
 
   /** The commands that did not run yet. */
-  get remaining(): readonly string[] {
+  get remaining() {
     return this.#commands.filter((command) => !this.#done.has(command)).map(({ line }) => line);
   }
 
@@ -112,12 +109,9 @@ export class DocumentedPage {
       if ((heading !== undefined && command.heading !== heading) || !isWanted(command.line)) continue;
       const result = await shell.run(fillPlaceholders(command.line));
       const expected = exitCodes[command.line] ?? command.exitCode;
-      if (result.exitCode !== expected) {
-        const { exitCode, stderr, stdout } = result;
-        throw new Error(
-          `${command.line}\nended with ${exitCode} instead of ${expected}:\n${stderr}${stdout}`,
-        );
-      }
+      const { exitCode, stderr, stdout } = result;
+      if (exitCode !== expected)
+        throw new Error(`${command.line}\nexit code ${exitCode}:\n${stderr}${stdout}`);
       this.#done.add(command);
       results.push(result);
     }
@@ -127,9 +121,9 @@ export class DocumentedPage {
   }
 }
 
-function fillPlaceholders(line: string): string {
+function fillPlaceholders(line: string) {
   return line
     .replaceAll('sha256:…', DIGEST)
     .replaceAll('--image …', '--image example.com/guard')
-    .replaceAll('rendered-worker-…', 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90');
+    .replaceAll('rendered-worker-…', `rendered-worker-${'a1b2c3d4'.repeat(4)}`);
 }

@@ -18,46 +18,31 @@ export type Policy = 'nodes' | 'pools';
 export const BINDINGS = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
 
 /** The policy that denied, and its message; undefined if no policy denied. */
-export function policyDenialOf(
-  response: KubeResponse,
-): { readonly policy: string; readonly message: string } | undefined {
-  const groups = DENIAL.exec(statusOf(response).message ?? '')?.groups;
-  return groups && { policy: groups['policy'] ?? '', message: groups['message'] ?? '' };
+export function policyDenialOf(response: KubeResponse) {
+  const [, policy, message] = DENIAL.exec(statusOf(response).message ?? '') ?? [];
+  return policy && message ? { policy, message } : undefined;
 }
 
 /** The values that a policy wrote into an audit event. */
-export function auditedByPolicy(policy: Policy, event: AuditEvent): ReturnType<typeof auditedVerdicts> {
+export function auditedByPolicy(policy: Policy, event: AuditEvent) {
   return auditedVerdicts(event, `${policy}.machineconfig-guard.io`);
 }
 
-/**
- * Waits until these policies see the references to a config. They see a write a moment after its acknowledgement.
- */
-export async function awaitReferences(
-  cluster: Cluster,
-  config: string,
-  policies: readonly Policy[],
-): Promise<void> {
+/** Waits until these policies see the references to a config, a moment after their acknowledgement. */
+export async function awaitReferences(cluster: Cluster, config: string, policies: readonly Policy[]) {
   const isSeen = async () => {
     const event = await cluster.auditEvent(await cluster.dryRun(config));
     return policies.every((policy) => Object.keys(auditedByPolicy(policy, event)).length > 0);
   };
-  await until(`the policies of ${policies.join(' and ')} to see ${config}`, isSeen, {
-    timeoutMs: 5_000,
-    everyMs: 20,
-  });
+  await until(`${policies.join(' and ')} to see ${config}`, isSeen, { timeoutMs: 5_000, everyMs: 20 });
 }
 
 /** Waits until each policy denies by itself. */
-export async function awaitFloor(cluster: Cluster): Promise<void> {
+export async function awaitFloor(cluster: Cluster) {
   const [ofNode, ofPool] = [await cluster.config(), await cluster.config()];
   const node = await cluster.node({ currentConfig: ofNode });
   const pool = await cluster.pool({ spec: ofPool });
-  const cases = [
-    [ofNode, 'nodes'],
-    [ofPool, 'pools'],
-  ] as const;
-  for (const [config, policy] of cases) {
+  for (const [policy, config] of Object.entries({ nodes: ofNode, pools: ofPool })) {
     const isDenied = async () => policyDenialOf(await cluster.dryRun(config))?.policy === policy;
     await until(`the policy of ${policy}`, isDenied, { timeoutMs: 60_000 });
   }

@@ -22,16 +22,13 @@ const CRDS = {
 export type ForeignProject = keyof typeof CRDS;
 
 /** The CRDs of a project, from its Go module. */
-export async function readForeignCrds(project: ForeignProject): Promise<readonly KubeObject[]> {
+export async function readForeignCrds(project: ForeignProject) {
   return (await readModuleFiles(CRDS[project])).map(parseCrd);
 }
 
-/** The files of cert-manager are Helm templates, too. Their lines with expressions are labels and conditions. */
+/** The files of cert-manager are Helm templates. Their lines with expressions are labels and conditions. */
 function parseCrd(text: string): KubeObject {
   const plain = text.replaceAll(/^.*\{\{.*$/gm, '');
   const objects = parseAllDocuments(plain).map((document) => document.toJS() as KubeObject | null);
-  const crd = objects.find((object) => object?.kind === 'CustomResourceDefinition');
-  if (crd === null || crd === undefined)
-    throw new Error('There is no CustomResourceDefinition in this file.');
-  return crd;
+  return objects.find((object) => object?.kind === 'CustomResourceDefinition') as KubeObject;
 }

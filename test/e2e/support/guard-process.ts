@@ -9,24 +9,12 @@ import { PROGRAM, runProgram } from './program.ts';
 
 const READY_TIMEOUT_MS = 20_000;
 
-/** The fields of the guard's log line about a decision that the tests read. */
+/** Fields of a log line about a decision. */
 export interface DecisionLine {
-  readonly uid: string;
-  readonly name?: string;
-  readonly user?: string;
+  readonly name: string;
   readonly verdict: string;
-  readonly code: string;
-  readonly ms: number;
   /** The source of the answer: `index`, `live` or `none`. */
   readonly path: string;
-}
-
-export interface GuardOptions {
-  /** File with the guard's credentials. */
-  readonly kubeconfig: string;
-  /** The certificates go into a new folder of this one. */
-  readonly directory: string;
-  readonly reaper: ProcessReaper;
 }
 
 /** Differences from the usual start of the guard. */
@@ -45,15 +33,20 @@ export interface Ports {
 
 export type GuardProcess = Awaited<ReturnType<typeof startGuardProcess>>;
 
-/** Starts the bundled guard on 127.0.0.1, and returns when it is ready. */
-export async function startGuardProcess({ kubeconfig, directory, reaper }: GuardOptions) {
+/**
+ * Starts the bundled guard on 127.0.0.1, and returns when it is ready.
+ *
+ * @param kubeconfig file with the guard's credentials
+ * @param directory the certificates go into a new folder of this one
+ */
+export async function startGuardProcess(kubeconfig: string, directory: string, reaper: ProcessReaper) {
   const certDir = await mkdtemp(join(directory, 'guard-'));
   // Not inside certDir: the guard watches that folder, and each line would wake it.
   const log = `${certDir}.log`;
   const dnsName = 'machineconfig-guard.machineconfig-guard.svc';
   await runProgram('certs', '--out', certDir, '--ip', '127.0.0.1', '--dns', dnsName);
 
-  function startChild(ports: Ports, { script, env = {} }: Launch = {}): Child {
+  function startChild(ports: Ports, { script, env = {} }: Launch = {}) {
     const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];
     const serve = [...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }), ...flags];
     return new Child({
@@ -66,14 +59,9 @@ export async function startGuardProcess({ kubeconfig, directory, reaper }: Guard
   }
 
   let child = startChild({ securePort: 0, healthPort: 0, metricsPort: 0 });
-  const findPorts = async () => (await readJsonLines(log)).find(({ msg }) => msg === 'ready');
-  await child.waitUntil(async () => (await findPorts()) !== undefined, READY_TIMEOUT_MS);
-  const ports = (await findPorts()) as unknown as Ports;
+  await child.waitUntil(async () => (await findPorts(log, 'ready')) !== undefined, READY_TIMEOUT_MS);
+  const ports = (await findPorts(log, 'ready')) as Ports;
   const healthUrl = `http://127.0.0.1:${ports.healthPort}`;
-
-  async function kill(): Promise<void> {
-    await child.stop('SIGKILL');
-  }
 
   return {
     /** Address of the webhook. */
@@ -86,9 +74,9 @@ export async function startGuardProcess({ kubeconfig, directory, reaper }: Guard
     certDir,
     /** File with the output of the process. */
     log,
-    kill,
+    kill: () => child.stop('SIGKILL'),
 
-    get isRunning(): boolean {
+    get isRunning() {
       return child.isRunning;
     },
 
@@ -98,13 +86,13 @@ export async function startGuardProcess({ kubeconfig, directory, reaper }: Guard
     },
 
     /** Sends a signal without waiting for its effect. */
-    signal(signal: NodeJS.Signals): void {
+    signal(signal: NodeJS.Signals) {
       child.kill(signal);
     },
 
-    /** Kills the process and starts another one with the same certificate and ports. Returns when it is ready. */
-    async restart(launch?: Launch): Promise<void> {
-      await kill();
+    /** Kills the process and starts another one with the same certificate and ports, until it is ready. */
+    async restart(launch?: Launch) {
+      await child.stop('SIGKILL');
       child = startChild(ports, launch);
       // The log cannot tell: a launch may redirect it.
       await child.waitUntil(() => isHealthy(`${healthUrl}/readyz`), READY_TIMEOUT_MS);
@@ -116,42 +104,49 @@ export async function startGuardProcess({ kubeconfig, directory, reaper }: Guard
 }
 
 /** The guard's log lines about a config, oldest first. */
-export async function decisionsAbout(log: string, config: string): Promise<readonly DecisionLine[]> {
-  const lines = (await readJsonLines(log)) as readonly Partial<DecisionLine>[];
-  return lines.filter((line): line is DecisionLine => line.name === config && line.verdict !== undefined);
+export async function decisionsAbout(log: string, config: string) {
+  const lines = await readJsonLines<DecisionLine>(log);
+  return lines.filter(({ name, verdict }) => name === config && verdict !== undefined);
 }
 
-/** The arguments for node to serve on 127.0.0.1. */
-export function serveArguments(serve: {
+/** The ports in the line of a log with this message. */
+export async function findPorts(log: string, message: string): Promise<Ports | undefined> {
+  return (await readJsonLines<Ports & { msg: string }>(log)).find(({ msg }) => msg === message);
+}
+
+/** The arguments for node to serve on 127.0.0.1. `certificate`: the flags about the certificate. */
+export function serveArguments({
+  kubeconfig,
+  certificate,
+  ports,
+}: {
   readonly kubeconfig: string;
-  /** Flags about the certificate. */
   readonly certificate: readonly string[];
   readonly ports: Ports;
-}): readonly string[] {
-  const { securePort, healthPort, metricsPort } = serve.ports;
+}) {
   return [
     PROGRAM,
     'serve',
-    `--kubeconfig=${serve.kubeconfig}`,
-    ...serve.certificate,
+    `--kubeconfig=${kubeconfig}`,
+    ...certificate,
     '--bind-address=127.0.0.1',
-    `--secure-port=${securePort}`,
-    `--health-port=${healthPort}`,
-    `--metrics-port=${metricsPort}`,
+    `--secure-port=${ports.securePort}`,
+    `--health-port=${ports.healthPort}`,
+    `--metrics-port=${ports.metricsPort}`,
   ];
 }
 
 /** The flags for tls.crt and tls.key in a folder. */
-export function certificateIn(directory: string): readonly string[] {
+export function certificateIn(directory: string) {
   return [
     `--tls-cert-file=${join(directory, 'tls.crt')}`,
     `--tls-private-key-file=${join(directory, 'tls.key')}`,
   ];
 }
 
-/** The lines of a log that are complete JSON objects. */
-export async function readJsonLines(file: string): Promise<readonly { readonly msg?: string }[]> {
+/** The lines of a log that are complete JSON objects. Lines may lack fields of this type. */
+export async function readJsonLines<Line>(file: string): Promise<readonly Line[]> {
   const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n');
   const objects = lines.filter((line) => line.startsWith('{') && line.endsWith('}'));
-  return objects.map((line) => JSON.parse(line) as { readonly msg?: string });
+  return objects.map((line) => JSON.parse(line) as Line);
 }

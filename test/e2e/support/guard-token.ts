@@ -14,7 +14,7 @@ export async function issueGuardToken(admin: KubeClient, file: string) {
   let secretName = '';
 
   /** Replaces the token by a rename, as a kubelet does. */
-  async function replace(): Promise<void> {
+  async function replace() {
     const metadata = { name: unique('token') };
     const secret = await admin.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });
     secretName = metadata.name;
@@ -24,12 +24,12 @@ export async function issueGuardToken(admin: KubeClient, file: string) {
   }
 
   /** Revokes a token. The API server returns 401 as soon as its cache of valid tokens expires. */
-  async function revoke(name = secretName): Promise<void> {
+  async function revoke(name = secretName) {
     await admin.delete(`${SECRETS}/${name}`);
   }
 
   /** Replaces the token and revokes the one before. */
-  async function rotate(): Promise<void> {
+  async function rotate() {
     const previous = secretName;
     await replace();
     await revoke(previous);

@@ -1,16 +1,15 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
-import { parseAllDocuments } from 'yaml';
 
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import type { Binaries } from '../control-plane/binaries.ts';
 import { ControlPlane, kubeconfig, type ApiServer } from '../control-plane/control-plane.ts';
-import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
+import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, unique, type ClusterConnection } from './cluster.ts';
-import { startGuardProcess, type GuardProcess, type Launch } from './guard-process.ts';
+import { startGuardProcess, type Launch } from './guard-process.ts';
 import { issueGuardToken } from './guard-token.ts';
+import { kubectlOk } from './kubectl.ts';
 import { MANIFESTS } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { createServiceAccount } from './service-account.ts';
@@ -21,14 +20,15 @@ const NAMESPACE = 'machineconfig-guard';
 /** The guard's user name in the API server. */
 export const GUARD_USER = `system:serviceaccount:${NAMESPACE}:machineconfig-guard`;
 
-/** Prepares a launch of the guard. It may put files into a folder that is removed with the cluster. */
+/** Prepares a launch of the guard. It may put files into this folder. */
 export type LaunchPreparation = (directory: string) => Promise<Launch>;
 
 export type GuardedCluster = Awaited<ReturnType<typeof startGuardedCluster>>;
 
 /**
- * Starts a control plane and one registered guard process with the rights of its manifests. The guard reaches the API
- * server through `network` and `throttle`, so that both can fail. Returns when the API server calls the guard.
+ * Starts a control plane and one guard process with the rights of its manifests, and returns when the API
+ * server calls the guard. The guard reaches the API server through `network` and `throttle`, so that both can
+ * fail.
  *
  * @param options `direct: true` connects the guard to the API server without proxies, for measurements
  */
@@ -44,15 +44,20 @@ export async function startGuardedCluster(binaries: Binaries, { direct = false }
 
 async function addGuard(controlPlane: ControlPlane, direct: boolean) {
   const { apiServer, caCertificate, directory, reaper } = controlPlane;
-  await applyRbac(controlPlane);
+  await kubectlOk(controlPlane, ['create', 'namespace', NAMESPACE]);
+  await kubectlOk(controlPlane, ['create', '--filename', join(MANIFESTS, 'base', 'rbac.yaml')]);
   const token = await issueGuardToken(apiServer.admin, join(directory, 'guard.token'));
   const throttle = await startThrottlingProxy(apiServer.url, caCertificate);
   const network = await TcpProxy.start(throttle.port);
   const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
   const file = join(directory, 'guard.kubeconfig');
   await writeFile(file, kubeconfig(url, direct ? caCertificate : throttle.ca, { tokenFile: token.file }));
-  const guard = await startGuardProcess({ kubeconfig: file, directory, reaper });
-  await registerGuard(controlPlane, guard);
+  const guard = await startGuardProcess(file, directory, reaper);
+  const caBundle = Buffer.from(guard.ca).toString('base64');
+  const clientConfig = { url: guard.url, caBundle };
+  const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+  await apiServer.admin.create(PATHS.webhookConfigurations, configuration);
+  await awaitGuardCalls(apiServer.admin);
   const scraperRules = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }];
   const scraperToken = await createServiceAccount(apiServer.admin, unique('scraper'), scraperRules);
   const scraper = new KubeClient({ url: guard.metricsUrl, ca: guard.ca, token: scraperToken });
@@ -69,8 +74,8 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
     kubeconfig: file,
     connection,
 
-    /** A second API server on the same etcd, which calls the guard, too. The guard never reads from it. */
-    secondApiServer(): Promise<ApiServer> {
+    /** A second API server, which calls the guard, too. The guard never reads from it. */
+    secondApiServer() {
       secondApiServer ??= controlPlane.startApiServer().then(async (second) => {
         await awaitGuardCalls(second.admin);
         return second;
@@ -79,14 +84,14 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
     },
 
     /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */
-    async launchGuard(prepare?: LaunchPreparation): Promise<void> {
+    async launchGuard(prepare?: LaunchPreparation) {
       if (prepare === lastPreparation) return;
       await guard.restart(await prepare?.(directory));
       lastPreparation = prepare;
     },
 
-    /** The number of denials that the guard's index led to. The guard needs the API server to check the token. */
-    async countIndexDenials(): Promise<number> {
+    /** The number of denials from the index. The guard needs the API server to check the token. */
+    async countIndexDenials() {
       const read = async () => {
         const { status, body } = await scraper.request('GET', '/metrics');
         return status === 200 && String(body);
@@ -96,41 +101,10 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       return Number(pattern.exec(metrics)?.groups?.['count'] ?? 0);
     },
 
-    async stop(): Promise<void> {
+    async stop() {
       await network.refuse();
       throttle.stop();
       await controlPlane.stop();
     },
   };
-}
-
-/** Creates the guard's namespace, its service account and its rights from the manifests. */
-async function applyRbac({ apiServer: { admin } }: ControlPlane): Promise<void> {
-  await admin.create(PATHS.namespaces, {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name: NAMESPACE },
-  });
-  // The API server creates it a moment after it is ready.
-  await until('the namespace default', () => admin.find(`${PATHS.namespaces}/default`));
-  for (const document of parseAllDocuments(await readFile(join(MANIFESTS, 'base', 'rbac.yaml'), 'utf8'))) {
-    const object = document.toJS() as KubeObject;
-    await admin.create(collectionOf(object), object);
-  }
-}
-
-function collectionOf({ apiVersion, kind, metadata: { namespace } }: KubeObject): string {
-  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
-  return `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`;
-}
-
-/** Creates the webhook configuration of the manifests, and returns when the API server calls the guard. */
-async function registerGuard({ apiServer }: ControlPlane, guard: GuardProcess): Promise<void> {
-  const caBundle = Buffer.from(guard.ca).toString('base64');
-  const configuration = buildWebhookConfiguration({
-    clientConfig: { url: guard.url, caBundle },
-    failurePolicy: 'Fail',
-  });
-  await apiServer.admin.create(PATHS.webhookConfigurations, configuration);
-  await awaitGuardCalls(apiServer.admin);
 }

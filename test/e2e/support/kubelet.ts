@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
 import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
-import { expectStatus, type KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 import { Pod, type PodTemplate } from './pod.ts';
@@ -13,7 +13,6 @@ const NAMESPACE = 'machineconfig-guard';
 const NAME = 'machineconfig-guard';
 const SERVICE = `${PATHS.guardNamespace}/services/${NAME}`;
 const ENDPOINTS = `${PATHS.guardNamespace}/endpoints`;
-const SLICES = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
 const RECONCILE_INTERVAL_MS = 150;
 
 interface DeploymentSpec {
@@ -24,12 +23,6 @@ interface DeploymentSpec {
   };
 }
 
-interface Endpoint {
-  /** Changes when a restarted pod listens on other ports. */
-  readonly state: string;
-  readonly subset: object;
-}
-
 interface ServiceSpec {
   readonly ports: readonly { readonly name: string; readonly targetPort: string }[];
 }
@@ -37,20 +30,20 @@ interface ServiceSpec {
 type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 
 /**
- * Replaces deployment controller, scheduler, kubelet and endpoint controller. It reads the guard's Deployment and
- * Service from the API server, runs the bundle accordingly, and publishes the pods as Endpoints (API servers before
- * Kubernetes 1.34) and EndpointSlices (later ones).
+ * Replaces deployment controller, scheduler, kubelet and endpoint controller: it runs the guard's Deployment
+ * and publishes the ready pods as Endpoints. From Kubernetes 1.34 on, API servers read EndpointSlices
+ * instead.
  */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;
   readonly #address = findOwnAddress();
   readonly #pods: Pod[] = [];
-  readonly #endpoints = new Map<Pod, Endpoint>();
-  readonly #terminations = new Set<Promise<void>>();
   readonly #loop: Promise<void>;
   #isStopping = false;
   #count = 0;
-  #lastWrite: Promise<void> = Promise.resolve();
+  /** The pods in the Endpoints, and their addresses there. */
+  #ready: readonly Pod[] = [];
+  #subsets = '';
   /** Every pod so far. */
   readonly history: Pod[] = [];
 
@@ -60,51 +53,47 @@ export class Kubelet {
   }
 
   /** The pods that are not terminating. */
-  get pods(): readonly Pod[] {
+  get pods() {
     return this.#pods.filter(({ isTerminating }) => !isTerminating);
   }
 
-  /** Waits until exactly the replicas of the current template run, and all are ready and published. */
-  async awaitRollout(timeoutMs = 60_000): Promise<void> {
+  /** Waits until only the replicas of the current template run, and all are published. */
+  async awaitRollout(timeoutMs = 60_000) {
     const isRolledOut = async () => {
       const spec = await this.#findDeployment();
       if (spec === undefined) return this.#pods.length === 0;
       const template = JSON.stringify(spec.template);
-      const current = this.pods.filter(
-        (pod) => JSON.stringify(pod.template) === template && this.#endpoints.has(pod),
-      );
-      return current.length === spec.replicas && this.#pods.length === spec.replicas;
+      const ready = this.#ready.filter((pod) => JSON.stringify(pod.template) === template);
+      return ready.length === spec.replicas && this.#pods.length === spec.replicas;
     };
     await until('the Deployment to be rolled out', isRolledOut, { timeoutMs });
   }
 
   /** Ends the pods, too. */
-  async stop(): Promise<void> {
+  async stop() {
     this.#isStopping = true;
     await this.#loop;
     for (const pod of this.#pods) pod.signal('SIGCONT');
     await Promise.all(this.#pods.map((pod) => pod.terminate()));
   }
 
-  get #admin(): KubeClient {
+  get #admin() {
     return this.#controlPlane.apiServer.admin;
   }
 
-  async #run(): Promise<void> {
+  async #run() {
     while (!this.#isStopping) {
       // The API server may be unreachable for a while. Running pods go on.
       await this.#reconcile().catch(() => undefined);
       await pause(RECONCILE_INTERVAL_MS);
     }
-    await Promise.all(this.#terminations);
   }
 
-  async #reconcile(): Promise<void> {
+  async #reconcile() {
     const spec = await this.#findDeployment();
-    await this.#publishReadyPods();
     const template = JSON.stringify(spec?.template);
     const isCurrent = (pod: Pod) => JSON.stringify(pod.template) === template;
-    const isReady = (pod: Pod) => this.#endpoints.has(pod);
+    const isReady = (pod: Pod) => this.#ready.includes(pod);
     const replicas = spec?.replicas ?? 0;
     const { maxSurge = 0, maxUnavailable = 0 } = spec?.strategy.rollingUpdate ?? {};
     const missing = replicas - this.pods.filter(isCurrent).length;
@@ -117,14 +106,16 @@ export class Kubelet {
       .sort((a, b) => Number(isReady(a)) - Number(isReady(b)));
     for (const pod of outdated) {
       const available = this.pods.filter(isReady).length - (isReady(pod) ? 1 : 0);
-      if (!isReady(pod) || available >= replicas - maxUnavailable) this.#startTermination(pod);
+      if (!isReady(pod) || available >= replicas - maxUnavailable) void this.#terminate(pod);
     }
     const surplus = this.pods.filter(isCurrent).slice(replicas);
-    for (const pod of surplus) this.#startTermination(pod);
+    for (const pod of surplus) void this.#terminate(pod);
+    // Endpoints go while the pods shut down, as in a cluster.
+    await this.#publishReadyPods();
     for (const pod of this.pods) await this.#keepRunning(pod);
   }
 
-  #createPod({ template }: DeploymentSpec): void {
+  #createPod({ template }: DeploymentSpec) {
     const name = `${NAME}-${(this.#count += 1)}`;
     const { directory, reaper } = this.#controlPlane;
     const pod = new Pod(name, template, join(directory, 'pods', name), reaper);
@@ -132,31 +123,20 @@ export class Kubelet {
     this.history.push(pod);
   }
 
-  #startTermination(pod: Pod): void {
-    const termination = this.#terminate(pod);
-    this.#terminations.add(termination);
-    void termination.then(() => this.#terminations.delete(termination));
-  }
-
-  /** Removes the endpoint and ends the pod at the same time, as a cluster does. */
-  async #terminate(pod: Pod): Promise<void> {
-    await Promise.all([this.#withdraw(pod).catch(() => undefined), pod.terminate()]);
+  async #terminate(pod: Pod) {
+    await pod.terminate();
     this.#pods.splice(this.#pods.indexOf(pod), 1);
   }
 
-  /** Updates the volumes and restarts the container if it ended. A pod whose Secret is missing does not start. */
-  async #keepRunning(pod: Pod): Promise<void> {
+  /** Updates the volumes and restarts an ended container. A pod whose Secret is missing does not start. */
+  async #keepRunning(pod: Pod) {
     if (!pod.isStarted) await this.#writeKubeconfig(pod);
     for (const { name, secret } of pod.template.spec.volumes ?? []) {
       const found: Secret | undefined = await this.#admin.find(
         `${PATHS.guardNamespace}/secrets/${secret.secretName}`,
       );
       if (found !== undefined) {
-        const files = Object.entries(found.data ?? {}).map(([file, value]) => [
-          file,
-          Buffer.from(value, 'base64'),
-        ]);
-        await pod.writeVolume(name, found.metadata.resourceVersion ?? '', Object.fromEntries(files));
+        await pod.writeVolume(name, found.metadata.resourceVersion ?? '', found.data ?? {});
       } else if (!pod.isStarted) {
         return;
       }
@@ -164,60 +144,25 @@ export class Kubelet {
     if (!pod.isRunning) await pod.start();
   }
 
-  async #publishReadyPods(): Promise<void> {
-    for (const pod of this.pods) {
-      if (await pod.isReady()) await this.#publish(pod);
-      else await this.#withdraw(pod);
-    }
-  }
-
-  async #publish(pod: Pod): Promise<void> {
-    const state = JSON.stringify(pod.ports);
-    if (pod.ports === undefined || this.#endpoints.get(pod)?.state === state) return;
-    await this.#withdraw(pod);
-    const numbers: Readonly<Record<string, number>> = {
-      webhook: pod.ports.securePort,
-      metrics: pod.ports.metricsPort,
-    };
+  /** Writes one Endpoints object with a subset for each pod, because their ports differ. */
+  async #publishReadyPods() {
+    const ready: Pod[] = [];
+    for (const pod of this.pods) if (await pod.isReady()) ready.push(pod);
     const service = (await this.#admin.find(SERVICE))?.spec as ServiceSpec | undefined;
     if (service === undefined) return;
-    const ports = service.ports.map(({ name, targetPort }) => ({
-      name,
-      protocol: 'TCP',
-      port: numbers[targetPort],
+    const subsets = ready.map(({ ports }) => ({
+      addresses: [{ ip: this.#address }],
+      ports: service.ports.map(({ name, targetPort }) => {
+        return { name, port: targetPort === 'metrics' ? ports?.metricsPort : ports?.securePort };
+      }),
     }));
-    await this.#admin.create(SLICES, {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: pod.name, labels: { 'kubernetes.io/service-name': NAME } },
-      addressType: 'IPv4',
-      endpoints: [
-        { addresses: [this.#address], conditions: { ready: true, serving: true, terminating: false } },
-      ],
-      ports,
-    });
-    this.#endpoints.set(pod, { state, subset: { addresses: [{ ip: this.#address }], ports } });
-    await this.#writeEndpoints();
-  }
-
-  async #withdraw(pod: Pod): Promise<void> {
-    if (!this.#endpoints.delete(pod)) return;
-    await this.#writeEndpoints();
-    expectStatus(await this.#admin.delete(`${SLICES}/${pod.name}`), [200, 404], `DELETE ${pod.name}`);
-  }
-
-  /** Writes one Endpoints object with a subset for each pod, because their ports differ. Writes follow one another. */
-  #writeEndpoints(): Promise<void> {
-    this.#lastWrite = this.#lastWrite.then(async () => {
-      const subsets = [...this.#endpoints.values()].map(({ subset }) => subset);
+    if (JSON.stringify(subsets) !== this.#subsets) {
       const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
-      const response = await this.#admin
-        .request('PUT', `${ENDPOINTS}/${NAME}`, endpoints)
-        .catch(() => undefined);
-      if (response?.status === 404)
-        await this.#admin.request('POST', ENDPOINTS, endpoints).catch(() => undefined);
-    });
-    return this.#lastWrite;
+      const { status } = await this.#admin.request('PUT', `${ENDPOINTS}/${NAME}`, endpoints);
+      if (status === 404) await this.#admin.request('POST', ENDPOINTS, endpoints);
+      this.#subsets = JSON.stringify(subsets);
+    }
+    this.#ready = ready;
   }
 
   async #findDeployment(): Promise<DeploymentSpec | undefined> {
@@ -227,7 +172,7 @@ export class Kubelet {
   }
 
   /** Each pod gets a token of its own: tokens of a service account end with it. */
-  async #writeKubeconfig(pod: Pod): Promise<void> {
+  async #writeKubeconfig(pod: Pod) {
     const token = await serviceAccountToken(this.#admin, NAMESPACE, NAME);
     await mkdir(pod.directory, { recursive: true });
     const { apiServer, caCertificate } = this.#controlPlane;
@@ -236,11 +181,11 @@ export class Kubelet {
 }
 
 /** An address of this machine. The API server rejects endpoints at 127.0.0.1. */
-function findOwnAddress(): string {
+function findOwnAddress() {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const own = addresses.find(
     ({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'),
   );
   if (own !== undefined) return own.address;
-  throw new Error('This machine has no IPv4 address but 127.0.0.1, which no Service may have as a backend.');
+  throw new Error('This machine needs an IPv4 address other than 127.0.0.1.');
 }

@@ -4,11 +4,8 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
-/**
- * A new name as the operator builds it, from the pool and 32 hexadecimal digits (machine-config-operator,
- * pkg/controller/render/hash.go).
- */
-export function renderedName(pool = 'worker'): string {
+/** A new name as the operator builds it (machine-config-operator, pkg/controller/render/hash.go). */
+export function renderedName(pool = 'worker') {
   return `rendered-${pool}-${randomBytes(16).toString('hex')}`;
 }
 
@@ -22,17 +19,9 @@ export interface RenderedConfigOptions {
   readonly bytes?: number;
 }
 
-/**
- * A MachineConfig with the metadata of a rendered one on a real cluster (machine-config-operator,
- * pkg/controller/render).
- */
-export function machineConfig({
-  name,
-  owner,
-  annotations,
-  labels,
-  bytes = 0,
-}: RenderedConfigOptions): KubeObject {
+/** A rendered MachineConfig with real metadata (machine-config-operator, pkg/controller/render). */
+export function machineConfig(options: RenderedConfigOptions): KubeObject {
+  const { name, owner, annotations, labels, bytes = 0 } = options;
   const withFile = (content: string): KubeObject => ({
     apiVersion: `${MCO}/v1`,
     kind: 'MachineConfig',
@@ -43,18 +32,11 @@ export function machineConfig({
         [`${MCO}/release-image-version`]: '4.20.0',
         ...annotations,
       },
-      ...(labels === undefined ? {} : { labels }),
-      ...(owner === undefined ? {} : { ownerReferences: [controllerReference(owner)] }),
+      ...(labels && { labels }),
+      ownerReferences: owner && [controllerReference(owner)],
     },
     spec: {
-      config: {
-        ignition: { version: '3.4.0' },
-        storage: {
-          files: [
-            { path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } },
-          ],
-        },
-      },
+      config: { ignition: { version: '3.4.0' }, storage: { files: [kubeletFile(content)] } },
       fips: false,
       kernelType: 'default',
       osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
@@ -65,15 +47,22 @@ export function machineConfig({
   return missing > 0 ? withFile(randomBytes(missing).toString('hex').slice(0, missing)) : small;
 }
 
-export interface NodeOptions {
-  readonly name: string;
+function kubeletFile(content: string): object {
+  return { path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } };
+}
+
+interface NodeConfigs {
   readonly currentConfig?: string;
   readonly desiredConfig?: string;
+}
+
+export interface NodeOptions extends NodeConfigs {
+  readonly name: string;
   readonly role?: string;
 }
 
 /** A worker with annotations of a real one (OVN-Kubernetes, bare metal, OpenShift 4.19). */
-export function node({ name, currentConfig, desiredConfig, role = 'worker' }: NodeOptions): KubeObject {
+export function node({ name, role = 'worker', ...configs }: NodeOptions): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -87,8 +76,7 @@ export function node({ name, currentConfig, desiredConfig, role = 'worker' }: No
       annotations: {
         'k8s.ovn.org/node-subnets': '{"default":["10.131.0.0/23"]}',
         [`${MCO}/controlPlaneTopology`]: 'HighlyAvailable',
-        ...(currentConfig === undefined ? {} : { [`${MCO}/currentConfig`]: currentConfig }),
-        ...(desiredConfig === undefined ? {} : { [`${MCO}/desiredConfig`]: desiredConfig }),
+        ...configAnnotations(configs),
         [`${MCO}/reason`]: '',
         [`${MCO}/state`]: 'Done',
         'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
@@ -99,12 +87,13 @@ export function node({ name, currentConfig, desiredConfig, role = 'worker' }: No
 }
 
 /** The merge patch by which the operator assigns a config to a node, or its daemon reports one. */
-export function nodeConfigPatch(configs: {
-  readonly currentConfig?: string;
-  readonly desiredConfig?: string;
-}): object {
-  const annotations = Object.entries(configs).map(([field, config]) => [`${MCO}/${field}`, config]);
-  return { metadata: { annotations: Object.fromEntries(annotations) as Record<string, string> } };
+export function nodeConfigPatch(configs: NodeConfigs): object {
+  return { metadata: { annotations: configAnnotations(configs) } };
+}
+
+function configAnnotations(configs: NodeConfigs): Readonly<Record<string, string>> {
+  const entries = Object.entries(configs) as [string, string][];
+  return Object.fromEntries(entries.map(([field, config]) => [`${MCO}/${field}`, config]));
 }
 
 export interface PoolOptions {
@@ -119,9 +108,9 @@ export function pool({ name, spec, finalizers }: PoolOptions): KubeObject {
   return {
     apiVersion: `${MCO}/v1`,
     kind: 'MachineConfigPool',
-    metadata: { name, ...(finalizers === undefined ? {} : { finalizers }) },
+    metadata: { name, finalizers },
     spec: {
-      ...(spec === undefined ? {} : { configuration: { name: spec } }),
+      configuration: spec && { name: spec },
       machineConfigSelector: {
         matchExpressions: [{ key: `${MCO}/role`, operator: 'In', values: ['worker', name] }],
       },
@@ -171,13 +160,6 @@ export function buildStatus(condition: 'Building' | 'Succeeded' | 'Failed' | 'In
   return { status: { conditions } };
 }
 
-function controllerReference(owner: KubeObject): { readonly [key: string]: string | boolean } {
-  return {
-    apiVersion: owner.apiVersion,
-    kind: owner.kind,
-    name: owner.metadata.name,
-    uid: owner.metadata.uid ?? '',
-    controller: true,
-    blockOwnerDeletion: true,
-  };
+function controllerReference({ apiVersion, kind, metadata: { name, uid } }: KubeObject): object {
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const MANIFESTS = fileURLToPath(new URL('../../../manifests', import.meta.url));
@@ -7,7 +7,7 @@ export const MANIFESTS = fileURLToPath(new URL('../../../manifests', import.meta
 /** Names of all overlays. */
 export const OVERLAYS = readdirSync(join(MANIFESTS, 'overlays')).sort();
 
-/** The directory of an overlay. */
-export function overlay(name: string): string {
-  return join(MANIFESTS, 'overlays', name);
+/** The directory of an overlay, or another absolute path unchanged. */
+export function overlay(name: string) {
+  return resolve(MANIFESTS, 'overlays', name);
 }

@@ -1,10 +1,10 @@
-import { mkdir, readlink, rename, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Child } from '../control-plane/child.ts';
 import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { isHealthy } from '../control-plane/until.ts';
-import { readJsonLines, type Ports } from './guard-process.ts';
+import { findPorts, type Ports } from './guard-process.ts';
 import { imageEnvironment } from './image-environment.ts';
 import { PROGRAM } from './program.ts';
 
@@ -21,8 +21,8 @@ export interface PodTemplate {
 }
 
 /**
- * One replica of the guard: the bundle with the arguments of its pod template, and Secret volumes in the layout of a
- * kubelet. Its ports differ from the template, because all pods share the address of this machine.
+ * One replica of the guard. Its ports differ from the template, because all pods share the address of this
+ * machine.
  */
 export class Pod {
   readonly name: string;
@@ -49,30 +49,29 @@ export class Pod {
     this.#reaper = reaper;
   }
 
-  get isRunning(): boolean {
+  get isRunning() {
     return this.#child?.isRunning === true;
   }
 
-  get isStarted(): boolean {
+  get isStarted() {
     return this.#child !== undefined;
   }
 
-  /** Starts or restarts the container. Its volumes must exist. */
-  async start(): Promise<void> {
-    await mkdir(this.directory, { recursive: true });
+  /** Starts or restarts the container. Its kubeconfig and its volumes must exist. */
+  async start() {
     // Removes the ports of the container before.
     await writeFile(this.log, '');
     this.ports = undefined;
     const args = this.template.spec.containers[0]?.args ?? [];
-    const overrides = [
-      '--secure-port=0',
-      '--health-port=0',
-      '--metrics-port=0',
-      `--kubeconfig=${this.kubeconfig}`,
-    ];
+    const ports = ['--secure-port=0', '--health-port=0', '--metrics-port=0'];
     this.#child = new Child({
       command: process.execPath,
-      args: [PROGRAM, ...args.map((arg) => this.#resolveMount(arg)), ...overrides],
+      args: [
+        PROGRAM,
+        ...args.map((arg) => this.#resolveMount(arg)),
+        ...ports,
+        `--kubeconfig=${this.kubeconfig}`,
+      ],
       logFile: this.log,
       reaper: this.#reaper,
       env: { PATH: process.env['PATH'], ...imageEnvironment() },
@@ -80,46 +79,42 @@ export class Pod {
   }
 
   /** Probes readiness. */
-  async isReady(): Promise<boolean> {
+  async isReady() {
     if (!this.isRunning) return false;
-    this.ports ??= (await readJsonLines(this.log)).find(({ msg }) => msg === 'listening') as
-      Ports | undefined;
+    this.ports ??= await findPorts(this.log, 'listening');
     return this.ports !== undefined && isHealthy(`http://127.0.0.1:${this.ports.healthPort}/readyz`);
   }
 
   /** Sends SIGTERM, and SIGKILL after the grace period. */
-  async terminate(): Promise<void> {
+  async terminate() {
     this.isTerminating = true;
     await this.#child?.stop('SIGTERM', this.template.spec.terminationGracePeriodSeconds * 1_000);
   }
 
-  signal(signal: NodeJS.Signals): void {
+  signal(signal: NodeJS.Signals) {
     this.#child?.kill(signal);
   }
 
-  /**
-   * Writes the files of a Secret volume as a kubelet does: into a new folder, to which one symbolic link then points.
-   */
-  async writeVolume(name: string, version: string, files: Readonly<Record<string, Buffer>>): Promise<void> {
+  /** Writes a Secret's data as a kubelet does: into a new folder, to which one symbolic link then points. */
+  async writeVolume(name: string, version: string, data: Readonly<Record<string, string>>) {
     if (this.#volumeVersions.get(name) === version) return;
     const volume = join(this.directory, name);
     const folder = `..${version}`;
     await mkdir(join(volume, folder), { recursive: true });
-    await Promise.all(
-      Object.entries(files).map(([file, content]) => writeFile(join(volume, folder, file), content)),
-    );
+    for (const [file, content] of Object.entries(data)) {
+      await writeFile(join(volume, folder, file), content, 'base64');
+    }
     await symlink(folder, join(volume, '..data_tmp'));
     await rename(join(volume, '..data_tmp'), join(volume, '..data'));
-    for (const file of Object.keys(files)) {
-      const link = join(volume, file);
-      if ((await readlink(link).catch(() => undefined)) === undefined)
-        await symlink(join('..data', file), link);
+    for (const file of Object.keys(data)) {
+      // The link of an earlier version stays.
+      await symlink(join('..data', file), join(volume, file)).catch(() => undefined);
     }
     this.#volumeVersions.set(name, version);
   }
 
   /** Replaces the mount path in an argument by the folder of the volume. */
-  #resolveMount(arg: string): string {
+  #resolveMount(arg: string) {
     const mounts = this.template.spec.containers[0]?.volumeMounts ?? [];
     const replace = (text: string, { name, mountPath }: { name: string; mountPath: string }) =>
       text.replace(`=${mountPath}/`, `=${join(this.directory, name)}/`);

@@ -6,8 +6,8 @@ import { PATHS } from './paths.ts';
 import { answerOf, type Answer } from './answer.ts';
 
 /**
- * `used`: a node names the config all the time. `moved`: the API server has just acknowledged that a node names it.
- * `unused`: nothing names it.
+ * `used`: a node names the config all the time. `moved`: the API server has just acknowledged that a node
+ * names it. `unused`: nothing names it.
  */
 export type Subject = 'used' | 'moved' | 'unused';
 
@@ -30,26 +30,27 @@ export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
 };
 const RIGHT_TIMEOUT_MS = 120_000;
 
-export function isRight({ subject, answer }: Probe): boolean {
+export function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
 }
 
-export function isWronglyAllowed({ subject, answer }: Probe): boolean {
+export function isWronglyAllowed({ subject, answer }: Probe) {
   return subject !== 'unused' && answer === 'allowed';
 }
 
-function isWronglyDenied({ subject, answer }: Probe): boolean {
-  return subject === 'unused' && answer === 'in use';
+function isError(probe: Probe) {
+  const isWronglyDenied = probe.subject === 'unused' && probe.answer === 'in use';
+  return isWronglyAllowed(probe) || isWronglyDenied || probe.answer === 'unexpected';
 }
 
-/** Probes do not wait for the answers of earlier ones, as people do not who know nothing of each other. */
+/** Probes do not wait for earlier ones, like independent users. */
 const PROBE_INTERVAL_MS = 250;
 const MOVERS = 2;
 const MOVE_INTERVAL_MS = 50;
 /** Longer than the timeout of the webhook. */
 const PROBE_TIMEOUT_MS = 12_000;
 
-/** Steadily asks for the deletion of a used config, an unused one, and configs that nodes have just moved to. */
+/** Steadily deletes a used config, an unused one, and configs that nodes have just moved to, as dry runs. */
 export class Prober {
   readonly probes: Probe[] = [];
   /** May be changed while the prober is stopped. */
@@ -68,7 +69,7 @@ export class Prober {
   }
 
   /** Creates the configs and the node, and starts. */
-  static async start(connection: KubeClientOptions): Promise<Prober> {
+  static async start(connection: KubeClientOptions) {
     const client = new KubeClient(connection);
     const [used, unused] = [await createConfig(client), await createConfig(client)];
     const name = unique('steady');
@@ -79,63 +80,47 @@ export class Prober {
   }
 
   /** Goes on after {@link stop}. */
-  resume(): void {
+  resume() {
     this.#isProbing = true;
     this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
   }
 
-  /**
-   * Waits until each subject got the right answer this many times since a moment, and returns when that was. Returns
-   * immediately if an answer was wrong, because nothing can make up for it.
-   */
-  async awaitRightAnswers(since: number, times = 1): Promise<number> {
-    return until(
-      () => `right answers; the last ones were ${JSON.stringify(this.probes.slice(-4), null, 1)}`,
-      async () => {
-        if (this.errors.length > 0) return performance.now();
-        const last = Math.max(...SUBJECTS.map((subject) => this.#findRightAt(subject, since, times)));
-        return Number.isNaN(last) ? undefined : last;
-      },
-      { timeoutMs: RIGHT_TIMEOUT_MS, everyMs: 50 },
-    );
-  }
-
-  #findRightAt(wanted: Subject, since: number, times: number): number {
-    const right = this.probes.filter(
-      (probe) => probe.subject === wanted && probe.sentAt >= since && isRight(probe),
-    );
-    return right[times - 1]?.answeredAt ?? Number.NaN;
+  /** Waits for this many right answers to each subject since a moment, or for an error. Returns the time. */
+  async awaitRightAnswers(since: number, times = 1) {
+    const findLast = async () => {
+      if (this.errors.length > 0) return performance.now();
+      const right = this.probes.filter((probe) => probe.sentAt >= since && isRight(probe));
+      const ends = SUBJECTS.map((wanted) => right.filter(({ subject }) => subject === wanted)[times - 1]);
+      return ends.every((probe) => probe !== undefined) && Math.max(...ends.map((end) => end.answeredAt));
+    };
+    const describe = () => `right answers, not ${JSON.stringify(this.probes.slice(-4))}`;
+    return until(describe, findLast, { timeoutMs: RIGHT_TIMEOUT_MS, everyMs: 50 });
   }
 
   /** The probes whose answer was not right. */
-  get faults(): readonly Probe[] {
+  get faults() {
     return this.probes.filter((probe) => !isRight(probe));
   }
 
   /** The probes whose answer was wrong in a way that no outage explains. */
-  get errors(): readonly Probe[] {
-    return this.probes.filter(
-      (probe) => isWronglyAllowed(probe) || isWronglyDenied(probe) || probe.answer === 'unexpected',
-    );
+  get errors() {
+    return this.probes.filter(isError);
   }
 
   /** Waits for more probes. */
-  async awaitMore(count: number): Promise<void> {
+  async awaitMore(count: number) {
     const total = this.probes.length + count;
-    await until(`${count} more probes`, async () => this.probes.length >= total, {
-      timeoutMs: 60_000,
-      everyMs: 20,
-    });
+    await until('more probes', async () => this.probes.length >= total, { timeoutMs: 60_000, everyMs: 20 });
   }
 
   /** Returns when all probes have their answer or timed out. */
-  async stop(): Promise<void> {
+  async stop() {
     this.#isProbing = false;
     await Promise.all(this.#loops);
     await Promise.all(this.#pending);
   }
 
-  async #probeSteadily(): Promise<void> {
+  async #probeSteadily() {
     while (this.#isProbing) {
       for (const subject of ['used', 'unused'] as const) {
         const pending = this.#probe(subject, this.configs[subject]);
@@ -147,7 +132,7 @@ export class Prober {
   }
 
   /** Detects decisions from stale data. */
-  async #moveAndProbe(): Promise<void> {
+  async #moveAndProbe() {
     let name: string | undefined;
     let [target, other] = ['', ''];
     while (this.#isProbing) {
@@ -172,7 +157,7 @@ export class Prober {
     }
   }
 
-  async #probe(subject: Subject, config: string): Promise<void> {
+  async #probe(subject: Subject, config: string) {
     const sentAt = performance.now();
     const record = (answer: Answer, message: string) =>
       this.probes.push({ subject, answer, message, sentAt, answeredAt: performance.now() });
@@ -201,7 +186,7 @@ export async function probeDuring(
   return prober;
 }
 
-async function createConfig(client: KubeClient): Promise<string> {
+async function createConfig(client: KubeClient) {
   const name = renderedName('chaos');
   await client.create(PATHS.configs, machineConfig({ name }));
   return name;

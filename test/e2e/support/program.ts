@@ -7,7 +7,7 @@ import { runProcess } from './process.ts';
 export const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 
 /** @throws Error if the bundle was not built */
-export function requireProgram(): void {
+export function requireProgram() {
   if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
 }
 
@@ -16,7 +16,7 @@ export function requireProgram(): void {
  *
  * @throws Error unless the exit code is 0
  */
-export async function runProgram(...args: readonly string[]): Promise<string> {
+export async function runProgram(...args: readonly string[]) {
   requireProgram();
   const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args]);
   if (exitCode !== 0)

@@ -4,39 +4,31 @@ import { machineConfig, node, nodeConfigPatch, renderedName } from './objects.ts
 import { PATHS } from './paths.ts';
 
 /** The API servers at which one worker writes and deletes: the same one, or two on the same etcd. */
-export interface Lane {
+interface Lane {
   readonly write: KubeClient;
   readonly delete: KubeClient;
 }
 
 interface Tally {
   rounds: number;
-  /** Configs that were deleted although an acknowledged write had made a node name them before. */
+  /** Deleted configs that a node named because of an acknowledged write. */
   wronglyAllowed: number;
-  /** The number of denials by code: `MCG_IN_USE`, or the HTTP status if a denial has no code. */
+  /** The number of denials by code or, without a code, by HTTP status. */
   refusals: Record<string, number>;
   /** Deletions of the config that the node has just left. The guard must allow them. */
   freed: { tried: number; allowed: number };
 }
 
-export type RaceResult = Tally & { readonly seconds: number };
-
 /** Every 20th round also deletes the config that the node has left. */
 const FREE_EVERY = 20;
 
 /**
- * Moves a node back and forth between two configs. As soon as the API server has acknowledged a move, the race deletes
- * the config that the node moved to. A decision from stale data would allow it.
+ * Moves a node back and forth between two configs. As soon as the API server has acknowledged a move, the
+ * race deletes the config that the node moved to. A decision from stale data would allow it.
  *
  * @param options the lanes get one concurrent worker each, which share the rounds
  */
-export async function race({
-  lanes,
-  rounds,
-}: {
-  lanes: readonly Lane[];
-  rounds: number;
-}): Promise<RaceResult> {
+export async function race({ lanes, rounds }: { lanes: readonly Lane[]; rounds: number }) {
   const tally: Tally = { rounds: 0, wronglyAllowed: 0, refusals: {}, freed: { tried: 0, allowed: 0 } };
   const started = performance.now();
   const roundsPerLane = Math.ceil(rounds / lanes.length);
@@ -44,7 +36,7 @@ export async function race({
   return { ...tally, seconds: (performance.now() - started) / 1_000 };
 }
 
-async function runLane(lane: Lane, index: number, rounds: number, tally: Tally): Promise<void> {
+async function runLane(lane: Lane, index: number, rounds: number, tally: Tally) {
   const field = index % 2 === 0 ? 'currentConfig' : 'desiredConfig';
   const name = unique('racer');
   let [target, other] = [renderedName('race'), renderedName('race')];
@@ -77,7 +69,7 @@ async function runLane(lane: Lane, index: number, rounds: number, tally: Tally):
 }
 
 /** Returns when both API servers have the config, so that a deletion never gets 404. */
-async function createConfig(lane: Lane, name: string): Promise<void> {
+async function createConfig(lane: Lane, name: string) {
   await lane.write.create(PATHS.configs, machineConfig({ name }));
   const path = `${PATHS.configs}/${name}`;
   expectStatus(await lane.delete.request('GET', path), [200], `GET ${path}`);

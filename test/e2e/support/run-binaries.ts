@@ -1,4 +1,4 @@
-import { findBinaries, type Binaries } from '../control-plane/binaries.ts';
+import { findBinaries } from '../control-plane/binaries.ts';
 import { log, selectRelease } from './runner.ts';
 
 /** `test/e2e/run.ts` names the Kubernetes release of a test run in this variable. */
@@ -14,6 +14,6 @@ export const IS_LONG = process.env[LONG_VARIABLE] === '1';
 export const MUST_WRITE_DOCS = process.env[WRITE_DOCS_VARIABLE] === '1';
 
 /** The binaries of the release of this test run, or of the newest release if `run.ts` did not start it. */
-export async function runBinaries(): Promise<Binaries> {
+export async function runBinaries() {
   return findBinaries(await selectRelease(RELEASE_VARIABLE, process.env[RELEASE_VARIABLE]), log);
 }

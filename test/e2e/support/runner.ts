@@ -3,14 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { UsageError, describeUsageError } from '../../support/usage.ts';
-import { availableReleases, findBinaries, type Binaries } from '../control-plane/binaries.ts';
+import { availableReleases, findBinaries } from '../control-plane/binaries.ts';
 import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
 import type { Release } from '../control-plane/releases.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Writes a line about progress to standard error. Results go to standard output. */
-export function log(line: string): void {
+/** Standard output is for results. */
+export function log(line: string) {
   process.stderr.write(`${line}\n`);
 }
 
@@ -29,22 +29,18 @@ export async function selectRelease(flag: string, version: string | undefined): 
 }
 
 /**
- * Finds the binaries of a release and builds dist/ from the sources, so that a measurement uses the same bundle as a
- * cluster.
+ * Finds the binaries of a release and builds dist/, so that a measurement uses the same bundle as a cluster.
  *
  * @throws UsageError if there is no such release
  */
-export async function prepareRun(kubernetes?: string): Promise<Binaries> {
+export async function prepareRun(kubernetes?: string) {
   const binaries = await findBinaries(await selectRelease('--kubernetes', kubernetes), log);
   await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   return binaries;
 }
 
-/**
- * Runs a command and sets the exit code: the one that `main` returns, 2 after wrong usage, 1 if there is no control
- * plane. The latter two print one line.
- */
-export async function runCommand(name: string, main: () => Promise<number>): Promise<void> {
+/** Sets the exit code: that of `main`, 2 after wrong usage, or 1 without a control plane. */
+export async function runCommand(name: string, main: () => Promise<number>) {
   try {
     process.exitCode = await main();
   } catch (error) {

@@ -1,8 +1,7 @@
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
-import { until } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 /** A rule of a ClusterRole. */
 export interface Rule {
@@ -22,15 +21,11 @@ export async function serviceAccountToken(
   namespace: string,
   name: string,
   secret?: KubeObject,
-): Promise<string> {
+) {
   const path = `${PATHS.namespaces}/${namespace}/serviceaccounts/${name}/token`;
-  const boundTo = secret && {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    name: secret.metadata.name,
-    uid: secret.metadata.uid,
-  };
-  const spec = { expirationSeconds: 7_200, ...(boundTo === undefined ? {} : { boundObjectRef: boundTo }) };
+  const { name: secretName, uid } = secret?.metadata ?? {};
+  const boundObjectRef = secret && { apiVersion: 'v1', kind: 'Secret', name: secretName, uid };
+  const spec = { expirationSeconds: 7_200, boundObjectRef };
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
   const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
   if (status?.token === undefined) throw new Error('The API server answered a TokenRequest without a token.');
@@ -38,25 +33,22 @@ export async function serviceAccountToken(
 }
 
 /** Creates a service account in the namespace default with these cluster-wide rights, and returns a token. */
-export async function createServiceAccount(
-  admin: KubeClient,
-  name: string,
-  rules: readonly Rule[],
-): Promise<string> {
-  const namespace = `${PATHS.namespaces}/default`;
-  await until('the namespace default', () => admin.find(namespace));
-  await admin.create(`${namespace}/serviceaccounts`, {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name },
+export async function createServiceAccount(admin: KubeClient, name: string, rules: readonly Rule[]) {
+  const metadata = { name };
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata };
+  await admin.create(`${PATHS.namespaces}/default/serviceaccounts`, account);
+  const apiVersion = `${RBAC_GROUP}/v1`;
+  await admin.create(`/apis/${apiVersion}/clusterroles`, {
+    apiVersion,
+    kind: 'ClusterRole',
+    metadata,
+    rules,
   });
-  const apiVersion = 'rbac.authorization.k8s.io/v1';
-  await admin.create(`${RBAC}/clusterroles`, { apiVersion, kind: 'ClusterRole', metadata: { name }, rules });
-  await admin.create(`${RBAC}/clusterrolebindings`, {
+  await admin.create(`/apis/${apiVersion}/clusterrolebindings`, {
     apiVersion,
     kind: 'ClusterRoleBinding',
-    metadata: { name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    metadata,
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name },
     subjects: [{ kind: 'ServiceAccount', name, namespace: 'default' }],
   });
   return serviceAccountToken(admin, 'default', name);

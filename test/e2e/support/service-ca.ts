@@ -1,7 +1,7 @@
 import { createAuthority, type Authority } from '../../../src/certificates/authority.ts';
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 
@@ -19,7 +19,7 @@ type Webhooks = KubeObject & {
 type ConfigMap = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 
 /**
- * Replaces OpenShift's service-ca operator. It writes a serving certificate into the Secret that the Service's
+ * Replaces OpenShift's service-ca operator. It writes a certificate into the Secret that the Service's
  * annotation names, and its authority into annotated webhook configurations and ConfigMaps.
  */
 export class ServiceCa {
@@ -35,11 +35,10 @@ export class ServiceCa {
     this.#loop = this.#run();
   }
 
-  /** Rotates the authority as the operator does: first the webhook trusts both, then the Secret gets a new leaf. */
-  async rotate(): Promise<void> {
+  /** Rotates the authority as the operator does. The webhook trusts both before the Secret changes. */
+  async rotate() {
     const name = await this.#findSecretName();
-    if (name === undefined || this.#authority === undefined)
-      throw new Error('There is nothing to rotate yet.');
+    if (name === undefined) throw new Error('There is nothing to rotate yet.');
     this.#previousAuthority = this.#authority;
     this.#authority = await createAuthority({ days: 30, now: new Date() });
     await this.#reconcile();
@@ -47,24 +46,24 @@ export class ServiceCa {
     await this.#admin.patch(`${SECRETS}/${name}`, await buildSecret(name, this.#authority));
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     this.#isStopping = true;
     await this.#loop;
   }
 
-  get #admin(): KubeClient {
+  get #admin() {
     return this.#controlPlane.apiServer.admin;
   }
 
-  async #run(): Promise<void> {
+  async #run() {
     while (!this.#isStopping) {
-      // The API server may be unreachable, or somebody deletes the objects. The next round tries again.
+      // The API server may be unreachable, or a test deletes the objects. The next round retries.
       await this.#reconcile().catch(() => undefined);
       await pause(RECONCILE_INTERVAL_MS);
     }
   }
 
-  async #reconcile(): Promise<void> {
+  async #reconcile() {
     const name = await this.#findSecretName();
     if (name === undefined) return;
     const authority = (this.#authority ??= await createAuthority({ days: 30, now: new Date() }));
@@ -86,8 +85,7 @@ export class ServiceCa {
     const caBundle = encodeBase64(bundle);
     if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
     const webhooks = configuration.webhooks.map((webhook) => {
-      const clientConfig = { ...webhook.clientConfig, caBundle };
-      return { ...webhook, clientConfig };
+      return { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } };
     });
     await this.#admin.patch(PATHS.guardWebhook, { webhooks });
   }
@@ -101,20 +99,14 @@ export class ServiceCa {
   }
 }
 
-async function buildSecret(name: string, authority: Authority): Promise<KubeObject> {
+async function buildSecret(name: string, authority: Authority) {
   const service = 'machineconfig-guard.machineconfig-guard.svc';
   const dnsNames = [service, `${service}.cluster.local`];
   const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: 20, now: new Date() });
   const data = { 'tls.crt': encodeBase64(leaf.certificatePem), 'tls.key': encodeBase64(leaf.privateKeyPem) };
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name },
-    type: 'kubernetes.io/tls',
-    data,
-  } as KubeObject;
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'kubernetes.io/tls', data };
 }
 
-function encodeBase64(text: string): string {
+function encodeBase64(text: string) {
   return Buffer.from(text).toString('base64');
 }

@@ -6,16 +6,16 @@ let installed: Promise<InstalledCluster> | undefined;
 let guarded: Promise<GuardedCluster> | undefined;
 
 /**
- * A cluster with the overlay `monitoring`, two replicas of the guard and the mode Enforce. The test files of a worker
+ * A cluster with the overlay `monitoring`, two replicas and the mode Enforce. The test files of a worker
  * share it, one after another, and leave it as they found it. Objects of other files may exist.
  */
-export function sharedInstalledCluster(): Promise<InstalledCluster> {
+export function sharedInstalledCluster() {
   installed ??= startInstalledCluster();
   return installed;
 }
 
 /** A cluster with one guard process behind proxies that can fail. The test files of a worker share it. */
-export function sharedGuardedCluster(): Promise<GuardedCluster> {
+export function sharedGuardedCluster() {
   guarded ??= runBinaries().then((binaries) => startGuardedCluster(binaries));
   return guarded;
 }

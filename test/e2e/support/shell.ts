@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { debianProgram } from './debian-program.ts';
-import { runProcess, type ProcessResult } from './process.ts';
+import { runProcess } from './process.ts';
 import { PROGRAM } from './program.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const OC = fileURLToPath(new URL('oc', import.meta.url));
 
 /**
- * A shell of a cluster administrator who follows the documentation. The home folder has copies of docs/ and manifests/,
- * and the PATH has the program, `oc`, `kubectl` and `jq`. The shell stays in the directory that a line changes to.
+ * A shell whose home folder has copies of docs/ and manifests/, and whose PATH has the program, `oc`,
+ * `kubectl` and `jq`. It stays in the directory that a line changes to.
  */
 export class Shell {
   readonly home: string;
@@ -25,10 +25,7 @@ export class Shell {
     this.#env = env;
   }
 
-  static async open(
-    { directory, kubectl, apiServer }: ControlPlane,
-    kubeconfig = apiServer.kubeconfig,
-  ): Promise<Shell> {
+  static async open({ directory, kubectl, apiServer }: ControlPlane, kubeconfig = apiServer.kubeconfig) {
     const home = await mkdtemp(join(directory, 'home-'));
     const bin = join(home, '.local', 'bin');
     await mkdir(bin, { recursive: true });
@@ -50,12 +47,12 @@ export class Shell {
   }
 
   /** Changes to the directory in which the shell was opened. */
-  goHome(): void {
+  goHome() {
     this.#directory = this.home;
   }
 
   /** Runs a line to its end. It fails if one command of a pipe fails. */
-  async run(line: string): Promise<ProcessResult> {
+  async run(line: string) {
     const directoryFile = join(this.home, '.pwd');
     const script = `set -o pipefail; ${line}\nexitCode=$?; pwd >${directoryFile}; exit $exitCode`;
     const result = await runProcess('bash', ['-c', script], { cwd: this.#directory, env: this.#env });

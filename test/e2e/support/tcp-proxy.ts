@@ -4,12 +4,11 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 /** A TCP proxy on 127.0.0.1 that can fail as networks do. */
 export class TcpProxy {
   readonly port: number;
+  readonly #server: Server;
   readonly #targetPort: number;
-  readonly #pairs = new Set<readonly [Socket, Socket]>();
-  readonly #silentSockets = new Set<Socket>();
+  readonly #sockets = new Set<Socket>();
   /** The number of connections so far. */
   accepted = 0;
-  #server: Server;
   #isSilent = false;
 
   private constructor(server: Server, targetPort: number) {
@@ -19,68 +18,59 @@ export class TcpProxy {
     server.on('connection', (socket: Socket) => this.#accept(socket));
   }
 
-  static async start(targetPort: number): Promise<TcpProxy> {
+  static async start(targetPort: number) {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     return new TcpProxy(server, targetPort);
   }
 
   /** Resets the open connections and refuses new ones. */
-  async refuse(): Promise<void> {
+  async refuse() {
     const closed = this.#server.listening ? once(this.#server.close(), 'close') : Promise.resolve();
     this.#dropConnections();
     await closed;
   }
 
   /** Delivers nothing any more. Connections stay open, and new ones are accepted. */
-  silence(): void {
+  silence() {
     this.#isSilent = true;
     this.freeze();
   }
 
   /** Delivers nothing any more on the open connections. New connections work. */
-  freeze(): void {
-    for (const [client, upstream] of this.#pairs) {
-      client.unpipe(upstream).pause();
-      upstream.unpipe(client).pause();
-    }
+  freeze() {
+    for (const socket of this.#sockets) socket.unpipe().pause();
   }
 
   /** Works again. Resets the open connections, because bytes of them are lost. */
-  async resume(): Promise<void> {
+  async resume() {
     this.#isSilent = false;
     this.#dropConnections();
-    if (this.#server.listening) return;
-    this.#server = createServer((socket) => this.#accept(socket)).listen(this.port, '127.0.0.1');
-    await once(this.#server, 'listening');
+    if (!this.#server.listening) await once(this.#server.listen(this.port, '127.0.0.1'), 'listening');
   }
 
-  #accept(client: Socket): void {
+  #accept(client: Socket) {
     this.accepted += 1;
-    client.on('error', () => undefined);
+    this.#track(client);
     if (this.#isSilent) {
-      this.#silentSockets.add(client.pause());
-      client.once('close', () => this.#silentSockets.delete(client));
+      client.pause();
       return;
     }
     // Otherwise a message of two writes waits 40 ms for an acknowledgement, a delay that no network has.
     client.setNoDelay();
     const upstream = connect({ port: this.#targetPort, host: '127.0.0.1', noDelay: true });
-    upstream.on('error', () => undefined);
-    const pair = [client, upstream] as const;
-    this.#pairs.add(pair);
-    const end = () => {
-      this.#pairs.delete(pair);
-      client.destroy();
-      upstream.destroy();
-    };
-    client.once('close', end);
-    upstream.once('close', end);
-    client.pipe(upstream);
-    upstream.pipe(client);
+    this.#track(upstream);
+    client.once('close', () => upstream.destroy());
+    upstream.once('close', () => client.destroy());
+    client.pipe(upstream).pipe(client);
   }
 
-  #dropConnections(): void {
-    for (const socket of [...this.#silentSockets, ...[...this.#pairs].flat()]) socket.resetAndDestroy();
+  #track(socket: Socket) {
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined).once('close', () => this.#sockets.delete(socket));
+  }
+
+  #dropConnections() {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 }

@@ -33,14 +33,14 @@ export async function startThrottlingProxy(targetUrl: string, targetCa: string) 
     /** The number of requests that were rejected or delayed. */
     throttledRequests: 0,
 
-    stop(): void {
+    stop() {
       server.close();
       server.closeAllConnections();
       agent.destroy();
     },
   };
 
-  async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  async function handle(incoming: IncomingMessage, outgoing: ServerResponse) {
     const { rejectedShare = 0, delayMs = 0 } = proxy.throttling;
     // In turn rather than at random, so that runs are comparable.
     accumulatedShare += rejectedShare;
