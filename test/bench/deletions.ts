@@ -13,13 +13,8 @@ export interface Deletion {
   readonly answer: 200 | 403;
 }
 
-/** `late`: deletions that the candidate did not answer in time. */
-type DeletionSummary = Summary & { readonly late: number };
-
 interface MeasureOptions<Measured extends Deletion> {
   readonly rounds: number;
-  /** Default: a tenth of the rounds. */
-  readonly warmUp?: number;
   /** Parallel requests for the same config. Default 1. */
   readonly clients?: number;
   /** Creates the config of an allowed deletion again and returns its name. Without it, all deletions are dry runs. */
@@ -36,7 +31,7 @@ function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> 
 /** Requests a dry-run deletion that the guard must allow. Returns its milliseconds. */
 export async function measureAllowed(admin: KubeClient, config: string): Promise<number> {
   const response = await deleteDryRun(admin, config);
-  if (!isInTime(response, { candidate: 'the guard', answer: 200 })) throw new Error('The guard was late.');
+  if (!isInTime(response, 200)) throw new Error('The guard was late.');
   return response.ms;
 }
 
@@ -49,33 +44,29 @@ export async function awaitAnswers(admin: KubeClient, deletions: readonly Deleti
 }
 
 /**
- * Measures deletions in turn and summarizes them by config. Creating a config again does not count.
+ * Measures deletions in turn and summarizes them by config. `late` counts those that were not answered in time. The
+ * time to create a config again does not count.
  *
  * @throws Error if an answer is wrong
  */
 export async function measureDeletions<Measured extends Deletion>(
   admin: KubeClient,
   deletions: readonly Measured[],
-  { rounds, warmUp = Math.ceil(rounds / 10), clients = 1, recreate }: MeasureOptions<Measured>,
-): Promise<ReadonlyMap<string, DeletionSummary>> {
+  { rounds, clients = 1, recreate }: MeasureOptions<Measured>,
+): Promise<ReadonlyMap<string, Summary & { readonly late: number }>> {
   const late = new Map<string, number>();
   const measure = async (deletion: Measured) => {
     const isRecreated = recreate !== undefined && deletion.answer === 200;
     const path = `${PATHS.configs}/${isRecreated ? await recreate(deletion) : deletion.config}`;
     const query: Record<string, string> = recreate === undefined ? { dryRun: 'All' } : {};
     const responses = await Promise.all(Array.from({ length: clients }, () => admin.delete(path, query)));
-    const lateCount = responses.filter((response) => !isInTime(response, deletion)).length;
+    const lateCount = responses.filter((response) => !isInTime(response, deletion.answer)).length;
     late.set(deletion.config, (late.get(deletion.config) ?? 0) + lateCount);
     return responses.map(({ ms }) => ms);
   };
-  const measurements = deletions.map((deletion) => ({
-    name: deletion.config,
-    measure: () => measure(deletion),
-  }));
-  const summaries = await interleave(measurements, { rounds, warmUp });
-  return new Map(
-    [...summaries].map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]),
-  );
+  const measurements = deletions.map((one) => ({ name: one.config, measure: () => measure(one) }));
+  const summaries = [...(await interleave(measurements, rounds))];
+  return new Map(summaries.map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]));
 }
 
 /**
@@ -83,11 +74,8 @@ export async function measureDeletions<Measured extends Deletion>(
  *
  * @throws Error if the answer is wrong
  */
-export function isInTime(
-  { status, body }: KubeResponse,
-  { candidate, answer }: Omit<Deletion, 'config'>,
-): boolean {
+export function isInTime({ status, body }: KubeResponse, answer: Deletion['answer']): boolean {
   if (status === answer) return true;
   if (status >= 500) return false;
-  throw new Error(`${candidate} answered ${status}, not ${answer}: ${JSON.stringify(body).slice(0, 500)}`);
+  throw new Error(`The answer is ${status}, not ${answer}: ${JSON.stringify(body).slice(0, 500)}`);
 }

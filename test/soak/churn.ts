@@ -1,11 +1,7 @@
 import { createFleet, nodeName } from '../bench/fleet.ts';
-import {
-  expectStatus,
-  type KubeClient,
-  type KubeResponse,
-  statusOf,
-} from '../e2e/control-plane/kube-client.ts';
+import { expectStatus, type KubeClient, statusOf } from '../e2e/control-plane/kube-client.ts';
 import { pause } from '../e2e/control-plane/until.ts';
+import { isDeniedInUse } from '../e2e/support/cluster.ts';
 import { machineConfig, nodeConfigPatch, pool, poolStatus, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 
@@ -27,9 +23,9 @@ const UNUSED_INTERVAL_MS = 4_000;
 export class Churn {
   readonly tally = {
     /** Deletions of configs in use that were denied for this reason. */
-    refused: 0,
+    denied: 0,
     /** Deletions of unused configs that succeeded. */
-    deleted: 0,
+    allowed: 0,
     /** Deletions that were denied because the guard was late or could not read the cluster. */
     undecided: 0,
     /** All other answers. */
@@ -42,8 +38,8 @@ export class Churn {
   readonly #admin: KubeClient;
   readonly #nodes: number;
   readonly #rollingNodes: number;
-  readonly #workerConfig = renderedName('worker');
-  #rollingConfig = renderedName('canary');
+  #workerConfig = '';
+  #rollingConfig = '';
   #isStopping = false;
 
   constructor(admin: KubeClient, nodes: number) {
@@ -54,14 +50,11 @@ export class Churn {
 
   /** Creates two pools, their configs and the nodes. */
   async prepare(): Promise<void> {
-    await this.#createPool('worker', this.#workerConfig);
-    await this.#createPool('canary', this.#rollingConfig);
-    await createFleet(this.#admin, { to: this.#rollingNodes, configs: [this.#rollingConfig] });
-    await createFleet(this.#admin, {
-      from: this.#rollingNodes,
-      to: this.#nodes,
-      configs: [this.#workerConfig],
-    });
+    this.#workerConfig = await this.#createPool('worker');
+    this.#rollingConfig = await this.#createPool('canary');
+    const from = this.#rollingNodes;
+    await createFleet(this.#admin, { to: from, configs: [this.#rollingConfig] });
+    await createFleet(this.#admin, { from, to: this.#nodes, configs: [this.#workerConfig] });
   }
 
   /**
@@ -73,9 +66,9 @@ export class Churn {
     await Promise.all([
       this.#repeat(STATUS_INTERVAL_MS / this.#nodes, () => this.#writeStatus()),
       this.#repeat(0, () => this.#rollOut()),
-      this.#repeat(USED_INTERVAL_MS, () => this.#deleteUsed(this.#workerConfig)),
+      this.#repeat(USED_INTERVAL_MS, () => this.#delete(this.#workerConfig, 'denied')),
       this.#repeat(UNUSED_INTERVAL_MS, async () => {
-        await this.#deleteUnused(await this.#createConfig(renderedName('free')));
+        await this.#delete(await this.#createConfig('unused'), 'allowed');
       }),
     ]);
   }
@@ -92,15 +85,18 @@ export class Churn {
     }
   }
 
-  async #createConfig(name: string): Promise<string> {
+  async #createConfig(poolName: string): Promise<string> {
+    const name = renderedName(poolName);
     await this.#admin.create(PATHS.configs, machineConfig({ name }));
     return name;
   }
 
-  async #createPool(name: string, config: string): Promise<void> {
-    await this.#createConfig(config);
+  /** Returns its config. */
+  async #createPool(name: string): Promise<string> {
+    const config = await this.#createConfig(name);
     await this.#admin.create(PATHS.pools, pool({ name, spec: config }));
     await this.#admin.patch(`${PATHS.pools}/${name}/status`, poolStatus(config));
+    return config;
   }
 
   /** Writes the status of one node after the other. */
@@ -108,10 +104,8 @@ export class Churn {
     const heartbeat = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
     const path = `${PATHS.nodes}/${nodeName(this.tally.statuses % this.#nodes)}/status`;
     const body = { status: { conditions: [heartbeat] } };
-    const extras = {
-      query: { fieldManager: 'kubelet' },
-      contentType: 'application/strategic-merge-patch+json',
-    };
+    const contentType = 'application/strategic-merge-patch+json';
+    const extras = { query: { fieldManager: 'kubelet' }, contentType };
     expectStatus(await this.#admin.request('PATCH', path, body, extras), [200], `PATCH ${path}`);
     this.tally.statuses += 1;
   }
@@ -122,38 +116,28 @@ export class Churn {
    */
   async #rollOut(): Promise<void> {
     const old = this.#rollingConfig;
-    const next = await this.#createConfig(renderedName('canary'));
+    const next = await this.#createConfig('canary');
     await this.#admin.patch(`${PATHS.pools}/canary`, { spec: { configuration: { name: next } } });
     for (let index = 0; index < this.#rollingNodes; index += 1) {
       if (this.#isStopping) return;
       const path = `${PATHS.nodes}/${nodeName(index)}`;
       await this.#admin.patch(path, nodeConfigPatch({ desiredConfig: next }));
-      await this.#deleteUsed(next);
+      await this.#delete(next, 'denied');
       await this.#admin.patch(path, nodeConfigPatch({ currentConfig: next }));
-      await this.#deleteUsed(old);
+      await this.#delete(old, 'denied');
       await pause(NEXT_NODE_MS);
     }
     await this.#admin.patch(`${PATHS.pools}/canary/status`, poolStatus(next));
     this.#rollingConfig = next;
-    await this.#deleteUnused(old);
+    await this.#delete(old, 'allowed');
     this.tally.rollouts += 1;
   }
 
-  async #deleteUsed(config: string): Promise<void> {
+  async #delete(config: string, expected: 'denied' | 'allowed'): Promise<void> {
     const response = await this.#admin.delete(`${PATHS.configs}/${config}`);
-    const isRight = response.status === 403 && statusOf(response).message?.includes('MCG_IN_USE') === true;
-    if (isRight) this.tally.refused += 1;
-    else this.#countFailure(`${config} (used)`, response);
-  }
-
-  async #deleteUnused(config: string): Promise<void> {
-    const response = await this.#admin.delete(`${PATHS.configs}/${config}`);
-    if (response.status === 200) this.tally.deleted += 1;
-    else this.#countFailure(`${config} (free)`, response);
-  }
-
-  #countFailure(config: string, response: KubeResponse): void {
-    if (response.status >= 500) this.tally.undecided += 1;
-    else this.tally.wrong.push(`${config}: ${response.status} ${statusOf(response).message}`);
+    const { status } = response;
+    if (expected === 'denied' ? isDeniedInUse(response) : status === 200) this.tally[expected] += 1;
+    else if (status >= 500) this.tally.undecided += 1;
+    else this.tally.wrong.push(`${config} was not ${expected}: ${status} ${statusOf(response).message}`);
   }
 }

@@ -19,7 +19,7 @@ export interface Observation {
 
 const PROBES = 5;
 /** Takes a millisecond or two to hash. */
-const YARDSTICK = Buffer.alloc(1_000_000, 'as long as this takes');
+const YARDSTICK = Buffer.alloc(1_000_000);
 /** Clock ticks per second in /proc (getconf CLK_TCK; 100 on every Linux that Node runs on). */
 const TICKS_PER_SECOND = 100;
 

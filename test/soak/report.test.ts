@@ -3,12 +3,9 @@ import type { Churn } from './churn.ts';
 import type { Observation } from './observation.ts';
 import { createTables, listFailures } from './report.ts';
 
-const TALLY: Churn['tally'] = { refused: 1, deleted: 1, undecided: 0, wrong: [], statuses: 1, rollouts: 1 };
+const TALLY: Churn['tally'] = { denied: 1, allowed: 1, undecided: 0, wrong: [], statuses: 1, rollouts: 1 };
 
-function findFailures(
-  change: Partial<Churn['tally']>,
-  observations: readonly Observation[],
-): readonly string[] {
+function findFailures(change: Partial<Churn['tally']>, observations: readonly Observation[]) {
   const run = { tally: { ...TALLY, ...change }, observations, cpu: 0.1 };
   return listFailures(run, createTables(run));
 }
@@ -36,7 +33,7 @@ test.each([
 test.each([
   { change: { wrong: ['rendered-x (used): 200'] }, failure: 'decided wrongly: rendered-x (used): 200' },
   { change: { undecided: 2 }, failure: '2 deletions were not decided' },
-  { change: { refused: 0 }, failure: 'no deletion was refused, or none was allowed' },
+  { change: { denied: 0 }, failure: 'no deletion was denied, or none was allowed' },
 ])('fails on $failure', ({ change, failure }) => {
   expect(findFailures(change, observe(1, 1))).toEqual([failure]);
 });

@@ -1,3 +1,5 @@
+import { summarize } from '../bench/statistics.ts';
+
 export type Sample = readonly [minute: number, value: number];
 
 /** The development of a quantity. */
@@ -21,14 +23,8 @@ const BLOCKS = 20;
 /** The quantile of the standard normal distribution for 95 % on both sides. */
 const Z = 1.96;
 
-/**
- * Returns the trend of samples in ascending order of time.
- *
- * @throws Error if there are too few samples
- */
+/** Returns the trend of at least 40 samples in ascending order of time. */
 export function findTrend(samples: readonly Sample[]): Trend {
-  if (samples.length < 2 * BLOCKS)
-    throw new Error(`${samples.length} samples have no trend: it takes ${2 * BLOCKS}.`);
   const edge = (block: number) => Math.round((block * samples.length) / BLOCKS);
   const blocks = Array.from({ length: BLOCKS }, (_, block): Sample => {
     const part = samples.slice(edge(block), edge(block + 1));
@@ -49,15 +45,10 @@ export function findTrend(samples: readonly Sample[]): Trend {
 }
 
 /** Whether a quantity grows with certainty and faster than the limit. A long run makes a kilobyte significant. */
-export function isGrowing(
-  { perMinute, low }: Pick<Trend, 'perMinute' | 'low'>,
-  limitPerMinute: number,
-): boolean {
-  return low > 0 && perMinute > limitPerMinute;
+export function isGrowing({ perMinute, low }: Omit<Trend, 'minutes'>, limit: number): boolean {
+  return low > 0 && perMinute > limit;
 }
 
 function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
+  return summarize(values).p50;
 }

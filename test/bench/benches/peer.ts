@@ -18,28 +18,11 @@ import {
 import { createColumns, createGoalTable, type Table } from '../table.ts';
 import { buildReview, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
 
-export const question =
-  'How does the guard compare with the same rule as a webhook in Go on controller-runtime?';
+export const question = 'How does the guard compare with a webhook in Go on controller-runtime?';
 
-const FULL = {
-  nodes: 2_000,
-  starts: 5,
-  denials: 200,
-  allows: 60,
-  parallels: 12,
-  burst: 300,
-  restMs: 15_000,
-} as const;
-const QUICK = {
-  nodes: 50,
-  starts: 1,
-  denials: 10,
-  allows: 10,
-  parallels: 2,
-  burst: 30,
-  restMs: 1_000,
-} as const;
-type Sizes = typeof FULL | typeof QUICK;
+const FULL = { nodes: 2_000, starts: 5, denials: 200, allows: 60, parallels: 12, burst: 300, restMs: 15_000 };
+const QUICK = { nodes: 50, starts: 1, denials: 10, allows: 10, parallels: 2, burst: 30, restMs: 1_000 };
+type Sizes = typeof FULL;
 
 /** Requests at the same moment. */
 const PARALLEL = 8;
@@ -132,32 +115,26 @@ async function createCandidates(cluster: BenchCluster): Promise<readonly Candida
     [SCAN, goProgram(goBinary, 'scan'), await createIdentity(controlPlane, 'scan')],
     [INDEX, goProgram(goBinary, 'index'), await createIdentity(controlPlane, 'index')],
   ] as const) {
-    const configs = [
-      await cluster.createConfig(name, CONFIG_BYTES),
-      await cluster.createConfig(name, CONFIG_BYTES),
-    ];
-    const [used = '', unused = ''] = configs;
-    const denied = { candidate: name, config: used, answer: 403 } as const;
-    const allowed = { candidate: name, config: unused, answer: 200 } as const;
+    const createConfig = () => cluster.createConfig(name, CONFIG_BYTES);
+    const denied = { candidate: name, config: await createConfig(), answer: 403 } as const;
+    const allowed = { candidate: name, config: await createConfig(), answer: 200 } as const;
     candidates.push({ name, program, ...identity, denied, allowed, figures: { late: 0 } });
   }
   return candidates;
 }
 
 async function measureStarts(
-  cluster: BenchCluster,
+  { guarded }: BenchCluster,
   candidates: readonly Candidate[],
   rounds: number,
 ): Promise<void> {
-  const measurements = candidates.map(({ name, program, kubeconfig, denied }) => ({
-    name,
-    measure: async () => {
-      const prepared = await prepareWebhook(cluster.guarded.controlPlane, program, kubeconfig);
-      const client = new WebhookClient(prepared);
-      return await client.measureFirstAnswer(buildReview(denied.config), isDeniedAsInUse, prepared.start);
-    },
-  }));
-  const summaries = await interleave(measurements, { rounds, warmUp: 1 });
+  const measureStart = async ({ program, kubeconfig, denied }: Candidate) => {
+    const prepared = await prepareWebhook(guarded.controlPlane, program, kubeconfig);
+    const client = new WebhookClient(prepared);
+    return await client.measureFirstAnswer(buildReview(denied.config), isDeniedAsInUse, prepared.start);
+  };
+  const measurements = candidates.map((one) => ({ name: one.name, measure: () => measureStart(one) }));
+  const summaries = await interleave(measurements, rounds);
   for (const { name, figures } of candidates) figures.start = getSummary(summaries, name).p50;
 }
 
@@ -201,13 +178,10 @@ async function measureBurst(
   await resetPeak(webhook.pid);
   const listsBefore = await cluster.countNodeLists(user);
   const startedAt = performance.now();
-  const responses = await Promise.all(
-    configs.map((config) => cluster.admin.delete(`${PATHS.configs}/${config}`)),
-  );
+  const paths = configs.map((config) => `${PATHS.configs}/${config}`);
+  const responses = await Promise.all(paths.map((path) => cluster.admin.delete(path)));
   figures.burst = (performance.now() - startedAt) / 1_000;
-  figures.burstLate = responses.filter(
-    (response) => !isInTime(response, { candidate: name, answer: 200 }),
-  ).length;
+  figures.burstLate = responses.filter((response) => !isInTime(response, 200)).length;
   figures.burstLists = (await cluster.countNodeLists(user)) - listsBefore;
   figures.burstPeak = (await memoryOf(webhook.pid)).peak;
 }

@@ -55,7 +55,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
       name,
       measure: () => measureMs(read),
     }));
-    const summaries = await interleave([...reads, deletion], { rounds, warmUp: 5 });
+    const summaries = await interleave([...reads, deletion], rounds);
     const baseline = getSummary(summaries, JSON_BYTES).p50;
     for (const [how, summary] of summaries)
       rows.push({ nodes, how, ...summary, timesRaw: summary.p50 / baseline });

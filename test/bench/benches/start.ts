@@ -58,7 +58,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   for (const nodes of fleets) {
     await cluster.growFleet(nodes, [used]);
     cluster.log(`${nodes} nodes: ${rounds} rounds …`);
-    const summaries = await interleave(measurements, { rounds, warmUp: 1 });
+    const summaries = await interleave(measurements, rounds);
     for (const [who, summary] of summaries) {
       rows.push({
         nodes,

@@ -82,8 +82,8 @@ async function measureSize(
   const parallels = createMeasurements((client) =>
     Promise.all(Array.from({ length: BATCH_SIZE }, () => client.expectAllowed(review))),
   );
-  const single = await interleave(singles, { rounds, warmUp: Math.ceil(rounds / 10) });
-  const parallel = await interleave(parallels, { rounds: batches, warmUp: 1 });
+  const single = await interleave(singles, rounds);
+  const parallel = await interleave(parallels, batches);
   return [...single].map(([who, summary]) => ({
     size: title,
     who,
