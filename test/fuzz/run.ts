@@ -9,7 +9,7 @@ const HELP = `Runs the guard's parsers with mutated input.
 Usage: npm run fuzz [-- --cases N --seed S --only TARGET]
 
 Options:
-  --cases N      inputs for each target (default: 260000)
+  --cases N      number of inputs for each target (default: 260000)
   --help         print this text
   --only TARGET  one of: ${TARGETS.map(({ name }) => name).join(', ')} (default: all)
   --seed S       seed of the random numbers (default: 1)
