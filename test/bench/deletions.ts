@@ -4,12 +4,11 @@ import { PATHS } from '../e2e/support/paths.ts';
 import { interleave } from './interleave.ts';
 import type { Summary } from './statistics.ts';
 
-/** A deletion that a bench measures. */
 export interface Deletion {
   /** The candidate that decides about it. */
   readonly candidate: string;
   readonly config: string;
-  /** The HTTP status that it must get. */
+  /** The expected HTTP status. */
   readonly answer: 200 | 403;
 }
 
@@ -17,25 +16,25 @@ interface MeasureOptions<Measured extends Deletion> {
   readonly rounds: number;
   /** Parallel requests for the same config. Default 1. */
   readonly clients?: number;
-  /** Creates the config of an allowed deletion again and returns its name. Without it, all deletions are dry runs. */
+  /** Creates a deleted config again and returns its name. Without it, all deletions are dry runs. */
   readonly recreate?: (deletion: Measured) => Promise<string>;
 }
 
-/** An API server looks for new kinds every 30 seconds. Until then the policy for pools denies every deletion. */
+/** The policy for pools denies every deletion until the API server finds their kind, within 30 s. */
 const EFFECTIVE_TIMEOUT_MS = 60_000;
 
 function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> {
   return admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
 }
 
-/** Requests a dry-run deletion that the guard must allow. Returns its milliseconds. */
+/** Returns the milliseconds of a dry-run deletion that the guard must allow. */
 export async function measureAllowed(admin: KubeClient, config: string): Promise<number> {
   const response = await deleteDryRun(admin, config);
   if (!isInTime(response, 200)) throw new Error('The guard was late.');
   return response.ms;
 }
 
-/** Waits until every candidate is registered and has seen the nodes that exist. */
+/** Waits until every candidate is registered and has received the nodes. */
 export async function awaitAnswers(admin: KubeClient, deletions: readonly Deletion[]): Promise<void> {
   for (const { candidate, config, answer } of deletions) {
     const isRight = async () => (await deleteDryRun(admin, config)).status === answer;
@@ -44,8 +43,7 @@ export async function awaitAnswers(admin: KubeClient, deletions: readonly Deleti
 }
 
 /**
- * Measures deletions in turn and summarizes them by config. `late` counts those that were not answered in time. The
- * time to create a config again does not count.
+ * Measures deletions in turn and summarizes them by config. `late` counts those without an answer in time.
  *
  * @throws Error if an answer is wrong
  */
@@ -70,7 +68,7 @@ export async function measureDeletions<Measured extends Deletion>(
 }
 
 /**
- * Whether a deletion got its answer. It did not if the API server or the guard denied it after a timeout.
+ * Whether a deletion was not denied after a timeout.
  *
  * @throws Error if the answer is wrong
  */

@@ -1,16 +1,14 @@
 import { summarize, type Summary } from './statistics.ts';
 
-/** One of several alternatives that are compared. */
 export interface Measurement {
   readonly name: string;
-  /** Does the work once and returns its duration in milliseconds, or the durations of parallel runs. */
+  /** Returns milliseconds, or those of parallel runs. */
   readonly measure: () => Promise<number | readonly number[]>;
 }
 
 /**
- * Takes all measurements in turn, each round starting with another one, and summarizes them by name. Other work on
- * the machine disturbs all of them alike, so their ratios hold nevertheless. A warm-up of a tenth of the rounds does
- * not count.
+ * Takes all measurements in turn, each round starting with another one, so that other work on the machine disturbs all
+ * of them alike. Adds a tenth of the rounds as a warm-up, which does not count.
  */
 export async function interleave(
   measurements: readonly Measurement[],
@@ -34,7 +32,6 @@ export function getSummary<Found>(summaries: ReadonlyMap<string, Found>, name: s
   return summary;
 }
 
-/** Milliseconds that some work takes. */
 export async function measureMs(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();

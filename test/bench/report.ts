@@ -10,7 +10,6 @@ const SUMMARY = /(?<=<!-- npm run bench -- --summary -->\n)[^]*(?=<!-- end -->)/
 
 /** The result of a bench or the soak, as results/NAME.json holds it. */
 export interface Report {
-  /** The name. */
   readonly bench: string;
   readonly question: string;
   readonly command: string;
@@ -34,7 +33,7 @@ export function formatReport({ bench, question, command, environment, seconds, t
   ].join('\n');
 }
 
-/** Prints a report and, if a folder is given, stores it there as JSON and Markdown. */
+/** Prints a report and stores it in a folder as JSON and Markdown. */
 export function writeReport(report: Report, folder?: string): void {
   const markdown = formatReport(report);
   process.stdout.write(`\n${markdown}\n`);
@@ -58,7 +57,7 @@ export function readReports(): readonly Report[] {
   return files.toSorted().map((file) => JSON.parse(readFileSync(new URL(file, RESULTS), 'utf8')) as Report);
 }
 
-/** The goals of all stored reports as Markdown, for docs/performance.md. */
+/** The goals of all stored reports, for docs/performance.md. */
 export function formatSummary(): string {
   const lines = readReports().flatMap(({ bench, environment, tables }) =>
     tables.filter(isGoalTable).flatMap((table) => {

@@ -76,7 +76,7 @@ test.each([
   expect(toComparable(actual)).toEqual(toComparable(expected));
 });
 
-/** Reduces the agent, which has timers and sockets, to its class and its proxy. esbuild adds numbers to names. */
+/** Reduces the agent to its class and its proxy. esbuild adds numbers to names. */
 function toComparable({ agent, ...others }: fullConnection.Credentials): object {
   const { constructor, proxy } = (agent ?? {}) as {
     readonly constructor: { name: string };

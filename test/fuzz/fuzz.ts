@@ -2,7 +2,7 @@ import { Random } from '../simulation/random.ts';
 import { mutate } from './mutation.ts';
 import type { Target } from './targets.ts';
 
-/** An input that broke a target. The message contains what is necessary to repeat it. */
+/** An input that broke a target. */
 export class Finding extends Error {}
 
 /**

@@ -16,7 +16,7 @@ const FRAGMENTS = [
   '"annotations":{"machineconfig-guard.io/allow-deletion":"\\u0000"},',
 ];
 
-/** Longer than any string that is read byte by byte, and deeper than any parser allows. */
+/** Longer than any string that is read by byte, and deeper than any parser allows. */
 const LARGE_FRAGMENTS = ['x'.repeat(10_000), '['.repeat(11_000)];
 
 const OPEN_OBJECT = 0x7b;
@@ -58,7 +58,7 @@ function mutateBytes(bytes: Buffer, other: Buffer, random: Random): Buffer {
   }
 }
 
-/** Renames, repeats or escapes a key, or replaces a value. The text stays JSON and so reaches more code. */
+/** Changes a key or replaces a value. The text stays JSON and so reaches more code. */
 function mutateJson(text: string, random: Random): Buffer {
   const matches = [...text.matchAll(random.pick(TOKENS))];
   if (matches.length === 0) return Buffer.from(text);

@@ -26,12 +26,12 @@ export interface Target {
 const MCO = 'machineconfiguration.openshift.io';
 const ANNOTATIONS = { [`${MCO}/currentConfig`]: NAME, [`${MCO}/desiredConfig`]: NAME, other: 'x' };
 
-/** Parses as JSON.parse, but accepts control characters, which parseOutline accepts in long strings. */
+/** Like JSON.parse, but accepts control characters, as parseOutline does in long strings. */
 function parseLeniently(bytes: Buffer): unknown {
   return JSON.parse(bytes.toString('utf8').replaceAll(/\p{Cc}/gu, ' '));
 }
 
-/** Runs a parser and returns its result, or undefined if it throws the expected error. */
+/** Returns undefined if the parser throws the expected error. */
 function tryParse<Result>(parse: () => Result, Expected: new (...args: never[]) => Error) {
   try {
     return parse();
@@ -49,8 +49,7 @@ function runReview(bytes: Buffer): string {
   const verdict = early ?? decide(review, state, DEFAULT_SETTINGS, new Date(0));
   const { uid, allowed } = toAdmissionReview(review.uid, verdict).response;
   if (uid === '') throw new Error('the answer has no uid');
-  if (allowed && isDeletionOfUsedConfig(bytes))
-    throw new Error('the deletion of a config in use was allowed');
+  if (allowed && isDeletionOfUsedConfig(bytes)) throw new Error('allowed the deletion of a config in use');
   return allowed ? 'allowed' : 'denied';
 }
 
@@ -87,7 +86,7 @@ function selectNames(value: unknown): unknown[] {
   return [kind, request?.uid];
 }
 
-/** Writes a list to its parser in chunks, as a connection does. */
+/** Writes a list to its parser in chunks. */
 function runList(
   bytes: Buffer,
   random: Random,
@@ -128,7 +127,7 @@ function readSeeds(file: string): readonly Buffer[] {
   return (text.match(/.+/g) ?? []).map((line) => Buffer.from(line, 'base64'));
 }
 
-/** All parsers of untrusted bytes. */
+/** The parsers of untrusted bytes. */
 export const TARGETS: readonly Target[] = [
   {
     name: 'outline',

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { until } from '../e2e/control-plane/until.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** The first build of a control plane takes up to ten minutes on two cores. */
+/** The first build of a control plane takes up to ten minutes. */
 const COMMAND_TIMEOUT_MS = 20 * 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 /** Commands that are steps of their own in .ci/run. */
@@ -18,7 +18,7 @@ const SERVERS = new Map([
   ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+)[\s\S]*?(?<bin>\/\S+)\/kubectl/],
   ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
-/** A comment after a command that must fail with this code in its output. */
+/** A comment after a command that must fail with this code. */
 const DENIED = /\s+# denied: (?<code>MCG_\w+)$/;
 
 const copy = copyRepository();
@@ -27,7 +27,7 @@ const env: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: '1' };
 const servers: ReturnType<typeof start>[] = [];
 const failures: string[] = [];
 
-/** The lines of the `sh` blocks, without an installation: the copy has packages already. */
+/** The lines of the `sh` blocks. The copy has packages already. */
 function findCommands(): readonly string[] {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8').replaceAll('npm ci && ', '');
   const blocks = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)];

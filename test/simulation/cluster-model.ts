@@ -8,10 +8,7 @@ const NODE_COUNT = 2;
 const CONFIG_COUNT = 6;
 const POOL_NAME = 'worker';
 
-/**
- * A cluster and the controllers that change it: a pool renders a config and hands it to nodes and builds, and nodes
- * update. It is so small that the same few configs meet every race.
- */
+/** A cluster and its controllers. It is so small that the same few configs meet every race. */
 export class ClusterModel {
   readonly cluster = new InMemoryCluster();
   /** The configs that exist. */
@@ -19,7 +16,7 @@ export class ClusterModel {
   readonly #nodes = new Map<string, { readonly current: string; readonly desired: string }>();
   /** For each config in use, the step since which it is. */
   readonly #inUseSince = new Map<string, number>();
-  /** For each config that went out of use, the last step in which it was in use. */
+  /** For each unused config, the last step in which it was in use. */
   readonly #lastInUse = new Map<string, number>();
   readonly #random: Random;
   /** The configs in its spec and its status. */

@@ -6,14 +6,14 @@ import { waitOrAbort } from '../../src/kube/wait.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import type { Random } from './random.ts';
 
-/** A request on its way. First the API server handles it. Possibly much later its answer arrives. */
+/** The API server first handles a call. Its answer may arrive much later. */
 interface Call {
   readonly request: ApiRequest;
   readonly settle: (answer: Promise<unknown>) => void;
   answer?: Promise<unknown>;
 }
 
-/** The API server as one replica reaches it. The simulation decides when each half of each call happens. */
+/** The API server for one replica. The simulation decides when each half of each call happens. */
 export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   /** The share of the calls that fail. */
   failureRate = 0;

@@ -16,7 +16,6 @@ import { SimulatedApi } from './simulated-api.ts';
 const REPLICAS = 2;
 const MAX_CONCURRENT_DELETIONS = 12;
 const DEADLINE_MS = 3_800;
-/** The API server works, fails now and then, fails often, or is unreachable. */
 const FAILURE_RATES = [0, 0, 0.05, 0.3, 1] as const;
 const TIME_STEPS_MS = [0, 0, 0, 0, 1, 10, 120, 400, 1_100] as const;
 
@@ -26,13 +25,13 @@ const realSetImmediate = setImmediate;
 export interface SimulationResult {
   readonly seed: number;
   readonly steps: number;
-  /** Denials by code, and the number of allowed deletions, deleted configs and crashes. */
+  /** Denials by code, allowed deletions, deleted configs and crashes. */
   readonly counts: Readonly<Record<string, number>>;
   /** The first wrong answer, which ends the run. */
   readonly violation: { readonly step: number; readonly message: string } | undefined;
 }
 
-/** Creates the live reader of a replica: the real one, or a broken one. */
+/** Creates the live reader of a replica, real or broken. */
 export type CreateReader = (
   api: KubeApi,
   index: { readonly referrers: () => Iterable<Referrer> },
@@ -40,7 +39,7 @@ export type CreateReader = (
 
 interface Replica {
   readonly api: SimulatedApi;
-  /** What its watches have delivered. Each object can be older than in the cluster. */
+  /** From its watches. Each object can be older than in the cluster. */
   readonly referrers: Map<string, Referrer>;
   readonly index: ReferrersByConfig;
   readonly judge: Judge;
@@ -58,9 +57,8 @@ interface Deletion {
 }
 
 /**
- * Runs the real Judge and LiveReader against a cluster in which a seed chooses the order of everything: writes of
- * controllers, both halves of each API call, events of watches, failures, deadlines and crashes. Time is that of
- * `vi.useFakeTimers`, which the caller enables.
+ * Runs the real Judge and LiveReader against a cluster in which a seed chooses the order of everything. The caller
+ * enables `vi.useFakeTimers`.
  */
 export class Simulation {
   readonly #seed: number;
@@ -85,7 +83,7 @@ export class Simulation {
     this.#replicas = Array.from({ length: REPLICAS }, () => this.#createReplica());
   }
 
-  /** Takes this many steps, fewer after a violation. Then checks that an unused config can be deleted. */
+  /** Takes steps up to a violation. Then checks that an unused config can be deleted. */
   async run(steps: number): Promise<SimulationResult> {
     while (this.#step < steps && this.#violation === undefined) {
       this.#step += 1;
@@ -182,7 +180,7 @@ export class Simulation {
     if (isEnforced && this.#model.wasInUseThroughout(config, sentAt)) {
       this.#violate(`${config} was allowed, and was in use the whole time`);
     } else if (!this.#model.isInUse(config) && this.#model.configs.delete(config)) {
-      // A config that came into use after the review is kept, so that the cluster stays consistent.
+      // The cluster keeps a config that came into use after the review.
       this.#count('deleted');
     }
   }

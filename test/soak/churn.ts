@@ -5,17 +5,13 @@ import { isDeniedInUse } from '../e2e/support/cluster.ts';
 import { machineConfig, nodeConfigPatch, pool, poolStatus, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 
-/**
- * A kubelet writes its node's status when something has changed, else every five minutes (kubernetes,
- * pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency). Its heartbeat is a Lease, which the guard
- * does not watch. So 5,000 quiet nodes are 17 writes a second, and each write is an event of the guard's watch.
- */
+/** kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency. The heartbeat is a Lease. */
 const STATUS_INTERVAL_MS = 300_000;
-/** This part of the nodes rolls out one config after another: few, so that a run has several rollouts. */
+/** This part of the nodes rolls out one config after another. */
 const ROLLING_SHARE = 0.02;
-/** Between two nodes of a rollout. A real one takes minutes a node, but the guard sees the same two writes. */
+/** The pause between two nodes of a rollout. */
 const NEXT_NODE_MS = 500;
-/** Between two deletions of configs in use, and of unused configs. The guard lists all nodes for each of the latter. */
+/** The time between two deletions of configs in use, and of unused configs. */
 const USED_INTERVAL_MS = 1_000;
 const UNUSED_INTERVAL_MS = 4_000;
 
@@ -26,13 +22,11 @@ export class Churn {
     denied: 0,
     /** Deletions of unused configs that succeeded. */
     allowed: 0,
-    /** Deletions that were denied because the guard was late or could not read the cluster. */
+    /** Deletions that the guard denied because it was late or could not read the cluster. */
     undecided: 0,
     /** All other answers. */
     wrong: [] as string[],
-    /** Status writes of kubelets. */
     statuses: 0,
-    /** Finished rollouts. */
     rollouts: 0,
   };
   readonly #admin: KubeClient;
@@ -57,11 +51,7 @@ export class Churn {
     await createFleet(this.#admin, { from, to: this.#nodes, configs: [this.#workerConfig] });
   }
 
-  /**
-   * Runs until {@link stop}.
-   *
-   * @throws Error if the API server denies a write that must succeed
-   */
+  /** Runs until {@link stop}. Throws if a write fails. */
   async run(): Promise<void> {
     await Promise.all([
       this.#repeat(STATUS_INTERVAL_MS / this.#nodes, () => this.#writeStatus()),
@@ -77,7 +67,7 @@ export class Churn {
     this.#isStopping = true;
   }
 
-  /** Calls a function at a fixed rate. After a slow call the next ones follow immediately, which keeps the rate. */
+  /** Calls a function at a fixed rate. After a slow call the next ones follow immediately. */
   async #repeat(intervalMs: number, work: () => Promise<void>): Promise<void> {
     for (let next = performance.now() + intervalMs; !this.#isStopping; next += intervalMs) {
       await work();
@@ -99,7 +89,6 @@ export class Churn {
     return config;
   }
 
-  /** Writes the status of one node after the other. */
   async #writeStatus(): Promise<void> {
     const heartbeat = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
     const path = `${PATHS.nodes}/${nodeName(this.tally.statuses % this.#nodes)}/status`;
@@ -110,10 +99,7 @@ export class Churn {
     this.tally.statuses += 1;
   }
 
-  /**
-   * Rolls out a new config as the operator does: the config, the pool, node by node, and at last the deletion of the
-   * old config. Until then the pool's status names the old one, so both are in use all the time.
-   */
+  /** Rolls out a new config as the operator does. The old one stays in use until the end, by the pool's status. */
   async #rollOut(): Promise<void> {
     const old = this.#rollingConfig;
     const next = await this.#createConfig('canary');

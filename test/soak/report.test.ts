@@ -10,7 +10,7 @@ function findFailures(change: Partial<Churn['tally']>, observations: readonly Ob
   return listFailures(run, createTables(run));
 }
 
-/** Observations of a run in whose last quarter the guard and the machine are slower by these factors. */
+/** In the last quarter of the run the guard and the machine are slower by these factors. */
 function observe(guardFactor: number, machineFactor: number): readonly Observation[] {
   return Array.from({ length: 600 }, (_, index): Observation => {
     const isLate = index > 450;
@@ -25,7 +25,7 @@ test.each([
   { guardFactor: 2.5, machineFactor: 2.5, isFailure: false },
   { guardFactor: 2.5, machineFactor: 1, isFailure: true },
   { guardFactor: 5, machineFactor: 2, isFailure: true },
-])('guard $guardFactor times slower on a machine $machineFactor times slower: failure $isFailure', (one) => {
+])('guard $guardFactor times and machine $machineFactor times slower: $isFailure', (one) => {
   const failures = findFailures({}, observe(one.guardFactor, one.machineFactor));
   expect(failures).toEqual(one.isFailure ? [expect.stringMatching(/^delay .* grows$/)] : []);
 });

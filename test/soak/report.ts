@@ -13,7 +13,7 @@ export interface SoakRun {
 
 interface Quantity {
   readonly what: string;
-  /** Growth does not matter up to this share of the median or this amount, whichever is larger. */
+  /** The tolerated growth: this share of the median or this amount, whichever is larger. */
   readonly share: number;
   readonly amount: number;
   readonly valueOf: (observation: Observation) => number;
@@ -26,7 +26,6 @@ const TREND_COLUMNS = [
   ...createColumns({ grows: 'grows' }),
 ];
 
-/** The results of a run as tables. */
 export function createTables({ observations, tally, cpu }: SoakRun): readonly Table[] {
   const counts = {
     'deletions of configs in use, denied': tally.denied,
@@ -44,7 +43,7 @@ export function createTables({ observations, tally, cpu }: SoakRun): readonly Ta
   ];
 }
 
-/** Tests the second half of a run for growth. In the first half caches fill and the heap finds its size. */
+/** Tests the second half of a run. In the first half caches fill and the heap finds its size. */
 function createTrendRows(observations: readonly Observation[]): readonly Row[] {
   const tested = observations.slice(Math.floor(observations.length / 2));
   const usualYardstick = summarize(tested.map(({ yardstick }) => yardstick)).p50;
@@ -56,7 +55,7 @@ function createTrendRows(observations: readonly Observation[]): readonly Row[] {
       what: 'delay of the event loop at constant machine speed, ms',
       share: 0.5,
       amount: 10,
-      // A virtual machine may be half as fast for minutes, because of its neighbors.
+      // A virtual machine may be half as fast for minutes.
       valueOf: ({ delay, yardstick }) => (delay * usualYardstick) / yardstick,
     },
   ];

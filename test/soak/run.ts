@@ -14,13 +14,12 @@ import { createTables, listFailures, type SoakRun } from './report.ts';
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const OBSERVATION_INTERVAL_MS = 2_000;
-/** Even the shortest run has 80 observations, which are enough for a trend. */
+/** Even the shortest run has 80 observations. */
 const MAX_INTERVAL_MS_PER_MINUTE = 750;
-/** With one observation every 2 s, this logs one line a minute. */
 const OBSERVATIONS_PER_LINE = 30;
 
 const QUESTION = 'Do the memory, the open files or the delay of the guard grow in a busy cluster?';
-const HELP = `Runs the guard in a busy cluster, and fails if its memory, its open files or its delay grow.
+const HELP = `Fails if the guard's memory, open files or delay grow in a busy cluster.
 
 Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 
@@ -61,7 +60,6 @@ async function main(): Promise<number> {
   return failures.length === 0 ? 0 : 1;
 }
 
-/** Observes the bundled guard every two seconds while the cluster works. */
 async function soak(binaries: Binaries, minutes: number, nodes: number): Promise<SoakRun> {
   const guarded = await startGuardedCluster(binaries, { direct: true });
   try {

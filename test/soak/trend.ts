@@ -2,13 +2,12 @@ import { summarize } from '../bench/statistics.ts';
 
 export type Sample = readonly [minute: number, value: number];
 
-/** The development of a quantity. */
 export interface Trend {
-  /** The median value. */
+  /** The median. */
   readonly level: number;
   /** Growth per minute: the median of the slopes between any two blocks (Theil–Sen). */
   readonly perMinute: number;
-  /** The interval that holds the true slope with 95 % confidence (Sen 1968, by the variance of Kendall's tau). */
+  /** The 95 % interval of the true slope (Sen 1968, by the variance of Kendall's tau). */
   readonly low: number;
   readonly high: number;
   /** Minutes between the first and the last sample. */
@@ -16,11 +15,11 @@ export interface Trend {
 }
 
 /**
- * Successive samples are not independent, because a heap rises and falls with the garbage collector. Taken one by one,
- * they would make any slope significant. The medians of this many blocks are independent enough.
+ * Successive samples are not independent, because a heap rises and falls with the garbage collector. The medians of
+ * this many blocks are independent enough.
  */
 const BLOCKS = 20;
-/** The quantile of the standard normal distribution for 95 % on both sides. */
+/** The 97.5 % quantile of the standard normal distribution. */
 const Z = 1.96;
 
 /** Returns the trend of at least 40 samples in ascending order of time. */
@@ -44,7 +43,7 @@ export function findTrend(samples: readonly Sample[]): Trend {
   };
 }
 
-/** Whether a quantity grows with certainty and faster than the limit. A long run makes a kilobyte significant. */
+/** Whether a quantity grows with certainty and faster than the limit. */
 export function isGrowing({ perMinute, low }: Omit<Trend, 'minutes'>, limit: number): boolean {
   return low > 0 && perMinute > limit;
 }

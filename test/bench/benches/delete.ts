@@ -22,7 +22,6 @@ interface Scenario extends Omit<Deletion, 'config'> {
   readonly how?: string;
 }
 
-/** In the order of the rows. */
 const SCENARIOS: readonly Scenario[] = [
   { candidate: 'no webhook', isInUse: false, answer: 200 },
   { candidate: NO_OP, isInUse: false, answer: 200 },
@@ -46,7 +45,7 @@ interface Case {
   /** Parallel requests. */
   readonly clients?: number;
   readonly rounds: number;
-  /** Rounds of the policies, which take a quarter of a millisecond a node. */
+  /** Rounds of the policies, which take 0.25 ms a node. */
   readonly floorRounds?: number;
 }
 
@@ -66,7 +65,7 @@ const QUICK: readonly Case[] = [
   { nodes: 50, rounds: 2, size: '1.2 MB', clients: 8 },
   { nodes: 50, rounds: 5, dryRun: false },
 ];
-/** Limit of the time of a denial by the guard, in times of {@link GET_AND_DENY}. */
+/** Limit of a denial by the guard, in times of {@link GET_AND_DENY}. */
 const DENIAL_GOAL = 1.25;
 
 const TABLE = {
@@ -79,11 +78,10 @@ const TABLE = {
     ...createColumns({ timesNoOp: 'p50 × no-op, node:https', timesDenier: 'p50 × one GET and deny' }, 2),
   ],
   notes: [
-    'Every webhook is a process beside the API server. All of a group are measured in turn, each on its own config.',
-    '8 clients send a deletion of the same config in parallel. DELETE: each config is created again.',
-    'Every fourth node names a config in use. "One GET and deny" gets the same node each time.',
-    NODE_SIZE,
-    'Not in time: denied because the webhook did not answer within 5 s. A wrong answer would end the bench.',
+    'Every webhook is a process beside the API server. All of a group are measured in turn.',
+    '8 clients delete the same config in parallel. DELETE: each config is created again.',
+    `Every fourth node names a config in use. ${NODE_SIZE}`,
+    'Not in time: denied because the webhook did not answer within 5 s.',
   ],
 };
 

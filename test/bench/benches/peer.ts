@@ -24,9 +24,7 @@ const FULL = { nodes: 2_000, starts: 5, denials: 200, allows: 60, parallels: 12,
 const QUICK = { nodes: 50, starts: 1, denials: 10, allows: 10, parallels: 2, burst: 30, restMs: 1_000 };
 type Sizes = typeof FULL;
 
-/** Requests at the same moment. */
 const PARALLEL = 8;
-/** The rendered config of a small pool. */
 const CONFIG_BYTES = 8_000;
 
 const GUARD = 'guard';
@@ -36,7 +34,7 @@ const INDEX = 'controller-runtime, indexed';
 interface Candidate {
   readonly name: string;
   readonly program: WebhookProgram;
-  /** The user in the audit log, and a kubeconfig file. */
+  /** In the audit log. */
   readonly user: string;
   readonly kubeconfig: string;
   /** The deletion of a config that nodes name, and of an unused one. */
@@ -77,7 +75,7 @@ const GOALS: Partial<Record<Figure, number>> = {
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
   const sizes = isQuick ? QUICK : FULL;
-  // The guard of the cluster would have seen it grow. All candidates start afresh.
+  // All candidates start with the same cluster.
   await cluster.stopGuard();
   cluster.log('Building the webhook on controller-runtime …');
   const candidates = await createCandidates(cluster);
@@ -138,9 +136,9 @@ async function measureStarts(
   for (const { name, figures } of candidates) figures.start = getSummary(summaries, name).p50;
 }
 
-/** Until its cache is filled, a webhook may deny because it cannot know. It must not allow. */
+/** Until its cache is filled, a webhook may deny for another reason. */
 function isDeniedAsInUse({ allowed, status }: ReviewResponse): boolean {
-  if (allowed) throw new Error('The deletion of a config in use was allowed.');
+  if (allowed) throw new Error('allowed the deletion of a config in use');
   return status?.message?.includes('is in use by') === true;
 }
 
@@ -166,7 +164,6 @@ async function measureDryRuns(
   }
 }
 
-/** Deletes many unused configs at the same moment. */
 async function measureBurst(
   cluster: BenchCluster,
   candidate: RunningCandidate,
@@ -207,14 +204,12 @@ function createTables(candidates: readonly Candidate[], sizes: Sizes): readonly 
     ],
     rows,
     notes: [
-      `Dry-run DELETE of an 8 kB config in turn: ${denials} denials, ${allows} allowed, ${parallels} × ${PARALLEL} ` +
-        `allowed in parallel. ${starts} starts. The burst: ${burst} parallel DELETEs, not as dry runs.`,
-      'All are processes of their own with the same rights. Those in Go: test/bench/peers/controller-runtime, ' +
-        'controller-runtime 0.21. They deny by their cache of metadata and allow after a list of nodes and pools, ' +
-        'without its limit of 20 requests a second. Indexed: by one object in the cache that names the config.',
-      'The guard does more: it gets the node of a denial again, lists builds, lists pools twice, and logs each answer.',
-      'Start: directly over TLS, until the answer is a denial because of a node. Lists: by the audit log.',
-      'The API server denies what takes 5 s, and the guard what takes 4 s. Memory: VmRSS and VmHWM, MB are 10⁶ bytes.',
+      `Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × ${PARALLEL} allowed in parallel.`,
+      `${starts} starts. The burst: ${burst} parallel DELETEs.`,
+      'controller-runtime 0.21 in Go, without its limit of 20 requests a second. It denies from its cache of ' +
+        'metadata and allows after a list of nodes and pools. Indexed: the cache has an index of configs.',
+      'The guard also gets the node of a denial again, lists builds, lists pools twice, and logs.',
+      'Late: more than 5 s (API server) or 4 s (guard). Memory: VmRSS and VmHWM, MB are 10⁶ bytes.',
       `${NODE_SIZE} Two of three nodes name a config in use.`,
     ],
   };
