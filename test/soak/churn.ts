@@ -5,7 +5,10 @@ import { isDeniedInUse } from '../e2e/support/cluster.ts';
 import { machineConfig, nodeConfigPatch, pool, poolStatus, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 
-/** kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency. The heartbeat is a Lease. */
+/**
+ * The interval of a kubelet (kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency). Its
+ * heartbeat is a Lease, which the guard does not watch.
+ */
 const STATUS_INTERVAL_MS = 300_000;
 /** This part of the nodes rolls out one config after another. */
 const ROLLING_SHARE = 0.02;

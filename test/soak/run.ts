@@ -79,7 +79,8 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
         const observation = await observe(guard.pid, guard.healthUrl, minute);
         observations.push(observation);
         if (observations.length % OBSERVATIONS_PER_LINE === 0) {
-          log(`${minute.toFixed(1)} min  ${JSON.stringify({ ...observation, ...churn.tally })}`);
+          const { memory } = observation;
+          log(`${minute.toFixed(1)} min  ${memory.toFixed(0)} MB  ${JSON.stringify(churn.tally)}`);
         }
       }
     };

@@ -155,8 +155,17 @@ async function measureCase(
     const summary = getSummary(summaries, config);
     const who = how === undefined ? candidate : `${candidate} (${how})`;
     const timesDenier = answer === 403 ? summary.p50 / denier : null;
-    const figures = { ...summary, timesNoOp: summary.p50 / noOp, timesDenier };
-    return { nodes, what: dryRun ? 'dry-run' : 'DELETE', size, clients, who, answer, ...figures };
+    return {
+      nodes,
+      what: dryRun ? 'dry-run' : 'DELETE',
+      size,
+      clients,
+      who,
+      answer,
+      ...summary,
+      timesNoOp: summary.p50 / noOp,
+      timesDenier,
+    };
   });
 }
 

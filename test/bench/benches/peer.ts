@@ -20,8 +20,24 @@ import { buildReview, type ReviewResponse, WebhookClient } from '../webhook-clie
 
 export const question = 'How does the guard compare with a webhook in Go on controller-runtime?';
 
-const FULL = { nodes: 2_000, starts: 5, denials: 200, allows: 60, parallels: 12, burst: 300, restMs: 15_000 };
-const QUICK = { nodes: 50, starts: 1, denials: 10, allows: 10, parallels: 2, burst: 30, restMs: 1_000 };
+const FULL = {
+  nodes: 2_000,
+  starts: 5,
+  denials: 200,
+  allows: 60,
+  parallels: 12,
+  burst: 300,
+  restMs: 15_000,
+};
+const QUICK = {
+  nodes: 50,
+  starts: 1,
+  denials: 10,
+  allows: 10,
+  parallels: 2,
+  burst: 30,
+  restMs: 1_000,
+};
 type Sizes = typeof FULL;
 
 const PARALLEL = 8;
