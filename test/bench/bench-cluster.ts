@@ -13,8 +13,8 @@ const CALLS_METRIC = 'apiserver_admission_webhook_request_total';
 const EFFECTIVE_TIMEOUT_MS = 20_000;
 
 /**
- * A real control plane, a guard, and a fleet of nodes that grows. All candidates of a bench are registered at the same
- * time, each for its own configs.
+ * A real control plane, a guard, and a fleet of nodes that grows. All candidates of a bench are registered at
+ * the same time, each for its own configs.
  */
 export class BenchCluster {
   readonly guarded: GuardedCluster;

@@ -7,8 +7,8 @@ export interface Measurement {
 }
 
 /**
- * Takes all measurements in turn, each round starting with another one, so that other work on the machine disturbs all
- * of them alike. Adds a tenth of the rounds as a warm-up, which does not count.
+ * Takes all measurements in turn, each round starting with another one, so that other work on the machine
+ * disturbs all of them alike. Adds a tenth of the rounds as a warm-up, which does not count.
  */
 export async function interleave(
   measurements: readonly Measurement[],

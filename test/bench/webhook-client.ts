@@ -54,7 +54,9 @@ export class WebhookClient {
     throw new Error(`${this.#url} answered ${JSON.stringify(response)}`);
   }
 
-  /** Returns the milliseconds from the start of a webhook to the first right answer, and kills the webhook. */
+  /**
+   * Returns the milliseconds from the start of a webhook to the first right answer, and kills the webhook.
+   */
   async measureFirstAnswer(
     review: Buffer,
     isRight: (response: ReviewResponse) => boolean,
@@ -87,7 +89,10 @@ export function buildReview(config: string): Buffer {
   return Buffer.from(JSON.stringify(reviewBody({ name: config, oldObject, dryRun: true })));
 }
 
-/** A dry-run review of this size, which the guard allows without reading the cluster, because of an annotation. */
+/**
+ * A dry-run review of this size, which the guard allows without reading the cluster, because of an
+ * annotation.
+ */
 export function buildOverriddenReview(bytes: number): Buffer {
   const annotations = { [ALLOW_DELETION_ANNOTATION]: 'measured' };
   const { metadata, ...config } = machineConfig({ name: NAME, annotations, bytes: bytes - ENVELOPE_BYTES });

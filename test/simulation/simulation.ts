@@ -57,8 +57,8 @@ interface Deletion {
 }
 
 /**
- * Runs the real Judge and LiveReader against a cluster in which a seed chooses the order of everything. The caller
- * enables `vi.useFakeTimers`.
+ * Runs the real Judge and LiveReader against a cluster in which a seed chooses the order of everything. The
+ * caller enables `vi.useFakeTimers`.
  */
 export class Simulation {
   readonly #seed: number;

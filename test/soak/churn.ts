@@ -6,8 +6,8 @@ import { machineConfig, nodeConfigPatch, pool, poolStatus, renderedName } from '
 import { PATHS } from '../e2e/support/paths.ts';
 
 /**
- * The interval of a kubelet (kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency). Its
- * heartbeat is a Lease, which the guard does not watch.
+ * The interval of a kubelet (kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go,
+ * nodeStatusReportFrequency). Its heartbeat is a Lease, which the guard does not watch.
  */
 const STATUS_INTERVAL_MS = 300_000;
 /** This part of the nodes rolls out one config after another. */
@@ -102,7 +102,10 @@ export class Churn {
     this.tally.statuses += 1;
   }
 
-  /** Rolls out a new config as the operator does. The old one stays in use until the end, by the pool's status. */
+  /**
+   * Rolls out a new config as the operator does. The old one stays in use until the end, by the pool's
+   * status.
+   */
   async #rollOut(): Promise<void> {
     const old = this.#rollingConfig;
     const next = await this.#createConfig('canary');

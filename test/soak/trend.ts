@@ -15,8 +15,8 @@ export interface Trend {
 }
 
 /**
- * Successive samples are not independent, because a heap rises and falls with the garbage collector. The medians of
- * this many blocks are independent enough.
+ * Successive samples are not independent, because a heap rises and falls with the garbage collector. The
+ * medians of this many blocks are independent enough.
  */
 const BLOCKS = 20;
 /** The 97.5 % quantile of the standard normal distribution. */

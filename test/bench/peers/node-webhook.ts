@@ -20,7 +20,10 @@ interface Kubeconfig {
   readonly users: readonly [{ readonly user: { readonly token: string } }];
 }
 
-/** `bytes` searches the uid and allows, `parse` parses JSON and allows, `get` gets a node's metadata and denies. */
+/**
+ * `bytes` searches the uid and allows, `parse` parses JSON and allows, `get` gets a node's metadata and
+ * denies.
+ */
 export type NodeWebhookKind = 'bytes' | 'parse' | 'get';
 
 const { values: flags } = parseArgs({
