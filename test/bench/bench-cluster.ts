@@ -9,17 +9,15 @@ import { createFleet } from './fleet.ts';
 import { type RunningWebhook, startWebhook, type WebhookProgram } from './peers/webhook-process.ts';
 import type { WebhookAddress } from './webhook-client.ts';
 
-/** The API server's counter of webhook calls. */
 const CALLS_METRIC = 'apiserver_admission_webhook_request_total';
 const EFFECTIVE_TIMEOUT_MS = 20_000;
 
 /**
- * A real control plane with a guard beside it, and a fleet of nodes that grows from case to case. All candidates of a
- * bench are registered at the same time, so that they can be measured in turn. Each one reviews its own configs only.
+ * A real control plane, a guard, and a fleet of nodes that grows. All candidates of a bench are registered at
+ * the same time, each for its own configs.
  */
 export class BenchCluster {
   readonly guarded: GuardedCluster;
-  /** Prints a line of progress. */
   readonly log: (line: string) => void;
   #nodeCount = 0;
 
@@ -32,10 +30,10 @@ export class BenchCluster {
     return this.guarded.controlPlane.apiServer.admin;
   }
 
-  /** Creates nodes until there are this many. The new ones name these configs in turn, two each. */
+  /** Creates nodes until there are this many. The new ones name two of these configs each. */
   async growFleet(nodeCount: number, configs: readonly string[]): Promise<void> {
     if (nodeCount <= this.#nodeCount) return;
-    this.log(`${nodeCount} nodes are made …`);
+    this.log(`Creating ${nodeCount} nodes …`);
     await createFleet(this.admin, { from: this.#nodeCount, to: nodeCount, configs });
     this.#nodeCount = nodeCount;
   }
@@ -46,7 +44,7 @@ export class BenchCluster {
     }
   }
 
-  /** Creates a rendered config that the candidate reviews, and returns its name. */
+  /** Creates a config that the candidate reviews, and returns its name. */
   async createConfig(candidate: string, bytes = 0): Promise<string> {
     const name = renderedName();
     await this.admin.create(PATHS.configs, machineConfig({ name, labels: labelsOf(candidate), bytes }));
@@ -59,7 +57,7 @@ export class BenchCluster {
     await this.guarded.guard.stop();
   }
 
-  /** Limits the guard, which is registered already, to the configs of a candidate. */
+  /** Limits the guard to the configs of a candidate. */
   async limitGuard(candidate: string): Promise<void> {
     const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
     const patch = [
@@ -71,7 +69,7 @@ export class BenchCluster {
     expectStatus(response, [200], `PATCH ${path}`);
   }
 
-  /** Registers a webhook like that of the guard. Returns when the API server calls it. */
+  /** Registers a webhook as the guard, and waits until the API server calls it. */
   async registerWebhook(candidate: string, { url, ca }: WebhookAddress): Promise<void> {
     const id = toObjectName(candidate);
     const name = `${id}.bench.machineconfig-guard.io`;
@@ -99,14 +97,11 @@ export class BenchCluster {
     return webhook;
   }
 
-  /** The number of lists of all nodes that a user has sent, by the audit log of the API server. */
+  /** The number of lists of nodes by a user in the audit log. */
   async countNodeLists(username: string): Promise<number> {
     const auditLog = new AuditLog(this.guarded.controlPlane.apiServer.auditLog);
-    const lists = await auditLog.events(
-      ({ verb, objectRef, user }) =>
-        verb === 'list' && objectRef?.resource === 'nodes' && user.username === username,
-    );
-    return lists.length;
+    const events = await auditLog.events(({ user }) => user.username === username);
+    return events.filter(({ verb, objectRef }) => verb === 'list' && objectRef?.resource === 'nodes').length;
   }
 }
 

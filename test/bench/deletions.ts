@@ -4,43 +4,37 @@ import { PATHS } from '../e2e/support/paths.ts';
 import { interleave } from './interleave.ts';
 import type { Summary } from './statistics.ts';
 
-/** A deletion that a bench measures. */
 export interface Deletion {
   /** The candidate that decides about it. */
   readonly candidate: string;
   readonly config: string;
-  /** The HTTP status that it must get. */
+  /** The expected HTTP status. */
   readonly answer: 200 | 403;
 }
 
-/** `late`: deletions that the candidate did not answer in time. */
-type DeletionSummary = Summary & { readonly late: number };
-
 interface MeasureOptions<Measured extends Deletion> {
   readonly rounds: number;
-  /** Default: a tenth of the rounds. */
-  readonly warmUp?: number;
   /** Parallel requests for the same config. Default 1. */
   readonly clients?: number;
-  /** Creates the config of an allowed deletion again and returns its name. Without it, all deletions are dry runs. */
+  /** Creates a deleted config again and returns its name. Without it, all deletions are dry runs. */
   readonly recreate?: (deletion: Measured) => Promise<string>;
 }
 
-/** An API server looks for new kinds every 30 seconds. Until then the policy for pools denies every deletion. */
+/** The policy for pools denies every deletion until the API server finds their kind, within 30 s. */
 const EFFECTIVE_TIMEOUT_MS = 60_000;
 
 function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> {
   return admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
 }
 
-/** Requests a dry-run deletion that the guard must allow. Returns its milliseconds. */
+/** Returns the milliseconds of a dry-run deletion that the guard must allow. */
 export async function measureAllowed(admin: KubeClient, config: string): Promise<number> {
   const response = await deleteDryRun(admin, config);
-  if (!isInTime(response, { candidate: 'the guard', answer: 200 })) throw new Error('The guard was late.');
+  if (!isInTime(response, 200)) throw new Error('The guard was late.');
   return response.ms;
 }
 
-/** Waits until every candidate is registered and has seen the nodes that exist. */
+/** Waits until every candidate is registered and has received the nodes. */
 export async function awaitAnswers(admin: KubeClient, deletions: readonly Deletion[]): Promise<void> {
   for (const { candidate, config, answer } of deletions) {
     const isRight = async () => (await deleteDryRun(admin, config)).status === answer;
@@ -49,45 +43,37 @@ export async function awaitAnswers(admin: KubeClient, deletions: readonly Deleti
 }
 
 /**
- * Measures deletions in turn and summarizes them by config. Creating a config again does not count.
+ * Measures deletions in turn and summarizes them by config. `late` counts those without an answer in time.
  *
  * @throws Error if an answer is wrong
  */
 export async function measureDeletions<Measured extends Deletion>(
   admin: KubeClient,
   deletions: readonly Measured[],
-  { rounds, warmUp = Math.ceil(rounds / 10), clients = 1, recreate }: MeasureOptions<Measured>,
-): Promise<ReadonlyMap<string, DeletionSummary>> {
+  { rounds, clients = 1, recreate }: MeasureOptions<Measured>,
+): Promise<ReadonlyMap<string, Summary & { readonly late: number }>> {
   const late = new Map<string, number>();
   const measure = async (deletion: Measured) => {
     const isRecreated = recreate !== undefined && deletion.answer === 200;
     const path = `${PATHS.configs}/${isRecreated ? await recreate(deletion) : deletion.config}`;
     const query: Record<string, string> = recreate === undefined ? { dryRun: 'All' } : {};
     const responses = await Promise.all(Array.from({ length: clients }, () => admin.delete(path, query)));
-    const lateCount = responses.filter((response) => !isInTime(response, deletion)).length;
+    const lateCount = responses.filter((response) => !isInTime(response, deletion.answer)).length;
     late.set(deletion.config, (late.get(deletion.config) ?? 0) + lateCount);
     return responses.map(({ ms }) => ms);
   };
-  const measurements = deletions.map((deletion) => ({
-    name: deletion.config,
-    measure: () => measure(deletion),
-  }));
-  const summaries = await interleave(measurements, { rounds, warmUp });
-  return new Map(
-    [...summaries].map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]),
-  );
+  const measurements = deletions.map((one) => ({ name: one.config, measure: () => measure(one) }));
+  const summaries = [...(await interleave(measurements, rounds))];
+  return new Map(summaries.map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]));
 }
 
 /**
- * Whether a deletion got its answer. It did not if the API server or the guard denied it after a timeout.
+ * Whether a deletion was not denied after a timeout.
  *
  * @throws Error if the answer is wrong
  */
-export function isInTime(
-  { status, body }: KubeResponse,
-  { candidate, answer }: Omit<Deletion, 'config'>,
-): boolean {
+export function isInTime({ status, body }: KubeResponse, answer: Deletion['answer']): boolean {
   if (status === answer) return true;
   if (status >= 500) return false;
-  throw new Error(`${candidate} answered ${status}, not ${answer}: ${JSON.stringify(body).slice(0, 500)}`);
+  throw new Error(`The answer is ${status}, not ${answer}: ${JSON.stringify(body).slice(0, 500)}`);
 }

@@ -9,14 +9,14 @@ export function readEnvironment({ kubernetes }: Release) {
   const changes = git('status', '--porcelain', '--', ':!test/bench/results');
   return {
     date: new Date().toISOString(),
-    // The plus sign means that files have changed since the commit.
+    // A plus sign stands for uncommitted changes.
     commit: `${git('rev-parse', '--short=12', 'HEAD')}${changes === '' ? '' : '+'}`,
     kubernetes,
     node: process.versions.node,
     cpu: cpus()[0]?.model ?? 'unknown',
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
-    // Load average of the minute before. If it is far above 0, other work disturbs the run.
+    // Far above 0, other work disturbs the run.
     load: Math.round((loadavg()[0] ?? 0) * 10) / 10,
   };
 }

@@ -1,23 +1,21 @@
 import { summarize, type Summary } from './statistics.ts';
 
-/** One of several alternatives that are compared. */
 export interface Measurement {
   readonly name: string;
-  /** Does the work once and returns its duration in milliseconds, or the durations of parallel runs. */
+  /** Returns milliseconds, or those of parallel runs. */
   readonly measure: () => Promise<number | readonly number[]>;
 }
 
 /**
- * Takes all measurements in turn, each round starting with another one, and summarizes them by name. Other work on the
- * machine disturbs all of them alike, so their ratios hold on a busy machine too. The rounds of the warm-up, which open
- * connections and compile code, do not count.
+ * Takes all measurements in turn, each round starting with another one, so that other work on the machine
+ * disturbs all of them alike. Adds a tenth of the rounds as a warm-up, which does not count.
  */
 export async function interleave(
   measurements: readonly Measurement[],
-  { rounds, warmUp }: { readonly rounds: number; readonly warmUp: number },
+  rounds: number,
 ): Promise<ReadonlyMap<string, Summary>> {
   const times = new Map(measurements.map(({ name }) => [name, [] as number[]]));
-  for (let round = -warmUp; round < rounds; round += 1) {
+  for (let round = -Math.ceil(rounds / 10); round < rounds; round += 1) {
     const first = Math.abs(round) % measurements.length;
     for (const { name, measure } of [...measurements.slice(first), ...measurements.slice(0, first)]) {
       const ms = await measure();
@@ -28,16 +26,12 @@ export async function interleave(
 }
 
 /** @throws Error if the measurement was not taken */
-export function getSummary<Found extends Summary>(
-  summaries: ReadonlyMap<string, Found>,
-  name: string,
-): Found {
+export function getSummary<Found>(summaries: ReadonlyMap<string, Found>, name: string): Found {
   const summary = summaries.get(name);
   if (summary === undefined) throw new Error(`${name} was not measured.`);
   return summary;
 }
 
-/** Milliseconds that some work takes. */
 export async function measureMs(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();

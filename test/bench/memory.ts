@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
 /**
- * Reads the resident memory of a process in MB (10⁶ bytes), now and at its peak (proc(5): VmRSS and VmHWM). Linux only.
+ * The resident memory of a process in MB (10⁶ bytes), now and at its peak (proc(5): VmRSS and VmHWM).
  *
  * @throws Error if the process has ended
  */

@@ -6,11 +6,11 @@ import { createGoalTable } from './table.ts';
 const PAGE = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
 
 test.each(readReports())(
-  'formats the result of $bench as the stored Markdown, which docs/performance.md links',
+  'formats $bench as the stored Markdown, which docs/performance.md links',
   (report) => {
-    const markdown = readFileSync(new URL(`results/${report.bench}.md`, import.meta.url), 'utf8');
-    expect(formatReport(report)).toBe(markdown);
-    expect(PAGE).toContain(`[${report.bench}.md](../test/bench/results/${report.bench}.md)`);
+    const file = `results/${report.bench}.md`;
+    expect(formatReport(report)).toBe(readFileSync(new URL(file, import.meta.url), 'utf8'));
+    expect(PAGE).toContain(`](../test/bench/${file})`);
   },
 );
 
@@ -21,10 +21,6 @@ test('docs/performance.md shows the goals of the stored results (npm run bench -
 
 test('a goal is reached up to its limit, and not if nothing was measured', () => {
   const goals = [0.2, 3, 3.1, Number.NaN].map((found) => ({ what: 'figure', found, atMost: 3 }));
-  expect(createGoalTable('Goals', goals).rows.map(({ reached }) => reached)).toEqual([
-    'yes',
-    'yes',
-    'no',
-    'no',
-  ]);
+  const { rows } = createGoalTable('Goals', goals);
+  expect(rows.map(({ reached }) => reached)).toEqual(['yes', 'yes', 'no', 'no']);
 });

@@ -16,7 +16,6 @@ const SUMMARY_COLUMNS = [
 
 /** The result of a bench or the soak, as results/NAME.json holds it. */
 export interface Report {
-  /** The name. */
   readonly bench: string;
   readonly question: string;
   readonly command: string;
@@ -40,7 +39,7 @@ export function formatReport({ bench, question, command, environment, seconds, t
   ].join('\n');
 }
 
-/** Prints a report and, if a folder is given, stores it there as JSON and Markdown. */
+/** Prints a report and stores it in a folder as JSON and Markdown. */
 export function writeReport(report: Report, folder?: string): void {
   const markdown = formatReport(report);
   process.stdout.write(`\n${markdown}\n`);

@@ -12,31 +12,23 @@ import type { Table } from './table.ts';
 const BENCHES = new URL('benches/', import.meta.url);
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 
-/**
- * The exports of a file in test/bench/benches, which is named after the bench. Every bench measures its baseline in the
- * same run.
- */
+/** The exports of a file in test/bench/benches, which is named after the bench. */
 interface Bench {
   readonly question: string;
-  /**
-   * `isQuick`: run a few small cases, which show that the bench works. Their figures mean nothing.
-   *
-   * @throws Error if an answer that it measures is wrong
-   */
+  /** @throws Error if an answer is wrong */
   readonly run: (cluster: BenchCluster, isQuick: boolean) => Promise<readonly Table[]>;
 }
 
-const HELP = `Measures the guard against its baselines on a real API server, and writes what it finds to
-test/bench/results as JSON and Markdown.
+const HELP = `Compares the guard with baselines on a real API server. Writes the results to test/bench/results.
 
 Usage: npm run bench [-- --only NAME --quick | --list | --summary]
 
 Options:
-  --only NAME  this bench; may be given more than once (default: all of them)
-  --quick      few and small: to see whether it works; writes nothing
-  --list       names the benches
-  --summary    measures nothing: writes what was wanted and found, of all results, into docs/performance.md
-  --help       this text
+  --help       print this text
+  --list       list the benches
+  --only NAME  run this bench; can be repeated (default: all)
+  --quick      run small cases whose figures mean nothing, and write nothing
+  --summary    only copy the goals of the stored results to docs/performance.md
 
 Example: npm run bench -- --only delete --quick
 `;
@@ -66,8 +58,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const unknown = flags.only.find((name) => !names.includes(name));
-  if (unknown !== undefined)
-    throw new UsageError(`There is no bench ${unknown}: it can be ${names.join(', ')}.`);
+  if (unknown !== undefined) throw new UsageError(`There is no bench ${unknown}.`);
   const binaries = await prepareRun();
   for (const name of names) {
     if (flags.only.length > 0 && !flags.only.includes(name)) continue;

@@ -6,14 +6,9 @@ export interface Summary {
   readonly p99: number;
 }
 
-/**
- * Percentiles by the nearest rank: each is a value that was measured.
- *
- * @throws Error if there is no value
- */
+/** Percentiles by the nearest rank: each is a value that was measured. NaN without a value. */
 export function summarize(values: readonly number[]): Summary {
-  if (values.length === 0) throw new Error('Nothing was measured.');
   const sorted = values.toSorted((a, b) => a - b);
-  const percentile = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
+  const percentile = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
   return { n: values.length, p50: percentile(0.5), p90: percentile(0.9), p99: percentile(0.99) };
 }

@@ -44,13 +44,13 @@ export function summaryColumns(digits = 0): readonly Column[] {
   return [...createColumns({ n: 'n' }), ...createColumns({ p50: 'p50', p90: 'p90', p99: 'p99' }, digits)];
 }
 
-/** A table of figures that shows which of them are within their limits. A missed goal does not fail the bench. */
+/** A table of figures and their limits. A missed goal does not fail the bench. */
 export function createGoalTable(title: string, goals: readonly Goal[]): Table {
   const rows = goals.map((goal) => ({ ...goal, reached: goal.found <= goal.atMost ? 'yes' : 'no' }));
   return { title, columns: GOAL_COLUMNS, rows, notes: [] };
 }
 
-/** Whether a table comes from {@link createGoalTable}. It may have been stored since. */
+/** Whether a stored table comes from {@link createGoalTable}. */
 export function isGoalTable({ columns }: Table): boolean {
   return JSON.stringify(columns) === JSON.stringify(GOAL_COLUMNS);
 }

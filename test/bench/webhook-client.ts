@@ -6,40 +6,33 @@ import type { Child } from '../e2e/control-plane/child.ts';
 import { machineConfig } from '../e2e/support/objects.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
 
-/** How a webhook is reached. */
 export interface WebhookAddress {
   readonly url: string;
   /** The CA of its certificate, PEM. */
   readonly ca: string;
 }
 
-/** The response of an AdmissionReview. */
 export interface ReviewResponse {
   readonly uid: string;
   readonly allowed: boolean;
   readonly status?: { readonly message?: string };
 }
 
-/** The figures of {@link measureFirstAnswer} are too high by at most this. */
 const RETRY_MS = 2;
 const START_TIMEOUT_MS = 60_000;
 /** The size of a review without its config. */
 const ENVELOPE_BYTES = 745;
 
-/** Sends reviews to a webhook without an API server between, over keep-alive connections. */
+/** Sends reviews directly to a webhook over keep-alive connections. */
 export class WebhookClient {
   readonly #url: string;
   readonly #agent: Agent;
 
-  /** `servername`: the name in the certificate, if it is not the host of the URL. */
+  /** `servername`: the name in the certificate if it is not the host of the URL. */
   constructor({ url, ca }: WebhookAddress, maxSockets = 1, servername?: string) {
     this.#url = `${url}?timeout=5s`;
-    this.#agent = new Agent({
-      ca,
-      keepAlive: true,
-      maxSockets,
-      ...(servername === undefined ? {} : { servername }),
-    });
+    const tlsName = servername === undefined ? {} : { servername };
+    this.#agent = new Agent({ ca, keepAlive: true, maxSockets, ...tlsName });
   }
 
   /** @throws Error if the webhook is unreachable */
@@ -62,8 +55,7 @@ export class WebhookClient {
   }
 
   /**
-   * Starts the webhook, sends a review until the answer is right, and kills the webhook. Returns the milliseconds from
-   * the start to the answer. `isRight` returns false to retry, and throws if the answer is wrong.
+   * Returns the milliseconds from the start of a webhook to the first right answer, and kills the webhook.
    */
   async measureFirstAnswer(
     review: Buffer,
@@ -98,8 +90,8 @@ export function buildReview(config: string): Buffer {
 }
 
 /**
- * A dry-run review of about this many bytes, of a config with the break-glass annotation: the guard answers it without
- * reading the cluster and without an Event.
+ * A dry-run review of this size, which the guard allows without reading the cluster, because of an
+ * annotation.
  */
 export function buildOverriddenReview(bytes: number): Buffer {
   const annotations = { [ALLOW_DELETION_ANNOTATION]: 'measured' };

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -20,9 +20,8 @@ const RUN_STAGE = INSTRUCTIONS.slice(INSTRUCTIONS.findLastIndex((line) => line.s
 const BUILD_STAGE = INSTRUCTIONS.slice(0, -RUN_STAGE.length);
 
 function argumentsOf(keyword: string, lines = INSTRUCTIONS): string[] {
-  return lines
-    .filter((line) => line.startsWith(`${keyword} `))
-    .map((line) => line.slice(keyword.length + 1).trim());
+  const instructions = lines.filter((line) => line.startsWith(`${keyword} `));
+  return instructions.map((line) => line.slice(keyword.length + 1).trim());
 }
 
 test('the image has the version of the program and runs `serve` as a user that is not root', () => {
@@ -56,9 +55,7 @@ describe('in a copy of the files that .containerignore lets through', () => {
 
   test('the build stage copies exactly these files', async () => {
     const sources = argumentsOf('COPY', BUILD_STAGE).flatMap((line) => line.split(/\s+/).slice(0, -1));
-    for (const source of sources) expect(existsSync(contextPath(source))).toBe(true);
-    const created = ['dist', 'node_modules'];
-    const names = [...sources.map((source) => source.replace(/\/$/, '')), ...created];
+    const names = [...sources.map((source) => source.replace(/\/$/, '')), 'dist', 'node_modules'];
     expect((await readdir(context)).sort()).toEqual(names.sort());
   });
 
@@ -87,9 +84,10 @@ describe('in a copy of the files that .containerignore lets through', () => {
       readonly packages: Readonly<Record<string, { version: string; dev?: boolean; devOptional?: boolean }>>;
     };
     const urls = Object.entries(packages)
-      .filter(([file, { dev, devOptional }]) => file !== '' && dev !== true && devOptional !== true)
-      .map(([file, { version }]) => [file.replace(/^.*node_modules\//, '').replace('@', '%40'), version])
-      .map(([name, version]) => `pkg:npm/${name}@${version}`);
-    expect(new Set(sbom.components.map(({ purl }) => purl))).toEqual(new Set(urls));
+      .filter(([file, { dev, devOptional }]) => file !== '' && !dev && !devOptional)
+      .map(
+        ([file, { version }]) => `${file.replace(/^.*node_modules\//, '').replace('@', '%40')}@${version}`,
+      );
+    expect(new Set(sbom.components.map(({ purl }) => purl.replace('pkg:npm/', '')))).toEqual(new Set(urls));
   });
 });

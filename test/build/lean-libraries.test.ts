@@ -9,9 +9,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { atFirstUse, leanClient } from '../../build/lean-libraries.ts';
 import * as fullConnection from '../../src/kube/connection.ts';
 
-const UNDICI = createRequire(createRequire(import.meta.url).resolve('@kubernetes/client-node')).resolve(
-  'undici',
-);
+const CLIENT = createRequire(import.meta.url).resolve('@kubernetes/client-node');
+const UNDICI = createRequire(CLIENT).resolve('undici');
 
 let directory: string;
 let program: string;
@@ -47,57 +46,40 @@ test('does not load undici at the start, and does not contain unused classes', (
   expect(readFileSync(program, 'utf8')).not.toContain('V1ReplicaSet');
 });
 
-const TOKEN = { token: 'abc' };
 const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin', interactiveMode: 'Never' };
-const GCP = {
-  'cmd-path': './plugin',
-  'token-key': '{.status.token}',
-  'expiry-key': '{.status.expirationTimestamp}',
+const GCP = { 'cmd-path': './plugin', 'token-key': '{.status.token}', 'expiry-key': '{.status.expiry}' };
+const OUTPUT = {
+  ...EXEC,
+  kind: 'ExecCredential',
+  status: { token: 'printed', expiry: '2099-01-01T00:00:00Z' },
 };
 
 test.each([
-  ['a token', TOKEN, {}],
-  ['a client certificate', { 'client-certificate-data': 'Y2VydA==', 'client-key-data': 'a2V5' }, {}],
+  ['certificates', { 'client-certificate-data': 'YQ==' }, { 'certificate-authority-data': 'Yg==' }],
   ['an exec plugin', { exec: EXEC }, {}],
-  [
-    'an auth provider with paths into the output of its command',
-    { 'auth-provider': { name: 'gcp', config: GCP } },
-    {},
-  ],
-  ['an authority', TOKEN, { 'certificate-authority-data': 'Y2E=' }],
-  ['a proxy', TOKEN, { 'proxy-url': 'http://proxy.example:3128' }],
-  ['a SOCKS proxy', TOKEN, { 'proxy-url': 'socks5://proxy.example:1080' }],
+  ['paths into the output of an auth provider', { 'auth-provider': { name: 'gcp', config: GCP } }, {}],
+  ['a proxy', { token: 'abc' }, { 'proxy-url': 'http://proxy.example:3128' }],
+  ['a SOCKS proxy', { token: 'abc' }, { 'proxy-url': 'socks5://proxy.example:1080' }],
 ])('returns the same credentials as the full library for %s', async (_name, user, cluster) => {
   const plugin = path.join(directory, 'plugin');
-  writeFileSync(plugin, `#!/bin/sh\necho '${JSON.stringify(EXEC_CREDENTIAL)}'\n`, { mode: 0o755 });
+  writeFileSync(plugin, `#!/bin/sh\necho '${JSON.stringify(OUTPUT)}'\n`, { mode: 0o755 });
   const kubeconfig = path.join(directory, 'kubeconfig');
-  writeFileSync(kubeconfig, JSON.stringify(createKubeconfig(user, cluster)).replaceAll('./plugin', plugin));
-  const expected = await fullConnection.loadConnection({ kubeconfig }).credentials();
-  const actual = await leanConnection.loadConnection({ kubeconfig }).credentials();
-  expect(toComparable(actual)).toEqual(toComparable(expected));
-});
-
-const EXEC_CREDENTIAL = {
-  apiVersion: 'client.authentication.k8s.io/v1',
-  kind: 'ExecCredential',
-  status: { token: 'printed', expirationTimestamp: '2099-01-01T00:00:00Z' },
-};
-
-function createKubeconfig(user: object, cluster: object): object {
-  return {
-    apiVersion: 'v1',
-    kind: 'Config',
+  const content = {
     'current-context': 'a',
     contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
     clusters: [{ name: 'a', cluster: { server: 'https://a.example:6443', ...cluster } }],
     users: [{ name: 'a', user }],
   };
-}
+  writeFileSync(kubeconfig, JSON.stringify(content).replaceAll('./plugin', plugin));
+  const expected = await fullConnection.loadConnection({ kubeconfig }).credentials();
+  const actual = await leanConnection.loadConnection({ kubeconfig }).credentials();
+  expect(toComparable(actual)).toEqual(toComparable(expected));
+});
 
-/** Reduces the agent, which has timers and sockets, to its class and its proxy. esbuild adds a number to some names. */
+/** Reduces the agent to its class and its proxy. esbuild adds numbers to names. */
 function toComparable({ agent, ...others }: fullConnection.Credentials): object {
   const { constructor, proxy } = (agent ?? {}) as {
-    readonly constructor: { readonly name: string };
+    readonly constructor: { name: string };
     readonly proxy?: unknown;
   };
   return { ...others, agent: constructor.name.replace(/\d+$/, ''), proxy };

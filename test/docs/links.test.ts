@@ -3,16 +3,12 @@ import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { findAll, listFiles, readFile } from './pages.ts';
 
-const PAGES = [
-  'CHANGELOG.md',
-  'README.md',
-  'SECURITY.md',
-  ...findAll(listFiles('docs').join('\n'), /^(.*\.md)$/gm),
-];
+const DOCS = findAll(listFiles('docs').join('\n'), /^(.*\.md)$/gm);
+const PAGES = ['CHANGELOG.md', 'README.md', 'SECURITY.md', ...DOCS];
 const FOLDERS = ['build', 'docs', 'manifests', 'src', 'test'];
 const FILES = new Set([...PAGES, 'LICENSE', ...FOLDERS, ...FOLDERS.flatMap((folder) => listFiles(folder))]);
 
-test.each(PAGES)('%s links to files and headings that exist', (page) => {
+test.each(PAGES)('%s names files, headings and npm scripts that exist', (page) => {
   const links = findAll(readFile(page), /\]\((?!https?:)([^)]*)\)/g);
   const dead = links.filter((link) => {
     const [file, anchor] = link.split('#');
@@ -20,6 +16,10 @@ test.each(PAGES)('%s links to files and headings that exist', (page) => {
     return !FILES.has(target) || (anchor !== undefined && !listAnchors(target).includes(anchor));
   });
   expect(dead).toEqual([]);
+  const files = findAll(readFile(page), /`((?:build|docs|manifests|src|test)\/[^`\s]*)`/g);
+  expect(files.filter((file) => !FILES.has(file.replace(/\/$/, '')))).toEqual([]);
+  const scripts = findAll(readFile(page), /npm run ([\w:-]*\w)/g);
+  expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toEqual([]);
 });
 
 /** The anchors that GitHub gives the headings of a page. */
@@ -27,10 +27,3 @@ function listAnchors(page: string): string[] {
   const headings = findAll(readFile(page).toLowerCase(), /^#+ (.+)$/gm);
   return headings.map((heading) => heading.replaceAll(/[^\w\- ]/g, '').replaceAll(' ', '-'));
 }
-
-test.each(PAGES)('%s names files and npm scripts that exist', (page) => {
-  const files = findAll(readFile(page), /`((?:build|docs|manifests|src|test)\/[^`\s]*)`/g);
-  expect(files.filter((file) => !FILES.has(file.replace(/\/$/, '')))).toEqual([]);
-  const scripts = findAll(readFile(page), /npm run ([\w:-]*\w)/g);
-  expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toEqual([]);
-});

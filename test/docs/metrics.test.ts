@@ -15,15 +15,8 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     protectedConfigs: () => 0,
     expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedHere: true }],
   });
-  metrics.count({
-    uid: '',
-    name: '',
-    user: '',
-    dryRun: false,
-    path: 'live',
-    ms: 1,
-    verdict: denyBadReview(''),
-  });
+  const verdict = denyBadReview('');
+  metrics.count({ uid: '', name: '', user: '', dryRun: false, path: 'live', ms: 1, verdict });
   const { text } = await metrics.scrape();
   const exported = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, base = '', type = '']) => {
     // OpenMetrics names a counter without the suffix of its samples.

@@ -5,14 +5,14 @@ import { findAll, listFiles, readFile } from './pages.ts';
 const HEADINGS = findAll(readFile('docs/troubleshooting.md'), /^#+ (`.*`)$/gm);
 const QUOTES = HEADINGS.flatMap((heading) => findAll(heading, /`([^`]+)`/g));
 
-/** What the program and the manifests can print. The end-to-end tests quote the API server. */
+/** The end-to-end tests quote the API server. */
 const PRINTED_TEXTS = ['src', 'manifests', 'test/e2e']
   .flatMap((folder) => listFiles(folder))
   .filter((file) => /\.(?:ts|yaml)$/.test(file))
   .map((file) => toPrintedText(readFile(file)))
   .join('\n');
 
-/** Replaces the inserted parts of a template string with an ellipsis, and joins a string that is split over lines. */
+/** Replaces inserted values with an ellipsis, and joins strings that are split over lines. */
 function toPrintedText(source: string): string {
   return source
     .replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, '…')

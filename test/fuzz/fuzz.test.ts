@@ -12,12 +12,9 @@ test.each(TARGETS)('$name reads its seeds and their mutations without harm', (ta
 });
 
 test('finds an input that breaks a target, and finds it again', () => {
-  const target = {
-    name: 'fragile',
-    seeds: [Buffer.from('{"a":1}')],
-    run: (bytes: Buffer) => `${JSON.parse(String(bytes))}`,
-  };
-  const findInput = () => fuzz(target, 100, 7);
+  const seeds = [Buffer.from('{"a":1}')];
+  const run = (bytes: Buffer) => String(JSON.parse(String(bytes)));
+  const findInput = () => fuzz({ name: 'fragile', seeds, run }, 100, 7);
   expect(findInput).toThrow(Finding);
   expect(findInput).toThrow(/^fragile, seed 7, case 1: SyntaxError: .*: [\w+/=]+$/s);
 });

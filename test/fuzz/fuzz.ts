@@ -2,20 +2,15 @@ import { Random } from '../simulation/random.ts';
 import { mutate } from './mutation.ts';
 import type { Target } from './targets.ts';
 
-/** An input that broke a target. The message contains what is necessary to repeat it. */
+/** An input that broke a target. */
 export class Finding extends Error {}
 
 /**
- * Runs a target with its seeds and with mutations of them.
+ * Runs a target with its seeds and with mutations of them. Returns the number of inputs by outcome.
  *
- * @returns the number of inputs by outcome
  * @throws Finding
  */
-export function fuzz(
-  { name, seeds, run }: Target,
-  cases: number,
-  seed: number,
-): Readonly<Record<string, number>> {
+export function fuzz({ name, seeds, run }: Target, cases: number, seed: number): Record<string, number> {
   const random = new Random(seed);
   const outcomes: Record<string, number> = {};
   for (let index = 0; index < seeds.length + cases; index += 1) {

@@ -16,7 +16,7 @@ const FRAGMENTS = [
   '"annotations":{"machineconfig-guard.io/allow-deletion":"\\u0000"},',
 ];
 
-/** Longer than any string that is read byte by byte, and deeper than any parser allows. */
+/** Longer than any string that is read by byte, and deeper than any parser allows. */
 const LARGE_FRAGMENTS = ['x'.repeat(10_000), '['.repeat(11_000)];
 
 const OPEN_OBJECT = 0x7b;
@@ -27,7 +27,7 @@ const TOKENS = [
   /\{(?:[^{}]|\{[^{}]*\})*\}/g,
 ];
 
-/** Applies one or a few changes, so that most of the input stays readable. `other` provides parts. */
+/** Applies a few changes, so that most of the input stays readable. `other` provides parts. */
 export function mutate(original: Buffer, other: Buffer, random: Random): Buffer {
   let bytes = original;
   do {
@@ -39,46 +39,34 @@ export function mutate(original: Buffer, other: Buffer, random: Random): Buffer 
 
 function mutateBytes(bytes: Buffer, other: Buffer, random: Random): Buffer {
   const [at, length] = [random.below(bytes.length + 1), random.below(32)];
-  const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)];
+  const before = bytes.subarray(0, at);
+  const replace = (count: number, part: Buffer | number[] | string) =>
+    Buffer.concat([before, Buffer.from(part as string), bytes.subarray(at + count)]);
   switch (random.below(7)) {
     case 0:
-      return Buffer.concat([
-        before,
-        Buffer.from([(after[0] ?? 0) ^ (1 << random.below(8))]),
-        after.subarray(1),
-      ]);
+      return replace(1, [(bytes[at] ?? 0) ^ (1 << random.below(8))]);
     case 1:
-      return Buffer.concat([before, after.subarray(length)]);
+      return replace(length, '');
     case 2:
-      return Buffer.concat([before, Buffer.from([random.below(128)]), after]);
+      return replace(0, [random.below(128)]);
     case 3:
       return before;
     case 4:
-      return Buffer.concat([
-        before,
-        other.subarray(random.below(other.length)).subarray(0, length * 4),
-        after,
-      ]);
-    default: {
-      const fragment = random.pick(random.chance(0.005) ? LARGE_FRAGMENTS : FRAGMENTS);
-      return Buffer.concat([before, Buffer.from(fragment), after]);
-    }
+      return replace(0, other.subarray(random.below(other.length)).subarray(0, length * 4));
+    default:
+      return replace(0, random.pick(random.chance(0.005) ? LARGE_FRAGMENTS : FRAGMENTS));
   }
 }
 
-/** Renames, repeats or escapes a key, or replaces a value. The text stays JSON and so reaches more code. */
+/** Changes a key or replaces a value. The text stays JSON and so reaches more code. */
 function mutateJson(text: string, random: Random): Buffer {
   const matches = [...text.matchAll(random.pick(TOKENS))];
   if (matches.length === 0) return Buffer.from(text);
   const match = random.pick(matches);
   const [token] = match;
+  const other = `"${random.pick(KEYS)}":`;
   const escaped = `"\\u00${token.charCodeAt(1).toString(16)}${token.slice(2)}`;
-  const keys = [
-    `"${random.pick(KEYS)}":`,
-    `"${random.pick(KEYS)}":null,${token}`,
-    `${token}{},${token}`,
-    escaped,
-  ];
+  const keys = [other, `${other}null,${token}`, `${token}{},${token}`, escaped];
   const part = random.pick(token.endsWith(':') ? keys : VALUES);
   return Buffer.from(`${text.slice(0, match.index)}${part}${text.slice(match.index + token.length)}`);
 }

@@ -7,12 +7,8 @@ import { MalformedList } from '../../src/kube/errors.ts';
 import { JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
 import type { ListParser } from '../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts';
-import {
-  NODE_REFERENCE_ANNOTATIONS,
-  parseBuildReferrer,
-  parseNodeReferrer,
-  parsePoolReferrer,
-} from '../../src/references/parse-referrer.ts';
+import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../src/references/parse-referrer.ts';
+import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
 import { MalformedJson, parseOutline } from '../../src/webhook/json-outline.ts';
 import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
@@ -20,7 +16,6 @@ import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
 import type { Random } from '../simulation/random.ts';
 import { NAME, reviewBody } from '../support/review.ts';
 
-/** A parser of untrusted bytes. */
 export interface Target {
   readonly name: string;
   readonly seeds: readonly Buffer[];
@@ -30,25 +25,18 @@ export interface Target {
 
 const MCO = 'machineconfiguration.openshift.io';
 const ANNOTATIONS = { [`${MCO}/currentConfig`]: NAME, [`${MCO}/desiredConfig`]: NAME, other: 'x' };
-const IN_USE: ClusterState = {
-  referrers: [parseNodeReferrer({ metadata: { name: 'worker-0', annotations: ANNOTATIONS } })],
-  unreadable: [],
-};
 
-/** Parses as JSON.parse, but accepts control characters, which parseOutline accepts in long strings. */
+/** Like JSON.parse, but accepts control characters, as parseOutline does in long strings. */
 function parseLeniently(bytes: Buffer): unknown {
   return JSON.parse(bytes.toString('utf8').replaceAll(/\p{Cc}/gu, ' '));
 }
 
-/** Runs a parser and returns its result, or undefined if it throws the expected error. */
-function tryParse<Result>(
-  parse: () => Result,
-  expected: abstract new (...args: never[]) => Error,
-): Result | undefined {
+/** Returns undefined if the parser throws the expected error. */
+function tryParse<Result>(parse: () => Result, Expected: new (...args: never[]) => Error) {
   try {
     return parse();
   } catch (error) {
-    if (error instanceof expected) return undefined;
+    if (error instanceof Expected) return undefined;
     throw error;
   }
 }
@@ -57,22 +45,21 @@ function runReview(bytes: Buffer): string {
   const review = tryParse(() => parseReview(bytes), BadReview);
   if (review === undefined) return 'bad review';
   const early = decideWithoutClusterState(review, DEFAULT_SETTINGS);
-  const verdict = early ?? decide(review, IN_USE, DEFAULT_SETTINGS, new Date(0));
+  const state: ClusterState = { referrers: [parseNodeReferrer(NODE)], unreadable: [] };
+  const verdict = early ?? decide(review, state, DEFAULT_SETTINGS, new Date(0));
   const { uid, allowed } = toAdmissionReview(review.uid, verdict).response;
   if (uid === '') throw new Error('the answer has no uid');
-  if (allowed && isDeletionOfUsedConfig(bytes))
-    throw new Error('the deletion of a config in use was allowed');
+  if (allowed && isDeletionOfUsedConfig(bytes)) throw new Error('allowed the deletion of a config in use');
   return allowed ? 'allowed' : 'denied';
 }
 
 function isDeletionOfUsedConfig(bytes: Buffer): boolean {
-  const { request } = parseLeniently(bytes) as {
-    request: {
-      operation?: unknown;
-      resource?: { group?: unknown; resource?: unknown };
-      oldObject?: { metadata?: { name?: unknown; annotations?: Record<string, unknown> | null } };
-    };
-  };
+  interface Request {
+    operation?: unknown;
+    resource?: { group?: unknown; resource?: unknown };
+    oldObject?: { metadata?: { name?: unknown; annotations?: Record<string, unknown> | null } };
+  }
+  const { request } = parseLeniently(bytes) as { request: Request };
   const { name, annotations } = request.oldObject?.metadata ?? {};
   const reason = annotations?.[ALLOW_DELETION_ANNOTATION];
   const isOverridden = typeof reason === 'string' && reason.trim() !== '';
@@ -99,16 +86,14 @@ function selectNames(value: unknown): unknown[] {
   return [kind, request?.uid];
 }
 
-/** Writes a list to its parser in chunks, as a connection does. */
+/** Writes a list to its parser in chunks. */
 function runList(
   bytes: Buffer,
   random: Random,
-  createParser: (onObject: (object: unknown) => void) => ListParser,
+  createParser: (onObject: (object: ApiObject) => void) => ListParser,
 ) {
   const parser = createParser((object) => {
-    for (const parse of [parseNodeReferrer, parsePoolReferrer, parseBuildReferrer]) {
-      tryParse(() => parse(object as ApiObject), MalformedObject);
-    }
+    for (const { parse } of REFERRER_RESOURCES) tryParse(() => parse(object), MalformedObject);
   });
   const list = tryParse(() => {
     for (let at = 0; at < bytes.length;) {
@@ -122,36 +107,31 @@ function runList(
   return list.resourceVersion === '' ? 'no version' : 'list';
 }
 
+const NODE = { metadata: { name: 'w0', annotations: ANNOTATIONS } };
 const LISTS = [
-  { kind: 'NodeList', item: { metadata: { name: 'w0', annotations: ANNOTATIONS } } },
-  {
-    kind: 'MachineConfigPoolList',
-    item: { metadata: { name: 'worker' }, spec: { configuration: { name: NAME } } },
-  },
-  { kind: 'MachineOSBuildList', item: { metadata: { name: 'b' }, spec: { machineConfig: { name: NAME } } } },
-].map(({ kind, item }) => ({ kind, metadata: { resourceVersion: '7' }, items: [{ ...item, status: {} }] }));
+  NODE,
+  { metadata: { name: 'worker' }, spec: { configuration: { name: NAME } } },
+  { metadata: { name: 'b' }, spec: { machineConfig: { name: NAME } } },
+].map((item) => ({ kind: 'List', metadata: { resourceVersion: '7' }, items: [{ ...item, status: {} }] }));
 
-const OVERRIDDEN = {
-  metadata: { name: NAME, uid: 'u', annotations: { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' } },
-};
-const REVIEWS = [reviewBody(), reviewBody({ operation: 'UPDATE' }), reviewBody({ oldObject: OVERRIDDEN })];
+const OVERRIDE = { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' };
+const OVERRIDDEN = { oldObject: { metadata: { name: NAME, uid: 'u', annotations: OVERRIDE } } };
+const REVIEWS = [reviewBody(), reviewBody({ operation: 'UPDATE' }), reviewBody(OVERRIDDEN)];
 const NESTED = { a: [{}, [1.5e-7, true, '\u00e9\n']] };
 const ITEMS = [{ name: 'w0', annotations: ANNOTATIONS, labels: { a: 'b' } }];
 const toJson = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-/** Reads the stored inputs, each of which once reached new code: one base64 text a line. */
+/** Inputs that once reached new code, in base64. */
 function readSeeds(file: string): readonly Buffer[] {
-  const lines = readFileSync(new URL(`seeds/${file}.txt`, import.meta.url), 'utf8')
-    .trimEnd()
-    .split('\n');
-  return lines.map((line) => Buffer.from(line, 'base64'));
+  const text = readFileSync(new URL(`seeds/${file}.txt`, import.meta.url), 'utf8');
+  return (text.match(/.+/g) ?? []).map((line) => Buffer.from(line, 'base64'));
 }
 
-/** All parsers of untrusted bytes. */
+/** The parsers of untrusted bytes. */
 export const TARGETS: readonly Target[] = [
   {
     name: 'outline',
-    seeds: [...[reviewBody(), NESTED].map(toJson), ...readSeeds('outline')],
+    seeds: [toJson(reviewBody()), toJson(NESTED), ...readSeeds('outline')],
     run: runOutline,
   },
   { name: 'review', seeds: [...REVIEWS.map(toJson), ...readSeeds('review')], run: runReview },

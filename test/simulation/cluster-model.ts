@@ -8,51 +8,39 @@ const NODE_COUNT = 2;
 const CONFIG_COUNT = 6;
 const POOL_NAME = 'worker';
 
-interface Node {
-  readonly current: string;
-  readonly desired: string;
-}
-
-interface Pool {
-  readonly spec: string;
-  readonly status: string;
-}
-
-/**
- * A cluster and the controllers that change it: a pool renders a config and hands it to nodes and builds, and nodes
- * update. It is so small that the same few configs meet every race.
- */
+/** A cluster and its controllers. It is so small that the same few configs meet every race. */
 export class ClusterModel {
   readonly cluster = new InMemoryCluster();
   /** The configs that exist. */
   readonly configs = new Set<string>();
-  readonly #nodes = new Map<string, Node>();
+  readonly #nodes = new Map<string, { readonly current: string; readonly desired: string }>();
   /** For each config in use, the step since which it is. */
   readonly #inUseSince = new Map<string, number>();
-  /** For each config that went out of use, the last step in which it was in use. */
+  /** For each unused config, the last step in which it was in use. */
   readonly #lastInUse = new Map<string, number>();
   readonly #random: Random;
-  #pool: Pool;
-  #build: { readonly name: string; readonly isRunning: boolean } | undefined;
+  /** The configs in its spec and its status. */
+  #pool: { readonly spec: string; readonly status: string };
   #buildCount = 0;
+  #isBuilding = false;
 
   constructor(random: Random) {
     this.#random = random;
     const config = this.#pickConfig();
     this.configs.add(config);
-    this.#pool = { spec: config, status: config };
     this.cluster.create('machineconfigpools', { metadata: { name: POOL_NAME } });
-    this.#writePool(this.#pool);
+    this.#pool = { spec: config, status: config };
+    this.#writePool(config);
     for (let index = 0; index < NODE_COUNT; index += 1) {
       this.cluster.create('nodes', { metadata: { name: `node-${index}` } });
-      this.#writeNode(`node-${index}`, { current: config, desired: config });
+      this.#writeNode(`node-${index}`, config, config);
     }
     this.#recordUse(0);
   }
 
   /** One write of a controller. */
   writeOnce(step: number): void {
-    this.#writeAnything();
+    this.#write();
     this.#recordUse(step);
   }
 
@@ -63,12 +51,11 @@ export class ClusterModel {
 
   /** Whether the config was in use at some time since that step. */
   wasInUseAtSomeTime(config: string, step: number): boolean {
-    return this.#inUseSince.has(config) || (this.#lastInUse.get(config) ?? -1) >= step;
+    return this.isInUse(config) || (this.#lastInUse.get(config) ?? -1) >= step;
   }
 
-  /** The existing configs that are unused. */
-  unusedConfigs(): readonly string[] {
-    return [...this.configs].filter((config) => !this.#inUseSince.has(config));
+  isInUse(config: string): boolean {
+    return this.#inUseSince.has(config);
   }
 
   referrers(): readonly Referrer[] {
@@ -78,76 +65,73 @@ export class ClusterModel {
   #recordUse(step: number): void {
     const references = this.referrers().flatMap((referrer) => referrer.references);
     const strong = references.filter(({ strength }) => strength === 'strong');
-    const inUse = new Set<string>(strong.map(({ config }) => config));
+    const inUse = new Set(strong.map(({ config }): string => config));
     for (const config of this.#inUseSince.keys()) {
       if (inUse.has(config)) continue;
       this.#inUseSince.delete(config);
       this.#lastInUse.set(config, step);
     }
-    for (const config of inUse) if (!this.#inUseSince.has(config)) this.#inUseSince.set(config, step);
+    for (const config of inUse) if (!this.isInUse(config)) this.#inUseSince.set(config, step);
   }
 
-  #writeAnything(): void {
-    const [name, node] = this.#random.pick([...this.#nodes]);
+  #write(): void {
+    const [name, { current, desired }] = this.#random.pick([...this.#nodes]);
     const { spec } = this.#pool;
     switch (this.#random.below(8)) {
       case 0: {
-        // A new config, or an older one that may have been deleted and is rendered again under the same name.
+        // The name may be that of an older config, which may have been deleted.
         const config = this.#pickConfig();
         this.configs.add(config);
-        this.#writePool({ ...this.#pool, spec: config });
+        this.#writePool(config);
         break;
       }
       case 1:
-        // A rollback to the config of a node that just completes its update: the reference moves to the pool.
-        this.#writePool({ ...this.#pool, spec: node.current });
-        this.#writeNode(name, { ...node, current: node.desired });
+        // A rollback while a node completes its update: the reference moves from the node to the pool.
+        this.#writePool(current);
+        this.#writeNode(name, desired, desired);
         break;
       case 2:
       case 3:
-        this.#writeNode(name, { ...node, desired: spec });
+        this.#writeNode(name, current, spec);
         break;
       case 4:
       case 5:
-        this.#writeNode(name, { ...node, current: node.desired });
+        this.#writeNode(name, desired, desired);
         break;
-      case 6: {
-        const isUpdated = [...this.#nodes.values()].every(({ current }) => current === spec);
-        this.#writePool(isUpdated ? { spec, status: spec } : this.#pool);
+      case 6:
+        if ([...this.#nodes.values()].every((node) => node.current === spec)) this.#writePool(spec, spec);
         break;
-      }
       default:
         this.#writeBuild(spec);
     }
   }
 
-  #writeNode(name: string, node: Node): void {
-    this.#nodes.set(name, node);
-    const { current, desired } = node;
+  #writeNode(name: string, current: string, desired: string): void {
+    this.#nodes.set(name, { current, desired });
     const annotations = { [`${MCO_GROUP}/currentConfig`]: current, [`${MCO_GROUP}/desiredConfig`]: desired };
     this.cluster.patch('nodes', name, { metadata: { annotations } });
   }
 
-  #writePool(pool: Pool): void {
-    this.#pool = pool;
-    const [spec, status] = [pool.spec, pool.status].map((config) => ({ configuration: { name: config } }));
-    this.cluster.patch('machineconfigpools', POOL_NAME, { spec, status });
+  #writePool(spec: string, status = this.#pool.status): void {
+    this.#pool = { spec, status };
+    const toConfiguration = (name: string) => ({ configuration: { name } });
+    const patch = { spec: toConfiguration(spec), status: toConfiguration(status) };
+    this.cluster.patch('machineconfigpools', POOL_NAME, patch);
   }
 
   /** Ends the running build, else replaces the last build by a new one. */
   #writeBuild(config: string): void {
-    const last = this.#build;
-    if (last?.isRunning === true) {
-      this.#build = { ...last, isRunning: false };
+    const last = `build-${this.#buildCount}`;
+    if (this.#isBuilding) {
       const conditions = [{ type: 'Succeeded', status: 'True' }];
-      this.cluster.patch('machineosbuilds', last.name, { status: { conditions } });
-      return;
+      this.cluster.patch('machineosbuilds', last, { status: { conditions } });
+    } else {
+      if (this.#buildCount > 0) this.cluster.erase('machineosbuilds', last);
+      this.#buildCount += 1;
+      const metadata = { name: `build-${this.#buildCount}` };
+      this.cluster.create('machineosbuilds', { metadata, spec: { machineConfig: { name: config } } });
     }
-    if (last !== undefined) this.cluster.erase('machineosbuilds', last.name);
-    this.#buildCount += 1;
-    const name = `build-${this.#buildCount}`;
-    this.#build = { name, isRunning: true };
-    this.cluster.create('machineosbuilds', { metadata: { name }, spec: { machineConfig: { name: config } } });
+    this.#isBuilding = !this.#isBuilding;
   }
 
   #pickConfig(): string {

@@ -1,6 +1,4 @@
-/**
- * Random numbers that a seed repeats: mulberry32, small and good enough to interleave (github.com/bryc/code, PRNGs.md).
- */
+/** Random numbers that a seed repeats: mulberry32 (github.com/bryc/code, PRNGs.md). */
 export class Random {
   #state: number;
 

@@ -3,18 +3,17 @@ import { parseArgs } from 'node:util';
 import { runCommand } from '../e2e/support/runner.ts';
 import { parseWholeNumber } from '../support/usage.ts';
 
-const HELP = `Runs the guard's own reading and deciding against a cluster in which everything happens in random order.
+const HELP = `Runs the guard's decisions against a cluster in which everything happens in random order.
 
 Usage: npm run simulate [-- --steps N --seed S --seeds N]
 
 Options:
-  --steps N   steps a seed (default: 250000)
-  --seed S    the first seed (default: 1)
-  --seeds N   how many seeds, one after the other (default: 8)
-  --help      this text
+  --help      print this text
+  --seed S    first seed (default: 1)
+  --seeds N   number of seeds (default: 8)
+  --steps N   steps with each seed (default: 250000)
 
-A run prints what happened, and ends with 1 if the deletion of a config in use was allowed. The same seed and steps
-repeat it.
+Exits with 1 if an answer is wrong. The same seed and steps repeat a run.
 Example: npm run simulate -- --seed 13 --seeds 1 --steps 40000
 `;
 
@@ -37,15 +36,7 @@ async function simulate(): Promise<number> {
     MCG_SIMULATION_STEPS: String(parseWholeNumber('steps', values.steps)),
     MCG_SIMULATION_SEEDS: seeds.join(','),
   };
-  const args = [
-    'vitest',
-    'run',
-    'test/simulation',
-    '--testNamePattern',
-    'with seed',
-    '--reporter',
-    'verbose',
-  ];
+  const args = ['vitest', 'run', 'test/simulation', '--testNamePattern=with seed', '--reporter=verbose'];
   return spawnSync('npx', args, { stdio: 'inherit', env: { ...process.env, ...variables } }).status ?? 1;
 }
 

@@ -6,14 +6,14 @@ import { waitOrAbort } from '../../src/kube/wait.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import type { Random } from './random.ts';
 
-/** A request on its way. First the API server handles it. Possibly much later its answer arrives. */
+/** The API server first handles a call. Its answer may arrive much later. */
 interface Call {
   readonly request: ApiRequest;
   readonly settle: (answer: Promise<unknown>) => void;
-  answer: Promise<unknown> | undefined;
+  answer?: Promise<unknown>;
 }
 
-/** The API server as one replica reaches it. The simulation decides when each half of each call happens. */
+/** The API server for one replica. The simulation decides when each half of each call happens. */
 export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   /** The share of the calls that fail. */
   failureRate = 0;
@@ -27,8 +27,8 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   }
 
   async json(request: ApiRequest): Promise<unknown> {
-    const answered = new Promise<unknown>((resolve) => {
-      this.#calls.push({ request, settle: resolve, answer: undefined });
+    const answered = new Promise<unknown>((settle) => {
+      this.#calls.push({ request, settle });
     });
     return await waitOrAbort(answered, request.signal);
   }
@@ -47,15 +47,15 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
     if (this.#calls.length === 0) return;
     const call = this.#random.pick(this.#calls);
     if (call.answer === undefined) {
-      call.answer = this.#random.chance(this.failureRate)
-        ? Promise.reject(this.#createFailure())
-        : new InProcessApi(this.#cluster).json(call.request);
+      const isFailing = this.#random.chance(this.failureRate);
+      const answer = isFailing ? this.#fail() : new InProcessApi(this.#cluster).json(call.request);
       // Nothing else handles a rejection while the answer is on its way.
-      call.answer.catch(() => {});
-      return;
+      answer.catch(() => {});
+      call.answer = answer;
+    } else {
+      this.#calls.splice(this.#calls.indexOf(call), 1);
+      call.settle(call.answer);
     }
-    this.#calls.splice(this.#calls.indexOf(call), 1);
-    call.settle(call.answer);
   }
 
   /** Breaks off every call: the replica has crashed. */
@@ -63,12 +63,12 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
     for (const { settle } of this.#calls.splice(0)) settle(Promise.reject(new ApiUnreachable('reset')));
   }
 
-  #createFailure(): Error {
-    return this.#random.pick([
-      new ApiError(500, 'InternalError', 'etcdserver: leader changed'),
-      new ApiError(429, 'TooManyRequests', 'too many requests', 1_000),
-      new ApiError(403, 'Forbidden', 'forbidden'),
-      new ApiUnreachable('connection reset'),
+  async #fail(): Promise<never> {
+    throw this.#random.pick([
+      new ApiError(500, 'InternalError', ''),
+      new ApiError(429, 'TooManyRequests', '', 1_000),
+      new ApiError(403, 'Forbidden', ''),
+      new ApiUnreachable('reset'),
     ]);
   }
 }

@@ -16,24 +16,22 @@ import { SimulatedApi } from './simulated-api.ts';
 const REPLICAS = 2;
 const MAX_CONCURRENT_DELETIONS = 12;
 const DEADLINE_MS = 3_800;
-/** The API server works, fails now and then, fails often, or is unreachable. */
 const FAILURE_RATES = [0, 0, 0.05, 0.3, 1] as const;
 const TIME_STEPS_MS = [0, 0, 0, 0, 1, 10, 120, 400, 1_100] as const;
 
 /** The real one. The test replaces the global later. */
 const realSetImmediate = setImmediate;
 
-/** What happened in a run. */
 export interface SimulationResult {
   readonly seed: number;
   readonly steps: number;
-  /** Denials by code, and the number of allowed deletions, deleted configs and crashes. */
+  /** Denials by code, allowed deletions, deleted configs and crashes. */
   readonly counts: Readonly<Record<string, number>>;
   /** The first wrong answer, which ends the run. */
   readonly violation: { readonly step: number; readonly message: string } | undefined;
 }
 
-/** Creates the live reader of a replica: the real one, or a broken one. */
+/** Creates the live reader of a replica, real or broken. */
 export type CreateReader = (
   api: KubeApi,
   index: { readonly referrers: () => Iterable<Referrer> },
@@ -41,7 +39,7 @@ export type CreateReader = (
 
 interface Replica {
   readonly api: SimulatedApi;
-  /** What its watches have delivered. Each object can be older than in the cluster. */
+  /** From its watches. Each object can be older than in the cluster. */
   readonly referrers: Map<string, Referrer>;
   readonly index: ReferrersByConfig;
   readonly judge: Judge;
@@ -59,9 +57,8 @@ interface Deletion {
 }
 
 /**
- * Runs the real Judge and LiveReader against a cluster in which a seed chooses the order of everything: writes of
- * controllers, both halves of each API call, events of watches, failures, deadlines and crashes. Time is that of
- * `vi.useFakeTimers`, which the caller enables.
+ * Runs the real Judge and LiveReader against a cluster in which a seed chooses the order of everything. The
+ * caller enables `vi.useFakeTimers`.
  */
 export class Simulation {
   readonly #seed: number;
@@ -79,22 +76,21 @@ export class Simulation {
   constructor(seed: number, createReader: CreateReader = (api) => new LiveReader({ api })) {
     this.#seed = seed;
     this.#random = new Random(seed);
+    // The pauses between retries are random, too.
+    vi.spyOn(Math, 'random').mockImplementation(() => this.#random.next());
     this.#model = new ClusterModel(this.#random);
     this.#createReader = createReader;
     this.#replicas = Array.from({ length: REPLICAS }, () => this.#createReplica());
   }
 
-  /** Takes this many steps, fewer after a violation. Then checks that an unused config can be deleted. */
+  /** Takes steps up to a violation. Then checks that an unused config can be deleted. */
   async run(steps: number): Promise<SimulationResult> {
     while (this.#step < steps && this.#violation === undefined) {
       this.#step += 1;
       this.#takeStep();
       await runPendingCallbacks();
-      for (const deletion of this.#deletions.filter(
-        ({ judgement, isLost }) => judgement !== undefined || isLost,
-      )) {
-        this.#finishDeletion(deletion);
-      }
+      const finished = this.#deletions.filter(({ judgement, isLost }) => judgement !== undefined || isLost);
+      for (const deletion of finished) this.#finishDeletion(deletion);
     }
     for (const { timer } of this.#deletions.splice(0)) clearTimeout(timer);
     if (this.#violation === undefined) await this.#checkThatUnusedConfigIsAllowed();
@@ -157,9 +153,7 @@ export class Simulation {
     const config = this.#random.pick([...this.#model.configs]);
     const replica = this.#random.pick(this.#replicas);
     const deadline = new AbortController();
-    const timer = setTimeout(() => {
-      deadline.abort(new DOMException('the deadline passed', 'TimeoutError'));
-    }, DEADLINE_MS);
+    const timer = setTimeout(() => deadline.abort(new DOMException('', 'TimeoutError')), DEADLINE_MS);
     const deletion: Deletion = { config, sentAt: this.#step, replica, timer };
     this.#deletions.push(deletion);
     void replica.judge.judge(toReview(config, this.#step), deadline.signal).then((judgement) => {
@@ -185,9 +179,9 @@ export class Simulation {
     const isEnforced = this.#mode === 'Enforce' && this.#modeSince < sentAt;
     if (isEnforced && this.#model.wasInUseThroughout(config, sentAt)) {
       this.#violate(`${config} was allowed, and was in use the whole time`);
-    } else if (this.#model.unusedConfigs().includes(config)) {
-      // A config that came into use after the review is kept, so that the cluster stays consistent.
-      if (this.#model.configs.delete(config)) this.#count('deleted');
+    } else if (!this.#model.isInUse(config) && this.#model.configs.delete(config)) {
+      // The cluster keeps a config that came into use after the review.
+      this.#count('deleted');
     }
   }
 
@@ -195,19 +189,18 @@ export class Simulation {
   async #checkThatUnusedConfigIsAllowed(): Promise<void> {
     this.#mode = 'Enforce';
     const { api, judge } = this.#createReplica();
-    const [config] = this.#model.unusedConfigs();
+    const config = [...this.#model.configs].find((name) => !this.#model.isInUse(name));
     if (config === undefined) return;
-    const judgements: Judgement[] = [];
+    const codes: string[] = [];
     const { signal } = new AbortController();
-    void judge.judge(toReview(config, this.#step), signal).then((judgement) => judgements.push(judgement));
-    for (let turn = 0; turn < 200 && judgements.length === 0; turn += 1) {
+    void judge.judge(toReview(config, this.#step), signal).then(({ verdict }) => codes.push(verdict.code));
+    for (let turn = 0; turn < 200 && codes.length === 0; turn += 1) {
       api.step();
       vi.advanceTimersByTime(1);
       await runPendingCallbacks();
     }
-    const code = judgements[0]?.verdict.code;
-    if (code !== 'MCG_NOT_IN_USE')
-      this.#violate(`${config} is unused, and the answer is ${code ?? 'missing'}`);
+    const [code = 'missing'] = codes;
+    if (code !== 'MCG_NOT_IN_USE') this.#violate(`${config} is unused, and the answer is ${code}`);
   }
 
   #count(event: string): void {

@@ -3,7 +3,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { memoryOf } from '../bench/memory.ts';
 import { summarize } from '../bench/statistics.ts';
 
-/** The state of the guard at one moment. */
 export interface Observation {
   /** Minutes since the start of the churn. */
   readonly minute: number;
@@ -11,33 +10,29 @@ export interface Observation {
   readonly memory: number;
   /** Open files, sockets included. */
   readonly files: number;
-  /** The slowest of several answers of `/healthz` in milliseconds: how long the event loop makes a request wait. */
+  /** Milliseconds of the slowest of several answers of `/healthz`. */
   readonly delay: number;
-  /** The duration of a fixed piece of work in this process, in milliseconds: how slow the machine is. */
+  /** Milliseconds of a fixed piece of work in this process. */
   readonly yardstick: number;
 }
 
 const PROBES = 5;
 /** Takes a millisecond or two to hash. */
-const YARDSTICK = Buffer.alloc(1_000_000, 'as long as this takes');
-/** Clock ticks per second in /proc (getconf CLK_TCK; 100 on every Linux that Node runs on). */
+const YARDSTICK = Buffer.alloc(1_000_000);
+/** getconf CLK_TCK: 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/**
- * Observes a process from outside, so that the program runs as it is shipped. Linux only.
- *
- * @throws Error if the process has ended
- */
+/** @throws Error if the process has ended */
 export async function observe(pid: number, healthUrl: string, minute: number): Promise<Observation> {
   const [memory, files] = await Promise.all([memoryOf(pid), readdir(`/proc/${pid}/fd`)]);
   const delay = await measureDelay(healthUrl);
   return { minute, memory: memory.now, files: files.length, delay, yardstick: measureYardstick() };
 }
 
-/** Seconds of processor time that a process has used. Linux only. */
+/** Seconds of processor time that a process has used. */
 export async function readCpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // proc(5): the name in parentheses may contain spaces. After it, utime and stime are the 12th and 13th fields.
+  // proc(5): utime and stime are the 12th and 13th fields after the name, which may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
@@ -54,7 +49,7 @@ async function measureDelay(healthUrl: string): Promise<number> {
   return slowest;
 }
 
-/** The median of several measurements, because a single one may include a pause of this process. */
+/** The median of several measurements, because this process may pause. */
 function measureYardstick(): number {
   const times = Array.from({ length: PROBES }, () => {
     const startedAt = performance.now();

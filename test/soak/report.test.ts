@@ -3,17 +3,14 @@ import type { Churn } from './churn.ts';
 import type { Observation } from './observation.ts';
 import { createTables, listFailures } from './report.ts';
 
-const TALLY: Churn['tally'] = { refused: 1, deleted: 1, undecided: 0, wrong: [], statuses: 1, rollouts: 1 };
+const TALLY: Churn['tally'] = { denied: 1, allowed: 1, undecided: 0, wrong: [], statuses: 1, rollouts: 1 };
 
-function findFailures(
-  change: Partial<Churn['tally']>,
-  observations: readonly Observation[],
-): readonly string[] {
+function findFailures(change: Partial<Churn['tally']>, observations: readonly Observation[]) {
   const run = { tally: { ...TALLY, ...change }, observations, cpu: 0.1 };
   return listFailures(run, createTables(run));
 }
 
-/** Observations of a run in whose last quarter the guard and the machine are slower by these factors. */
+/** In the last quarter of the run the guard and the machine are slower by these factors. */
 function observe(guardFactor: number, machineFactor: number): readonly Observation[] {
   return Array.from({ length: 600 }, (_, index): Observation => {
     const isLate = index > 450;
@@ -28,7 +25,7 @@ test.each([
   { guardFactor: 2.5, machineFactor: 2.5, isFailure: false },
   { guardFactor: 2.5, machineFactor: 1, isFailure: true },
   { guardFactor: 5, machineFactor: 2, isFailure: true },
-])('guard $guardFactor times slower on a machine $machineFactor times slower: failure $isFailure', (one) => {
+])('guard $guardFactor times and machine $machineFactor times slower: $isFailure', (one) => {
   const failures = findFailures({}, observe(one.guardFactor, one.machineFactor));
   expect(failures).toEqual(one.isFailure ? [expect.stringMatching(/^delay .* grows$/)] : []);
 });
@@ -36,7 +33,7 @@ test.each([
 test.each([
   { change: { wrong: ['rendered-x (used): 200'] }, failure: 'decided wrongly: rendered-x (used): 200' },
   { change: { undecided: 2 }, failure: '2 deletions were not decided' },
-  { change: { refused: 0 }, failure: 'no deletion was refused, or none was allowed' },
+  { change: { denied: 0 }, failure: 'no deletion was denied, or none was allowed' },
 ])('fails on $failure', ({ change, failure }) => {
   expect(findFailures(change, observe(1, 1))).toEqual([failure]);
 });

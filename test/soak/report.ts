@@ -4,7 +4,6 @@ import type { Churn } from './churn.ts';
 import type { Observation } from './observation.ts';
 import { findTrend, isGrowing } from './trend.ts';
 
-/** What a run has measured. */
 export interface SoakRun {
   readonly tally: Churn['tally'];
   /** Cores that the guard used on average. */
@@ -14,39 +13,24 @@ export interface SoakRun {
 
 interface Quantity {
   readonly what: string;
-  /** Growth up to the larger of a share of the median and an amount does not matter. */
-  readonly tolerance: { readonly share: number; readonly amount: number };
+  /** The tolerated growth: this share of the median or this amount, whichever is larger. */
+  readonly share: number;
+  readonly amount: number;
   readonly valueOf: (observation: Observation) => number;
 }
 
-/** V8 takes more memory now and then without a leak. */
-const MEMORY: Quantity = {
-  what: 'resident memory, MB',
-  tolerance: { share: 0.05, amount: 5 },
-  valueOf: ({ memory }) => memory,
-};
-/** A connection more or less is no leak. */
-const FILES: Quantity = {
-  what: 'open files',
-  tolerance: { share: 0.1, amount: 4 },
-  valueOf: ({ files }) => files,
-};
-
 const TREND_COLUMNS = [
   ...createColumns({ what: 'second half' }),
-  ...createColumns(
-    { level: 'median', perMinute: 'a minute', low: '95 % from', high: 'to', limit: 'fails above' },
-    2,
-  ),
+  ...createColumns({ level: 'median', perMinute: 'a minute' }, 2),
+  ...createColumns({ low: '95 % from', high: 'to', limit: 'fails above' }, 2),
   ...createColumns({ grows: 'grows' }),
 ];
 
-/** The results of a run as tables. */
 export function createTables({ observations, tally, cpu }: SoakRun): readonly Table[] {
-  const counts: Readonly<Record<string, number>> = {
-    'deletions of configs in use, denied': tally.refused,
-    'deletions of unused configs, allowed': tally.deleted,
-    'deletions that nobody decided': tally.undecided,
+  const counts = {
+    'deletions of configs in use, denied': tally.denied,
+    'deletions of unused configs, allowed': tally.allowed,
+    'deletions without a decision': tally.undecided,
     'wrong decisions': tally.wrong.length,
     'rollouts of a pool': tally.rollouts,
     'writes of kubelets': tally.statuses,
@@ -59,19 +43,25 @@ export function createTables({ observations, tally, cpu }: SoakRun): readonly Ta
   ];
 }
 
-/** Tests the second half of a run for growth. In the first half caches fill and the heap finds its size. */
+/** Tests the second half of a run. In the first half caches fill and the heap finds its size. */
 function createTrendRows(observations: readonly Observation[]): readonly Row[] {
   const tested = observations.slice(Math.floor(observations.length / 2));
   const usualYardstick = summarize(tested.map(({ yardstick }) => yardstick)).p50;
-  const delay: Quantity = {
-    what: 'delay of the event loop at one speed of the machine, ms',
-    tolerance: { share: 0.5, amount: 10 },
-    // A virtual machine may be half as fast for minutes, because of its neighbors.
-    valueOf: (observation) => (observation.delay * usualYardstick) / observation.yardstick,
-  };
-  return [MEMORY, FILES, delay].map(({ what, tolerance, valueOf }) => {
+  const quantities: readonly Quantity[] = [
+    // V8 takes more memory now and then without a leak.
+    { what: 'resident memory, MB', share: 0.05, amount: 5, valueOf: ({ memory }) => memory },
+    { what: 'open files', share: 0.1, amount: 4, valueOf: ({ files }) => files },
+    {
+      what: 'delay of the event loop at constant machine speed, ms',
+      share: 0.5,
+      amount: 10,
+      // A virtual machine may be half as fast for minutes.
+      valueOf: ({ delay, yardstick }) => (delay * usualYardstick) / yardstick,
+    },
+  ];
+  return quantities.map(({ what, share, amount, valueOf }) => {
     const { minutes, ...trend } = findTrend(tested.map((one) => [one.minute, valueOf(one)]));
-    const limit = Math.max(tolerance.share * trend.level, tolerance.amount) / minutes;
+    const limit = Math.max(share * trend.level, amount) / minutes;
     return { what, ...trend, limit, grows: isGrowing(trend, limit) ? 'yes' : 'no' };
   });
 }
@@ -83,6 +73,6 @@ export function listFailures({ tally }: SoakRun, tables: readonly Table[]): read
     ...growing.map(({ what }) => `${what}: grows`),
     ...tally.wrong.map((answer) => `decided wrongly: ${answer}`),
     ...(tally.undecided === 0 ? [] : [`${tally.undecided} deletions were not decided`]),
-    ...(tally.refused > 0 && tally.deleted > 0 ? [] : ['no deletion was refused, or none was allowed']),
+    ...(tally.denied > 0 && tally.allowed > 0 ? [] : ['no deletion was denied, or none was allowed']),
   ];
 }

@@ -14,23 +14,22 @@ import { createTables, listFailures, type SoakRun } from './report.ts';
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const OBSERVATION_INTERVAL_MS = 2_000;
-/** Even the shortest run has 80 observations, which are enough for a trend. */
+/** Even the shortest run has 80 observations. */
 const MAX_INTERVAL_MS_PER_MINUTE = 750;
-/** With one observation every 2 s, this logs one line a minute. */
 const OBSERVATIONS_PER_LINE = 30;
 
-const QUESTION = 'Do the memory, the open files or the delay of the guard grow while a cluster works?';
-const HELP = `Runs the guard in a busy cluster, and fails if its memory, its open files or its delay grow.
+const QUESTION = 'Do the memory, the open files or the delay of the guard grow in a busy cluster?';
+const HELP = `Fails if the guard's memory, open files or delay grow in a busy cluster.
 
 Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 
 Options:
-  --minutes N  how long, after the nodes were made (default: 20)
-  --nodes N    how many nodes (default: 5000, which take some minutes to make)
-  --out DIR    where to write soak.json and soak.md (default: test/soak/results)
-  --help       this text
+  --help       print this text
+  --minutes N  duration after the creation of the nodes (default: 20)
+  --nodes N    number of nodes (default: 5000, which take some minutes to create)
+  --out DIR    folder for soak.json and soak.md (default: test/soak/results)
 
-Exits with 1 if something grows or an answer was wrong, and with 2 on wrong usage.
+Exits with 1 if something grows or an answer is wrong, and with 2 on wrong usage.
 Example: npm run soak -- --minutes 2 --nodes 200 --out /tmp/soak
 `;
 
@@ -61,13 +60,12 @@ async function main(): Promise<number> {
   return failures.length === 0 ? 0 : 1;
 }
 
-/** Observes the bundled guard every two seconds while the cluster works. */
 async function soak(binaries: Binaries, minutes: number, nodes: number): Promise<SoakRun> {
   const guarded = await startGuardedCluster(binaries, { direct: true });
   try {
     const { controlPlane, guard } = guarded;
     const churn = new Churn(controlPlane.apiServer.admin, nodes);
-    log(`${nodes} nodes are made …`);
+    log(`Creating ${nodes} nodes …`);
     await churn.prepare();
     log(`${minutes} minutes of churn …`);
     const observations: Observation[] = [];
@@ -81,11 +79,8 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
         const observation = await observe(guard.pid, guard.healthUrl, minute);
         observations.push(observation);
         if (observations.length % OBSERVATIONS_PER_LINE === 0) {
-          const { refused, deleted, undecided, wrong, rollouts } = churn.tally;
-          const deletions = `${refused} refused, ${deleted} deleted, ${undecided} undecided, ${wrong.length} wrong`;
-          log(
-            `${minute.toFixed(1)} min  ${observation.memory.toFixed(0)} MB; ${deletions}; ${rollouts} rollouts`,
-          );
+          const { memory } = observation;
+          log(`${minute.toFixed(1)} min  ${memory.toFixed(0)} MB  ${JSON.stringify(churn.tally)}`);
         }
       }
     };

@@ -21,13 +21,11 @@ function heap(minute: number): number {
 }
 
 test.each<[string, boolean, (minute: number) => number]>([
-  ['zero', false, () => 0],
   ['a single peak', false, (minute) => (minute > 5 && minute < 5.1 ? 500 : 100)],
   ['falling', false, (minute) => 120 - 2 * minute],
   ['certain growth within the limit', false, (minute) => 100 + 0.2 * minute],
   ['one more file', false, (minute) => (minute > 5 ? 31 : 30)],
   ['growth of a heap', true, (minute) => 100 + 2 * minute + 20 * heap(minute)],
-  ['growth in steps', true, (minute) => 100 + 5 * Math.floor(minute / 2)],
   ['one more file a minute', true, (minute) => 20 + Math.floor(minute)],
 ])('%s: growing is %s', (_title, isExpected, valueAt) => {
   expect(isGrowing(trendOf(valueAt), LIMIT)).toBe(isExpected);
@@ -45,9 +43,4 @@ test('finds the true slope within its interval, and only certain growth counts',
   expect(trend.high).toBeGreaterThan(3);
   expect(trend.minutes).toBeCloseTo(10, 0);
   expect(isGrowing({ ...trend, low: -0.1 }, LIMIT)).toBe(false);
-});
-
-test('throws if there are too few samples', () => {
-  const samples = Array.from({ length: 39 }, (_, index): Sample => [index, 1]);
-  expect(() => findTrend(samples)).toThrow('39 samples have no trend: it takes 40.');
 });

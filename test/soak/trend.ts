@@ -1,12 +1,13 @@
+import { summarize } from '../bench/statistics.ts';
+
 export type Sample = readonly [minute: number, value: number];
 
-/** The development of a quantity. */
 export interface Trend {
-  /** The median value. */
+  /** The median. */
   readonly level: number;
   /** Growth per minute: the median of the slopes between any two blocks (Theil–Sen). */
   readonly perMinute: number;
-  /** The interval that holds the true slope with 95 % confidence (Sen 1968, by the variance of Kendall's tau). */
+  /** The 95 % interval of the true slope (Sen 1968, by the variance of Kendall's tau). */
   readonly low: number;
   readonly high: number;
   /** Minutes between the first and the last sample. */
@@ -14,21 +15,15 @@ export interface Trend {
 }
 
 /**
- * Successive samples are not independent, because a heap rises and falls with the garbage collector. Taken one by one,
- * they would make any slope significant. The medians of this many blocks are independent enough.
+ * Successive samples are not independent, because a heap rises and falls with the garbage collector. The
+ * medians of this many blocks are independent enough.
  */
 const BLOCKS = 20;
-/** The quantile of the standard normal distribution for 95 % on both sides. */
+/** The 97.5 % quantile of the standard normal distribution. */
 const Z = 1.96;
 
-/**
- * Returns the trend of samples in ascending order of time.
- *
- * @throws Error if there are too few samples
- */
+/** Returns the trend of at least 40 samples in ascending order of time. */
 export function findTrend(samples: readonly Sample[]): Trend {
-  if (samples.length < 2 * BLOCKS)
-    throw new Error(`${samples.length} samples have no trend: it takes ${2 * BLOCKS}.`);
   const edge = (block: number) => Math.round((block * samples.length) / BLOCKS);
   const blocks = Array.from({ length: BLOCKS }, (_, block): Sample => {
     const part = samples.slice(edge(block), edge(block + 1));
@@ -48,16 +43,11 @@ export function findTrend(samples: readonly Sample[]): Trend {
   };
 }
 
-/** Whether a quantity grows with certainty and faster than the limit. A long run makes a kilobyte significant. */
-export function isGrowing(
-  { perMinute, low }: Pick<Trend, 'perMinute' | 'low'>,
-  limitPerMinute: number,
-): boolean {
-  return low > 0 && perMinute > limitPerMinute;
+/** Whether a quantity grows with certainty and faster than the limit. */
+export function isGrowing({ perMinute, low }: Omit<Trend, 'minutes'>, limit: number): boolean {
+  return low > 0 && perMinute > limit;
 }
 
 function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
+  return summarize(values).p50;
 }

@@ -9,7 +9,7 @@ import { createIdentity, nodeProgram } from '../peers/webhook-process.ts';
 import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 
 export const question =
-  'What does the deletion of a rendered config cost, against the least that a webhook can do, and the policies?';
+  'How long does the deletion of a rendered config take, compared with minimal webhooks and the policies?';
 
 const NO_OP = 'no-op, node:https';
 const GET_AND_DENY = 'one GET and deny, node:https';
@@ -18,11 +18,10 @@ const FLOOR = 'policy floor';
 
 interface Scenario extends Omit<Deletion, 'config'> {
   readonly isInUse: boolean;
-  /** The way to the decision, if the name of the candidate does not say it. */
+  /** How the candidate decides. */
   readonly how?: string;
 }
 
-/** In the order of the rows. */
 const SCENARIOS: readonly Scenario[] = [
   { candidate: 'no webhook', isInUse: false, answer: 200 },
   { candidate: NO_OP, isInUse: false, answer: 200 },
@@ -33,7 +32,7 @@ const SCENARIOS: readonly Scenario[] = [
   { candidate: FLOOR, isInUse: false, answer: 200 },
 ];
 
-/** The rendered config of a small pool, and a large one: etcd stores at most 1.5 MB. */
+/** A usual config and a large one. etcd stores at most 1.5 MB. */
 const BYTES = { '8 kB': 8_000, '1.2 MB': 1_200_000 } as const;
 type Size = keyof typeof BYTES;
 
@@ -46,7 +45,7 @@ interface Case {
   /** Parallel requests. */
   readonly clients?: number;
   readonly rounds: number;
-  /** Rounds of the policies, which take a quarter of a millisecond a node. */
+  /** Rounds of the policies, which take 0.25 ms a node. */
   readonly floorRounds?: number;
 }
 
@@ -66,30 +65,23 @@ const QUICK: readonly Case[] = [
   { nodes: 50, rounds: 2, size: '1.2 MB', clients: 8 },
   { nodes: 50, rounds: 5, dryRun: false },
 ];
-/** Limit of the time of a denial by the guard, in times of {@link GET_AND_DENY}. */
+/** Limit of a denial by the guard, in times of {@link GET_AND_DENY}. */
 const DENIAL_GOAL = 1.25;
 
 const TABLE = {
   title: 'Deletion of one rendered config through a real API server, milliseconds',
   columns: [
-    ...createColumns({
-      nodes: 'nodes',
-      what: 'request',
-      size: 'config',
-      clients: 'clients',
-      who: 'who decides',
-    }),
-    ...createColumns({ answer: 'answer' }),
+    ...createColumns({ nodes: 'nodes', what: 'request', size: 'config', clients: 'clients' }),
+    ...createColumns({ who: 'who decides', answer: 'answer' }),
     ...summaryColumns(1),
     ...createColumns({ late: 'not in time' }),
     ...createColumns({ timesNoOp: 'p50 × no-op, node:https', timesDenier: 'p50 × one GET and deny' }, 2),
   ],
   notes: [
-    'Every webhook is a process beside the API server. All of a group are measured in turn, each on its own config.',
-    '8 clients send a deletion of the same config in parallel. DELETE: each config is created again.',
-    'Every fourth node names a config in use. "One GET and deny" gets the same node each time.',
-    NODE_SIZE,
-    'Not in time: denied because the webhook did not answer within 5 s. A wrong answer would end the bench.',
+    'Every webhook is a process beside the API server. All of a group are measured in turn.',
+    '8 clients delete the same config in parallel. DELETE: each config is created again.',
+    `Every fourth node names a config in use. ${NODE_SIZE}`,
+    'Not in time: denied because the webhook did not answer within 5 s.',
   ],
 };
 
@@ -116,14 +108,12 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
 }
 
 async function createDeletions(cluster: BenchCluster): Promise<readonly SizedDeletion[]> {
-  const deletions: SizedDeletion[] = [];
-  for (const size of Object.keys(BYTES) as Size[]) {
-    for (const scenario of SCENARIOS) {
-      const config = await cluster.createConfig(scenario.candidate, BYTES[size]);
-      deletions.push({ ...scenario, size, config });
-    }
-  }
-  return deletions;
+  const sizes = Object.keys(BYTES) as Size[];
+  const create = async (scenario: Scenario, size: Size) => {
+    const config = await cluster.createConfig(scenario.candidate, BYTES[size]);
+    return { ...scenario, size, config };
+  };
+  return await Promise.all(sizes.flatMap((size) => SCENARIOS.map((one) => create(one, size))));
 }
 
 async function startCandidates(cluster: BenchCluster): Promise<void> {
@@ -146,17 +136,16 @@ async function measureCase(
   deletions: readonly SizedDeletion[],
 ): Promise<readonly Row[]> {
   const { admin } = cluster;
-  const isMeasured = (one: SizedDeletion) =>
-    one.size === size && (one.candidate !== FLOOR || floorRounds > 0);
-  const measured = deletions.filter((deletion) => isMeasured(deletion));
-  const floor = measured.filter(({ candidate }) => candidate === FLOOR);
-  const others = measured.filter(({ candidate }) => candidate !== FLOOR);
+  const ofSize = deletions.filter((deletion) => deletion.size === size);
+  const others = ofSize.filter(({ candidate }) => candidate !== FLOOR);
+  const floor = ofSize.filter(({ candidate }) => candidate === FLOOR && floorRounds > 0);
+  const measured = ofSize.filter((deletion) => others.includes(deletion) || floor.includes(deletion));
   await awaitAnswers(admin, measured);
   const recreate = ({ candidate }: SizedDeletion) => cluster.createConfig(candidate, BYTES[size]);
   const options = { clients, ...(dryRun ? {} : { recreate }) };
   const summaries = new Map([
     ...(await measureDeletions(admin, others, { ...options, rounds })),
-    ...(await measureDeletions(admin, floor, { ...options, rounds: floorRounds, warmUp: 1 })),
+    ...(await measureDeletions(admin, floor, { ...options, rounds: floorRounds })),
   ]);
   const [noOp = Number.NaN, denier = Number.NaN] = [NO_OP, GET_AND_DENY].map((name) => {
     const config = measured.find(({ candidate }) => candidate === name)?.config;
@@ -164,16 +153,18 @@ async function measureCase(
   });
   return measured.map(({ candidate, answer, how, config }) => {
     const summary = getSummary(summaries, config);
+    const who = how === undefined ? candidate : `${candidate} (${how})`;
+    const timesDenier = answer === 403 ? summary.p50 / denier : null;
     return {
       nodes,
       what: dryRun ? 'dry-run' : 'DELETE',
       size,
       clients,
-      who: how === undefined ? candidate : `${candidate} (${how})`,
+      who,
       answer,
       ...summary,
       timesNoOp: summary.p50 / noOp,
-      timesDenier: answer === 403 ? summary.p50 / denier : null,
+      timesDenier,
     };
   });
 }

@@ -8,7 +8,7 @@ import { createColumns, createGoalTable, type Row, type Table } from '../table.t
 import { buildOverriddenReview, type WebhookAddress, WebhookClient } from '../webhook-client.ts';
 
 export const question =
-  'How much memory does the guard hold and need at most, against Node itself and the least webhook in Node?';
+  'How much memory does the guard use at rest and at its peak, compared with a minimal webhook?';
 
 const FULL = { fleets: [2_000, 5_000], restMs: 10_000 } as const;
 const QUICK = { fleets: [50, 100], restMs: 2_000 } as const;
@@ -29,7 +29,7 @@ const TABLE = {
     ...createColumns({ who: 'process', what: 'while' }),
     ...createColumns({ now: 'at its end', peak: 'at most' }, 1),
   ],
-  notes: ['MB are 10⁶ bytes; VmRSS and VmHWM of /proc, the latter reset for each line. One process each.'],
+  notes: ['VmRSS and VmHWM of /proc, the latter reset for each line. MB are 10⁶ bytes.'],
 };
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {

@@ -18,8 +18,7 @@ import {
 import { createColumns, createGoalTable, type Table } from '../table.ts';
 import { buildReview, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
 
-export const question =
-  'How does the guard compare with the same rule as a webhook in Go on controller-runtime?';
+export const question = 'How does the guard compare with a webhook in Go on controller-runtime?';
 
 const FULL = {
   nodes: 2_000,
@@ -29,7 +28,7 @@ const FULL = {
   parallels: 12,
   burst: 300,
   restMs: 15_000,
-} as const;
+};
 const QUICK = {
   nodes: 50,
   starts: 1,
@@ -38,12 +37,10 @@ const QUICK = {
   parallels: 2,
   burst: 30,
   restMs: 1_000,
-} as const;
-type Sizes = typeof FULL | typeof QUICK;
+};
+type Sizes = typeof FULL;
 
-/** Requests at the same moment. */
 const PARALLEL = 8;
-/** The rendered config of a small pool. */
 const CONFIG_BYTES = 8_000;
 
 const GUARD = 'guard';
@@ -53,7 +50,7 @@ const INDEX = 'controller-runtime, indexed';
 interface Candidate {
   readonly name: string;
   readonly program: WebhookProgram;
-  /** The user in the audit log, and a kubeconfig file. */
+  /** In the audit log. */
   readonly user: string;
   readonly kubeconfig: string;
   /** The deletion of a config that nodes name, and of an unused one. */
@@ -94,7 +91,7 @@ const GOALS: Partial<Record<Figure, number>> = {
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
   const sizes = isQuick ? QUICK : FULL;
-  // The guard of the cluster would have seen it grow. All candidates start afresh.
+  // All candidates start with the same cluster.
   await cluster.stopGuard();
   cluster.log('Building the webhook on controller-runtime …');
   const candidates = await createCandidates(cluster);
@@ -132,38 +129,32 @@ async function createCandidates(cluster: BenchCluster): Promise<readonly Candida
     [SCAN, goProgram(goBinary, 'scan'), await createIdentity(controlPlane, 'scan')],
     [INDEX, goProgram(goBinary, 'index'), await createIdentity(controlPlane, 'index')],
   ] as const) {
-    const configs = [
-      await cluster.createConfig(name, CONFIG_BYTES),
-      await cluster.createConfig(name, CONFIG_BYTES),
-    ];
-    const [used = '', unused = ''] = configs;
-    const denied = { candidate: name, config: used, answer: 403 } as const;
-    const allowed = { candidate: name, config: unused, answer: 200 } as const;
+    const createConfig = () => cluster.createConfig(name, CONFIG_BYTES);
+    const denied = { candidate: name, config: await createConfig(), answer: 403 } as const;
+    const allowed = { candidate: name, config: await createConfig(), answer: 200 } as const;
     candidates.push({ name, program, ...identity, denied, allowed, figures: { late: 0 } });
   }
   return candidates;
 }
 
 async function measureStarts(
-  cluster: BenchCluster,
+  { guarded }: BenchCluster,
   candidates: readonly Candidate[],
   rounds: number,
 ): Promise<void> {
-  const measurements = candidates.map(({ name, program, kubeconfig, denied }) => ({
-    name,
-    measure: async () => {
-      const prepared = await prepareWebhook(cluster.guarded.controlPlane, program, kubeconfig);
-      const client = new WebhookClient(prepared);
-      return await client.measureFirstAnswer(buildReview(denied.config), isDeniedAsInUse, prepared.start);
-    },
-  }));
-  const summaries = await interleave(measurements, { rounds, warmUp: 1 });
+  const measureStart = async ({ program, kubeconfig, denied }: Candidate) => {
+    const prepared = await prepareWebhook(guarded.controlPlane, program, kubeconfig);
+    const client = new WebhookClient(prepared);
+    return await client.measureFirstAnswer(buildReview(denied.config), isDeniedAsInUse, prepared.start);
+  };
+  const measurements = candidates.map((one) => ({ name: one.name, measure: () => measureStart(one) }));
+  const summaries = await interleave(measurements, rounds);
   for (const { name, figures } of candidates) figures.start = getSummary(summaries, name).p50;
 }
 
-/** Until its cache is filled, a webhook may deny because it cannot know. It must not allow. */
+/** Until its cache is filled, a webhook may deny for another reason. */
 function isDeniedAsInUse({ allowed, status }: ReviewResponse): boolean {
-  if (allowed) throw new Error('The deletion of a config in use was allowed.');
+  if (allowed) throw new Error('allowed the deletion of a config in use');
   return status?.message?.includes('is in use by') === true;
 }
 
@@ -189,7 +180,6 @@ async function measureDryRuns(
   }
 }
 
-/** Deletes many unused configs at the same moment. */
 async function measureBurst(
   cluster: BenchCluster,
   candidate: RunningCandidate,
@@ -201,13 +191,10 @@ async function measureBurst(
   await resetPeak(webhook.pid);
   const listsBefore = await cluster.countNodeLists(user);
   const startedAt = performance.now();
-  const responses = await Promise.all(
-    configs.map((config) => cluster.admin.delete(`${PATHS.configs}/${config}`)),
-  );
+  const paths = configs.map((config) => `${PATHS.configs}/${config}`);
+  const responses = await Promise.all(paths.map((path) => cluster.admin.delete(path)));
   figures.burst = (performance.now() - startedAt) / 1_000;
-  figures.burstLate = responses.filter(
-    (response) => !isInTime(response, { candidate: name, answer: 200 }),
-  ).length;
+  figures.burstLate = responses.filter((response) => !isInTime(response, 200)).length;
   figures.burstLists = (await cluster.countNodeLists(user)) - listsBefore;
   figures.burstPeak = (await memoryOf(webhook.pid)).peak;
 }
@@ -233,14 +220,12 @@ function createTables(candidates: readonly Candidate[], sizes: Sizes): readonly 
     ],
     rows,
     notes: [
-      `Dry-run DELETE of an 8 kB config in turn: ${denials} denials, ${allows} allowed, ${parallels} × ${PARALLEL} ` +
-        `allowed in parallel. ${starts} starts. The burst: ${burst} parallel DELETEs, not as dry runs.`,
-      'All are processes of their own with the same rights. Those in Go: test/bench/peers/controller-runtime, ' +
-        'controller-runtime 0.21. They deny by their cache of metadata and allow after a list of nodes and pools, ' +
-        'without its limit of 20 requests a second. Indexed: by one object in the cache that names the config.',
-      'The guard does more: it gets the node of a denial again, lists builds, lists pools twice, and logs each answer.',
-      'Start: directly over TLS, until the answer is a denial because of a node. Lists: by the audit log.',
-      'The API server denies what takes 5 s, and the guard what takes 4 s. Memory: VmRSS and VmHWM, MB are 10⁶ bytes.',
+      `Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × ${PARALLEL} allowed in parallel.`,
+      `${starts} starts. The burst: ${burst} parallel DELETEs.`,
+      'controller-runtime 0.21 in Go, without its limit of 20 requests a second. It denies from its cache of ' +
+        'metadata and allows after a list of nodes and pools. Indexed: the cache has an index of configs.',
+      'The guard also gets the node of a denial again, lists builds, lists pools twice, and logs.',
+      'Late: more than 5 s (API server) or 4 s (guard). Memory: VmRSS and VmHWM, MB are 10⁶ bytes.',
       `${NODE_SIZE} Two of three nodes name a config in use.`,
     ],
   };

@@ -13,7 +13,7 @@ import { NODE_SIZE } from '../fleet.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
 import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 
-export const question = 'What does a live read cost, and how much of it does an allowed deletion cost?';
+export const question = 'How long do a live read and an allowed deletion take?';
 
 const FULL = [
   { nodes: 5, rounds: 200 },
@@ -37,7 +37,6 @@ const TABLE = {
   ],
   notes: [
     NODE_SIZE,
-    'One client on kept connections; all ways are measured in turn.',
     'The deletion goes through the API server and the guard, which lists pools and builds as well.',
   ],
 };
@@ -55,7 +54,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
       name,
       measure: () => measureMs(read),
     }));
-    const summaries = await interleave([...reads, deletion], { rounds, warmUp: 5 });
+    const summaries = await interleave([...reads, deletion], rounds);
     const baseline = getSummary(summaries, JSON_BYTES).p50;
     for (const [how, summary] of summaries)
       rows.push({ nodes, how, ...summary, timesRaw: summary.p50 / baseline });
@@ -68,7 +67,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   return [{ ...TABLE, rows }, createGoalTable(title, goals)];
 }
 
-/** Ways to list the nodes. Those that parse the list must find the config in all of them. */
+/** Ways to list the nodes. Parsers must find the config in all of them. */
 function createReads(
   api: KubeApi,
   config: string,
@@ -89,7 +88,7 @@ function createReads(
     });
     for await (const chunk of await list(accept)) parser.write(chunk);
     parser.end();
-    if (found !== nodes) throw new Error(`${found} nodes were found instead of ${nodes}.`);
+    if (found !== nodes) throw new Error(`found ${found} nodes, not ${nodes}`);
   };
   return [
     [JSON_BYTES, () => discard(JSON_ACCEPT)],

@@ -7,12 +7,11 @@ import { guardProgram, prepareWebhook } from '../peers/webhook-process.ts';
 import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 import { buildReview, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
 
-export const question = 'How long does it take from the start of the process to the first right answer?';
+export const question = 'How long after its start does the guard give the first correct answer?';
 
 const NAMESPACE = 'machineconfig-guard';
 /** The name in the certificate that the guard issues. */
 const SERVICE = `machineconfig-guard.${NAMESPACE}.svc`;
-/** The only Secret that the guard may read. */
 const SECRET = 'machineconfig-guard-ca';
 const EMPTY_PROGRAM = 'node, an empty program';
 
@@ -27,9 +26,8 @@ const TABLE = {
     ...createColumns({ timesNode: `p50 × ${EMPTY_PROGRAM}` }, 1),
   ],
   notes: [
-    'The bundle, as it runs in the image; asked directly over TLS, again and again until it answers; the first ' +
-      'answer has to be right.',
-    'With --tls-secret the guard makes an RSA key of 2,048 bits first, which takes as long as chance will have it.',
+    'The bundle of the image. A client sends a review directly over TLS until it is answered.',
+    'With --tls-secret the guard first creates an RSA key of 2,048 bits, which takes a random time.',
   ],
 };
 
@@ -58,7 +56,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   for (const nodes of fleets) {
     await cluster.growFleet(nodes, [used]);
     cluster.log(`${nodes} nodes: ${rounds} rounds …`);
-    const summaries = await interleave(measurements, { rounds, warmUp: 1 });
+    const summaries = await interleave(measurements, rounds);
     for (const [who, summary] of summaries) {
       rows.push({
         nodes,
@@ -77,7 +75,7 @@ async function runEmptyProgram(): Promise<void> {
   await once(spawn(process.execPath, ['--eval', ''], { stdio: 'ignore' }), 'exit');
 }
 
-/** Milliseconds to the first answer. `ca`: the CA in the Secret, if the guard issues its certificate itself. */
+/** Milliseconds to the first answer. `ca`: the CA in the Secret, if the guard issues its certificate. */
 async function measureStart(
   { guarded }: BenchCluster,
   config: string,

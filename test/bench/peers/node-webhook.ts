@@ -1,4 +1,4 @@
-/** Webhooks in Node that do as little as possible, as baselines of the guard. */
+/** Minimal webhooks in Node: the baselines of the guard. */
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { Agent, createServer, request } from 'node:https';
@@ -21,8 +21,8 @@ interface Kubeconfig {
 }
 
 /**
- * `bytes` allows after a search for the uid, which comes first; `parse` after JSON.parse. `get` denies after one GET of
- * the metadata of a node.
+ * `bytes` searches the uid and allows, `parse` parses JSON and allows, `get` gets a node's metadata and
+ * denies.
  */
 export type NodeWebhookKind = 'bytes' | 'parse' | 'get';
 
@@ -38,21 +38,26 @@ const { values: flags } = parseArgs({
 
 function createListener(kind: NodeWebhookKind): RequestListener {
   if (kind === 'bytes')
-    return listen((body) => allow(/"uid":"([^"]*)"/.exec(body.toString('utf8', 0, 256))?.[1]));
-  if (kind === 'parse') return listen((body) => allow(parseReview(body).request.uid));
+    return listen((body) => ({
+      uid: /"uid":"([^"]*)"/.exec(body.toString('utf8', 0, 256))?.[1],
+      allowed: true,
+    }));
+  if (kind === 'parse') return listen((body) => ({ uid: parseReview(body).request.uid, allowed: true }));
   const getNodeName = createNodeReader();
   return listen(async (body) => {
     const { uid, oldObject } = parseReview(body).request;
     const message = `${oldObject.metadata.name} is in use by node ${await getNodeName()}`;
     const status = { status: 'Failure', code: 403, reason: 'Forbidden', message };
-    return createReview({ uid, allowed: false, status });
+    return { uid, allowed: false, status };
   });
 }
 
 function listen(answer: (body: Buffer) => object | Promise<object>): RequestListener {
   return (incoming, outgoing) => {
     void buffer(incoming).then(async (body) => {
-      outgoing.setHeader('content-type', 'application/json').end(JSON.stringify(await answer(body)));
+      const apiVersion = 'admission.k8s.io/v1';
+      const review = { apiVersion, kind: 'AdmissionReview', response: await answer(body) };
+      outgoing.setHeader('content-type', 'application/json').end(JSON.stringify(review));
     });
   };
 }
@@ -61,15 +66,7 @@ function parseReview(body: Buffer): Review {
   return JSON.parse(body.toString('utf8')) as Review;
 }
 
-function allow(uid: string | undefined): object {
-  return createReview({ uid, allowed: true });
-}
-
-function createReview(response: object): object {
-  return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response };
-}
-
-/** Returns a function that gets the node over a keep-alive connection and returns the name in the response. */
+/** Returns a function that gets the node and returns its name. */
 function createNodeReader(): () => Promise<string> {
   const { clusters, users } = JSON.parse(readFileSync(flags.kubeconfig, 'utf8')) as Kubeconfig;
   const { server, 'certificate-authority-data': ca } = clusters[0].cluster;
@@ -87,7 +84,7 @@ function createNodeReader(): () => Promise<string> {
 
 const key = readFileSync(join(flags['cert-dir'], 'tls.key'));
 const cert = readFileSync(join(flags['cert-dir'], 'tls.crt'));
-// The keep-alive timeout is longer than the 90 s after which the API server closes an idle connection.
+// The API server closes an idle connection after 90 s.
 const server = createServer(
   { key, cert, keepAliveTimeout: 120_000 },
   createListener(flags.kind as NodeWebhookKind),

@@ -29,10 +29,9 @@ interface StartOptions {
   readonly kubeconfig: string;
 }
 
-/** The command line and the environment of a webhook. */
 export type WebhookProgram = (options: StartOptions) => Pick<ChildOptions, 'command' | 'args' | 'env'>;
 
-/** The bundled guard. `certificate`: its TLS flags, by default those for a certificate in files. */
+/** The bundled guard. `certificate`: its TLS flags. */
 export function guardProgram(certificate?: readonly string[]): WebhookProgram {
   return ({ certDir, port, kubeconfig }) => ({
     command: process.execPath,
@@ -51,12 +50,12 @@ export function nodeProgram(kind: NodeWebhookKind, node = ''): WebhookProgram {
   return (options) => ({ command: process.execPath, args: [...own, ...formatFlags(options)] });
 }
 
-/** The webhook on controller-runtime. `mode`: how it searches its cache. */
+/** The webhook on controller-runtime. */
 export function goProgram(binary: string, mode: 'scan' | 'index'): WebhookProgram {
   return (options) => ({ command: binary, args: [`--mode=${mode}`, ...formatFlags(options)] });
 }
 
-/** Builds the binary for {@link goProgram}. The first build takes about 2 minutes on two cores. */
+/** Builds the binary for {@link goProgram}, which takes about 2 minutes at first. */
 export async function buildGoWebhook({ directory, reaper }: ControlPlane): Promise<string> {
   const output = join(directory, 'controller-runtime');
   await goBuild({ module: GO_MODULE, package: '.', output, ldflags: '-s -w', reaper });
@@ -67,25 +66,20 @@ function formatFlags({ certDir, port, kubeconfig }: StartOptions): readonly stri
   return [`--cert-dir=${certDir}`, `--port=${port}`, `--kubeconfig=${kubeconfig}`];
 }
 
-/** Creates a service account with the guard's ClusterRole. Returns the user in the audit log and a kubeconfig file. */
+/** Creates a service account with the guard's ClusterRole. Returns its user name and a kubeconfig file. */
 export async function createIdentity(controlPlane: ControlPlane, name: string) {
   const { apiServer, caCertificate, directory } = controlPlane;
   const account = `--serviceaccount=${NAMESPACE}:${name}`;
   await kubectlOk(controlPlane, ['create', 'serviceaccount', name, '--namespace', NAMESPACE]);
-  await kubectlOk(controlPlane, [
-    'create',
-    'clusterrolebinding',
-    name,
-    '--clusterrole=machineconfig-guard',
-    account,
-  ]);
+  const role = '--clusterrole=machineconfig-guard';
+  await kubectlOk(controlPlane, ['create', 'clusterrolebinding', name, role, account]);
   const token = await serviceAccountToken(apiServer.admin, NAMESPACE, name);
   const file = join(directory, `${name}.kubeconfig`);
   await writeFile(file, kubeconfig(apiServer.url, caCertificate, { token }), { mode: 0o600 });
   return { user: `system:serviceaccount:${NAMESPACE}:${name}`, kubeconfig: file };
 }
 
-/** Creates everything that a webhook needs: a certificate and a port. `start` starts the process. */
+/** Creates a certificate and finds a port. `start` starts the process. */
 export async function prepareWebhook(
   { directory, reaper }: ControlPlane,
   program: WebhookProgram,
@@ -96,7 +90,7 @@ export async function prepareWebhook(
   await writeFile(join(certDir, 'tls.key'), key, { mode: 0o600 });
   await writeFile(join(certDir, 'tls.crt'), certificate);
   const [port = 0] = await freePorts(1);
-  // Not in the folder of the certificate: the guard watches it and would read it again after each line.
+  // The guard watches the folder of its certificate, so the log must not be there.
   const options = { ...program({ certDir, port, kubeconfig }), logFile: `${certDir}.log`, reaper };
   const url = `https://127.0.0.1:${port}/validate`;
   return { url, ca, port, start: () => new Child(options) };
@@ -104,7 +98,7 @@ export async function prepareWebhook(
 
 export type RunningWebhook = WebhookAddress & { readonly pid: number };
 
-/** Starts a webhook in a process that ends with the control plane. Returns when it listens. */
+/** Starts a webhook and waits until it listens. */
 export async function startWebhook(
   controlPlane: ControlPlane,
   program: WebhookProgram,
@@ -118,12 +112,7 @@ export async function startWebhook(
 
 async function isListening(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
+  const events = await Promise.allSettled([once(socket, 'connect')]);
+  socket.destroy();
+  return events[0].status === 'fulfilled';
 }
