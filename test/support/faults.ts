@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiServer } from '../../src/demo/cluster/api-server.ts';
 import { ServedKinds } from './served-kinds.ts';
 
@@ -12,8 +11,6 @@ export interface SeenRequest {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly isWatch: boolean;
-  /** Requests on the same connection have the same port. */
-  readonly clientPort: number | undefined;
 }
 
 /**
@@ -21,7 +18,6 @@ export interface SeenRequest {
  * - `pass`: the next interceptor decides, and in the end the API server answers.
  * - `reset`: its connection is cut without an answer.
  * - `hang`: it is never answered.
- * - `delayMs`: it waits, and then passes.
  * - `status`: it is answered like this. An object is sent as JSON, a string as plain text.
  * - a function: it answers.
  */
@@ -29,7 +25,6 @@ export type Fault =
   | 'pass'
   | 'reset'
   | 'hang'
-  | { readonly delayMs: number }
   | {
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
@@ -45,13 +40,13 @@ export class Faults {
   /** All requests so far. */
   readonly requests: SeenRequest[] = [];
   readonly servedKinds = new ServedKinds();
-  readonly #server: Pick<ApiServer, 'start' | 'stop'>;
+  readonly #server: Pick<ApiServer, 'stop'>;
   readonly #interceptors = new Set<Interceptor>();
   readonly #sockets = new Set<Socket>();
   readonly #watches = new Set<ServerResponse>();
   readonly #revokedTokens = new Set<string | undefined>();
 
-  constructor(server: Pick<ApiServer, 'start' | 'stop'>) {
+  constructor(server: Pick<ApiServer, 'stop'>) {
     this.#server = server;
   }
 
@@ -103,26 +98,19 @@ export class Faults {
     await this.#server.stop();
   }
 
-  /** The API server starts at the same address. */
-  async comeUp(): Promise<void> {
-    await this.#server.start();
-  }
-
   /** Sees a request before the API server. Returns whether it was answered. */
-  async apply(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  apply(request: IncomingMessage, response: ServerResponse): boolean {
     const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'https://cluster');
     const { method = '', headers, socket } = request;
     const isWatch = query.has('watch');
-    const seen = { method, path, query, headers, isWatch, clientPort: socket.remotePort };
+    const seen = { method, path, query, headers, isWatch };
     this.requests.push(seen);
     if (!this.#sockets.has(socket)) socket.once('close', () => this.#sockets.delete(socket));
     this.#sockets.add(socket);
     // Every interceptor sees every request.
-    for (const fault of [...this.#interceptors].map((interceptor) => interceptor(seen))) {
-      if (fault === 'pass') continue;
-      if (typeof fault === 'object' && 'delayMs' in fault) await delay(fault.delayMs);
-      else return answerWith(fault, response);
-    }
+    const faults = [...this.#interceptors].map((interceptor) => interceptor(seen));
+    const fault = faults.find((candidate) => candidate !== 'pass');
+    if (fault !== undefined) return answerWith(fault, response);
     if (this.#revokedTokens.has(headers.authorization)) return answerWith({ status: 401 }, response);
     const answer = this.servedKinds.answer(path);
     if (answer !== undefined) return answerWith(answer, response);
@@ -134,10 +122,7 @@ export class Faults {
   }
 }
 
-function answerWith(
-  fault: Exclude<Fault, 'pass' | { readonly delayMs: number }>,
-  response: ServerResponse,
-): true {
+function answerWith(fault: Exclude<Fault, 'pass'>, response: ServerResponse): true {
   if (fault === 'reset') response.destroy();
   else if (typeof fault === 'function') fault(response);
   else if (fault !== 'hang') {

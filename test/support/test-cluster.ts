@@ -14,12 +14,7 @@ import { type TestTls, testTls } from './tls.ts';
 export interface Answer {
   readonly status: number;
   readonly warnings: readonly string[];
-  readonly body: {
-    readonly kind?: string;
-    readonly reason?: string;
-    readonly message?: string;
-    readonly [field: string]: unknown;
-  };
+  readonly body: { readonly message?: string; readonly [field: string]: unknown };
 }
 
 /**
@@ -36,7 +31,7 @@ export class TestCluster extends InMemoryCluster {
       cluster: this,
       ca,
       leaf,
-      onRequest: async (request, response) => await this.faults.apply(request, response),
+      onRequest: async (...call) => await Promise.resolve(this.faults.apply(...call)),
     });
     this.faults = new Faults(this.#server);
   }
@@ -63,9 +58,7 @@ export class TestCluster extends InMemoryCluster {
       return config;
     });
     const api = new KubeApi(connection);
-    onTestFinished(() => {
-      api.close();
-    });
+    onTestFinished(() => api.close());
     return api;
   }
 
@@ -74,12 +67,7 @@ export class TestCluster extends InMemoryCluster {
     this.faults.servedKinds.set(findKind(resource), versions);
   }
 
-  async request(
-    method: string,
-    path: string,
-    body?: unknown,
-    { as: user = ADMIN_USER }: { readonly as?: string } = {},
-  ): Promise<Answer> {
+  async request(method: string, path: string, body?: unknown, user = ADMIN_USER): Promise<Answer> {
     const answer = await handleRequest(this, { method, path, body, user });
     if ('watch' in answer) throw new Error('this is a watch');
     // As over a network, the client gets the answer a moment later.
@@ -95,7 +83,7 @@ export class TestCluster extends InMemoryCluster {
     const kind = findKind(resource);
     const root = kind.group === '' ? '/api' : '/apis';
     const path = `${root}/${toApiVersion(kind)}/${resource}/${name}${dryRun ? '?dryRun=All' : ''}`;
-    return await this.request('DELETE', path, undefined, { as });
+    return await this.request('DELETE', path, undefined, as);
   }
 
   async start(): Promise<void> {
@@ -107,17 +95,15 @@ export class TestCluster extends InMemoryCluster {
   }
 }
 
+let leaf: ReturnType<TestTls['leaf']> | undefined;
+
 /** Starts an empty cluster that stops at the end of the test. */
 export async function startTestCluster(): Promise<TestCluster> {
   const tls = await testTls();
+  // Issued once per test file: it takes up to a second.
   leaf ??= tls.leaf();
   const cluster = new TestCluster(tls, await leaf);
   await cluster.start();
-  onTestFinished(async () => {
-    await cluster.stop();
-  });
+  onTestFinished(async () => await cluster.stop());
   return cluster;
 }
-
-/** Issued once per test file: it takes up to a second. */
-let leaf: ReturnType<TestTls['leaf']> | undefined;

@@ -13,8 +13,7 @@ export interface TestTls {
 let tls: Promise<TestTls> | undefined;
 
 export async function testTls(): Promise<TestTls> {
-  tls ??= createTestTls();
-  return await tls;
+  return await (tls ??= createTestTls());
 }
 
 async function createTestTls(): Promise<TestTls> {
