@@ -37,13 +37,9 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects): bool
     builds.some((object) => {
       const { spec, status } = object as unknown as Json;
       const conditions = (status?.['conditions'] ?? []) as unknown as { type: string; status: string }[];
-      const hasEnded = conditions.some(
-        ({ type, status: value }) =>
-          value === 'True' && ['Succeeded', 'Failed', 'Interrupted'].includes(type),
-      );
-      return (
-        !hasEnded && (spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config)
-      );
+      const final = ['Succeeded', 'Failed', 'Interrupted'];
+      if (conditions.some(({ type, status }) => status === 'True' && final.includes(type))) return false;
+      return spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config;
     })
   );
 }
@@ -52,12 +48,11 @@ type Config = Readonly<{ name: string; createdAt: Date }>;
 
 function isHeldInModel(config: string, configs: readonly Config[], holdMs: number, now: Date): boolean {
   const own = configs.find(({ name }) => name === config);
-  if (own === undefined) return false;
+  if (own === undefined || holdMs === 0) return false;
   const samePool = (name: string): boolean => name.slice(0, -33) === config.slice(0, -33);
   const younger = configs.filter(({ name, createdAt }) => samePool(name) && createdAt > own.createdAt);
-  if (younger.length === 0) return false;
   const supersededAt = Math.min(...younger.map(({ createdAt }) => createdAt.getTime()));
-  return supersededAt + holdMs > now.getTime();
+  return younger.length > 0 && supersededAt + holdMs > now.getTime();
 }
 
 const objects = fc.record({
@@ -101,22 +96,16 @@ test('decides as a naive model does, for any cluster, mode, hold and unreadable 
           now,
         );
 
-        let expected: string;
+        let denial: string | undefined;
+        if (isInUseInModel(name, cluster)) denial = 'MCG_IN_USE';
+        else if (isUnreadable) denial = 'MCG_UNVERIFIED';
+        else if (isHeldInModel(name, configs, holdSupersededMs, now)) denial = 'MCG_HELD';
+
+        let expected = mode === 'Enforce' ? `denied ${denial}` : `would-deny MCG_WOULD_DENY ${denial}`;
         if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';
         else if ((override ?? '').trim() !== '') expected = 'overridden MCG_OVERRIDDEN';
         else if (mode === 'Disabled') expected = 'allowed MCG_DISABLED';
-        else {
-          const denialCode = isInUseInModel(name, cluster)
-            ? 'MCG_IN_USE'
-            : isUnreadable
-              ? 'MCG_UNVERIFIED'
-              : holdSupersededMs > 0 && isHeldInModel(name, configs, holdSupersededMs, now)
-                ? 'MCG_HELD'
-                : undefined;
-          if (denialCode === undefined) expected = 'allowed MCG_NOT_IN_USE';
-          else if (mode === 'Enforce') expected = `denied ${denialCode}`;
-          else expected = `would-deny MCG_WOULD_DENY ${denialCode}`;
-        }
+        else if (denial === undefined) expected = 'allowed MCG_NOT_IN_USE';
         const outcome = [verdict.outcome, verdict.code, verdict.cause]
           .filter((part) => part !== undefined)
           .join(' ');

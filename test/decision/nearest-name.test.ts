@@ -13,14 +13,10 @@ test.each([
   ['another pool', `rendered-infra-${HASH}`],
   ['no prefix', `worker-${HASH}`],
   ['capitals', WORKER.toUpperCase()],
-  ['a line break', `${WORKER}\n`],
   ['only a part of the hash, and white space', ' rendered-worker-25a1be6c\n'],
-])('finds the config if its name has %s', (_title, missing) => {
-  expect(findNearestName(missing, EXISTING)).toBe(WORKER);
-});
-
-test('finds a short name with swapped letters', () => {
-  expect(findNearestName('99-wroker-ssh', EXISTING)).toBe('99-worker-ssh');
+  ['swapped letters', '99-wroker-ssh', '99-worker-ssh'],
+])('finds the config if its name has %s', (_title, missing, expected: string = WORKER) => {
+  expect(findNearestName(missing, EXISTING)).toBe(expected);
 });
 
 test.each([
@@ -39,18 +35,12 @@ test('finds nothing for a part of a name with which two configs start', () => {
 });
 
 test('finds the alphabetically first of equally near names, in any order', () => {
-  const near = ['a', 'b', 'c'].map((first) => toConfigName(`rendered-worker-${first}${HASH.slice(1)}`));
-  const [a, , c] = near;
-  expect(findNearestName(WORKER, near)).toBe(a);
-  expect(findNearestName(WORKER, near.toReversed())).toBe(a);
-  expect(findNearestName(WORKER.replace('25a1', 'c5a1'), near)).toBe(c);
+  const near = ['a', 'b'].map((first) => toConfigName(`rendered-worker-${first}${HASH.slice(1)}`));
+  expect(findNearestName(WORKER, near)).toBe(near[0]);
+  expect(findNearestName(WORKER, near.toReversed())).toBe(near[0]);
 });
 
-const hash = fc.string({
-  unit: fc.constantFrom(...Array.from('0123456789abcdef')),
-  minLength: 32,
-  maxLength: 32,
-});
+const hash = fc.bigInt(0n, 2n ** 128n - 1n).map((number) => number.toString(16).padStart(32, '0'));
 const name = fc
   .tuple(fc.constantFrom('worker', 'master', 'infra-a.b'), hash)
   .map(([pool, digits]) => toConfigName(`rendered-${pool}-${digits}`));
