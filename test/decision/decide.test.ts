@@ -20,7 +20,7 @@ interface Objects {
 type Json = { readonly [key: string]: Json | undefined } & { readonly name?: string };
 
 /** The rule of the design without any code of src. */
-function isInUseInModel(config: string, { nodes, pools, builds }: Objects): boolean {
+function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
   const group = 'machineconfiguration.openshift.io';
   return (
     nodes.some((object) => {
@@ -37,8 +37,8 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects): bool
     builds.some((object) => {
       const { spec, status } = object as unknown as Json;
       const conditions = (status?.['conditions'] ?? []) as unknown as { type: string; status: string }[];
-      const final = ['Succeeded', 'Failed', 'Interrupted'];
-      if (conditions.some(({ type, status }) => status === 'True' && final.includes(type))) return false;
+      const final = new Set(['Succeeded', 'Failed', 'Interrupted']);
+      if (conditions.some(({ type, status }) => status === 'True' && final.has(type))) return false;
       return spec?.['machineConfig']?.name === config || spec?.['desiredConfig']?.name === config;
     })
   );
@@ -46,10 +46,10 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects): bool
 
 type Config = Readonly<{ name: string; createdAt: Date }>;
 
-function isHeldInModel(config: string, configs: readonly Config[], holdMs: number, now: Date): boolean {
+function isHeldInModel(config: string, configs: readonly Config[], holdMs: number, now: Date) {
   const own = configs.find(({ name }) => name === config);
   if (own === undefined || holdMs === 0) return false;
-  const samePool = (name: string): boolean => name.slice(0, -33) === config.slice(0, -33);
+  const samePool = (name: string) => name.slice(0, -33) === config.slice(0, -33);
   const younger = configs.filter(({ name, createdAt }) => samePool(name) && createdAt > own.createdAt);
   const supersededAt = Math.min(...younger.map(({ createdAt }) => createdAt.getTime()));
   return younger.length > 0 && supersededAt + holdMs > now.getTime();

@@ -4,7 +4,6 @@ import { docsLink } from '../../src/decision/codes.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
 import type { ClusterState, Referrer, ReferrerKind, Strength } from '../../src/decision/references.ts';
-import type { Verdict } from '../../src/decision/verdict.ts';
 
 const NAME = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NOW = new Date('2026-11-20T12:00:00Z');
@@ -24,7 +23,7 @@ interface Situation extends Partial<ClusterState & Settings> {
   readonly override?: string;
 }
 
-function decideReferrers(referrers: readonly Referrer[], situation: Situation = {}): Verdict {
+function decideReferrers(referrers: readonly Referrer[], situation: Situation = {}) {
   const { override, mode = 'Enforce', holdSupersededMs = 0, ...state } = situation;
   const annotations = new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]);
   const review = { uid: 'u', dryRun: false, user: 'x', config: { name: NAME, uid: 'c', annotations } };

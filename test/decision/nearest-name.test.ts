@@ -51,7 +51,7 @@ const typo = fc.record({
   kind: fc.constantFrom('replace', 'insert', 'remove', 'swap'),
 });
 
-function applyTypo(text: string, { at, letter, kind }: { at: number; letter: string; kind: string }): string {
+function applyTypo(text: string, { at, letter, kind }: { at: number; letter: string; kind: string }) {
   const index = at % text.length;
   const [left, right] = [text.slice(0, index), text.slice(index + 1)];
   if (kind === 'replace') return left + letter + right;

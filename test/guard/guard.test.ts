@@ -37,7 +37,7 @@ async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs
   const webhook = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
   cluster.create('validatingwebhookconfigurations', webhook);
   if (!areNodesUnreadable) await guard.whenReady(AbortSignal.timeout(5_000));
-  const readyz = async (): Promise<string> => {
+  const readyz = async () => {
     const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}/readyz`);
     return `${response.status} ${(await response.text()).trim()}`;
   };

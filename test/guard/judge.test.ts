@@ -22,7 +22,7 @@ function referrer(name: string): Referrer {
   return { kind: 'Node', name, references: [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] };
 }
 
-function node(name: string, config: string): object {
+function node(name: string, config: string) {
   return { metadata: { name, annotations: { 'machineconfiguration.openshift.io/currentConfig': config } } };
 }
 

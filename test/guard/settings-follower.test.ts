@@ -5,7 +5,7 @@ import { memoryLog } from '../support/log.ts';
 import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
 
 const RESOURCE = 'machineconfigguards';
-const isFollowed = ({ path }: { path: string }): boolean => path.endsWith(`/${RESOURCE}`);
+const isFollowed = ({ path }: { path: string }) => path.endsWith(`/${RESOURCE}`);
 
 const refuseToCreate: Interceptor = ({ method }) => (method === 'POST' ? { status: 403, body: {} } : 'pass');
 const failToList: Interceptor = (request) => (isFollowed(request) ? { status: 500, body: {} } : 'pass');
@@ -40,7 +40,7 @@ async function follow({ mode, createIntervalMs = 50, fault = () => 'pass' }: Fol
   return { cluster, follower, messages: () => lines.map(({ msg }) => String(msg)) };
 }
 
-function countPosts({ faults }: TestCluster): number {
+function countPosts({ faults }: TestCluster) {
   return faults.requests.filter(({ method }) => method === 'POST').length;
 }
 
@@ -89,7 +89,7 @@ test.each<readonly [string, ReturnType<Interceptor>]>([
   await expect.poll(() => follower.settings.mode).toBe('Audit');
   cluster.faults.intercept((request) => (isFollowed(request) ? fault : 'pass'));
   cluster.faults.dropWatches();
-  const problems = (): string[] => messages().filter((message) => message.startsWith('cannot watch'));
+  const problems = () => messages().filter((message) => message.startsWith('cannot watch'));
   await expect.poll(() => problems().length).toBeGreaterThan(0);
   expect(follower.settings.mode).toBe('Audit');
   cluster.faults.clear();

@@ -45,7 +45,7 @@ function writtenStatuses(): unknown[] {
   return patches.map(({ body }) => (body as { readonly status: unknown }).status);
 }
 
-function transitionTime(): string | undefined {
+function transitionTime() {
   const status = cluster.get(GUARDS, 'cluster')?.['status'] as {
     conditions: { lastTransitionTime: string }[];
   };

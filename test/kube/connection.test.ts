@@ -15,7 +15,7 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-function writeKubeconfig(file: string, name: string, user: object = { token: 'the-secret-token' }): string {
+function writeKubeconfig(file: string, name: string, user: object = { token: 'the-secret-token' }) {
   const target = path.join(home, file);
   mkdirSync(path.dirname(target), { recursive: true });
   const kubeconfig = {
@@ -28,10 +28,8 @@ function writeKubeconfig(file: string, name: string, user: object = { token: 'th
   return target;
 }
 
-const hostOf = (
-  options: { kubeconfig?: string; context?: string },
-  env: Record<string, string> = {},
-): string => loadConnection(options, { HOME: home, ...env }).server.hostname;
+const hostOf = (options: { kubeconfig?: string; context?: string }, env: Record<string, string> = {}) =>
+  loadConnection(options, { HOME: home, ...env }).server.hostname;
 
 test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~/.kube/config', () => {
   const flag = writeKubeconfig('flag', 'flag');
@@ -43,7 +41,7 @@ test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~
   expect(hostOf({})).toBe('home.example');
 });
 
-function errorOf(options: { kubeconfig?: string; context?: string }): string {
+function errorOf(options: { kubeconfig?: string; context?: string }) {
   try {
     hostOf(options);
   } catch (error) {

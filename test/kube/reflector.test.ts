@@ -44,7 +44,7 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
     stop.abort();
     await running;
   });
-  const watches = (): SeenRequest[] => cluster.faults.requests.filter(({ isWatch }) => isWatch);
+  const watches = () => cluster.faults.requests.filter(({ isWatch }) => isWatch);
   return {
     cluster,
     reflector,
@@ -63,23 +63,23 @@ function toNode(name: string, config: string) {
   return { metadata: { name, annotations: { [CURRENT_CONFIG]: config } } };
 }
 
-function setConfig(cluster: TestCluster, name: string, config: string): void {
+function setConfig(cluster: TestCluster, name: string, config: string) {
   cluster.patch('nodes', name, { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
 }
 
-function configOf(referrer: Referrer | undefined): string {
+function configOf(referrer: Referrer | undefined) {
   return referrer?.references[0]?.config ?? '-';
 }
 
-function toEvent(type: string, object: unknown): string {
+function toEvent(type: string, object: unknown) {
   return `${JSON.stringify({ type, object })}\n`;
 }
 
-function toBookmark(resourceVersion: string): string {
+function toBookmark(resourceVersion: string) {
   return toEvent('BOOKMARK', { kind: 'PartialObjectMetadata', metadata: { resourceVersion } });
 }
 
-async function waitForWatch({ cluster }: Awaited<ReturnType<typeof follow>>): Promise<void> {
+async function waitForWatch({ cluster }: Awaited<ReturnType<typeof follow>>) {
   await expect.poll(() => cluster.faults.openWatches).toBe(1);
 }
 

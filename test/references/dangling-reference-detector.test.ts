@@ -57,7 +57,7 @@ class DetectorTest {
   }
 
   /** With `isSynced` the part of an index that a detector uses. */
-  referrers(): Referrer[] {
+  referrers() {
     return this.configOfNode.map(toReferrer);
   }
 }
@@ -117,7 +117,7 @@ test('tells a deleted config from an unknown one, and suggests the nearest name'
   expect(finding).toMatchObject({ explanation: expect.stringMatching(/^never existed/), suggestion: CONFIG });
 });
 
-function toMissingConfig(index: number): string {
+function toMissingConfig(index: number) {
   return `rendered-worker-${String(index).padStart(32, '0')}`;
 }
 
@@ -145,7 +145,7 @@ test('lets other work run before each search', async () => {
   await it.check();
   it.configs.add(toConfigName(`rendered-infra-${'c'.repeat(32)}`));
   let turns = 0;
-  const countTurn = (): void => {
+  const countTurn = () => {
     turns += 1;
     timer = setImmediate(countTurn);
   };

@@ -21,27 +21,27 @@ const NOT_SERVED: Fault = { status: 404, body: '404 page not found\n' };
 const NODE_LIST = JSON.stringify({ kind: 'NodeList', metadata: { resourceVersion: '1' }, items: [] });
 
 /** Far more than any read takes, even on a slow machine. */
-function longDeadline(): AbortSignal {
+function longDeadline() {
   return AbortSignal.timeout(20_000);
 }
 
-function noDeadline(): AbortSignal {
+function noDeadline() {
   return new AbortController().signal;
 }
 
-function fill(cluster: InMemoryCluster): void {
+function fill(cluster: InMemoryCluster) {
   cluster.create('nodes', { metadata: { name: 'w0' } });
   cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
   setConfig(cluster, 'pool', OTHER);
 }
 
-function setConfig(cluster: InMemoryCluster, referrer: 'node' | 'pool', config: string): void {
+function setConfig(cluster: InMemoryCluster, referrer: 'node' | 'pool', config: string) {
   if (referrer === 'node')
     cluster.patch('nodes', 'w0', { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
   else cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: config } } });
 }
 
-function referencesIn({ referrers }: ClusterState): string[] {
+function referencesIn({ referrers }: ClusterState) {
   const { references } = summarizeReferences(CONFIG, referrers).strong;
   return references.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
 }
@@ -56,12 +56,12 @@ describe('over HTTPS', () => {
     reader = new LiveReader({ api: cluster.connect() });
   });
 
-  function intercept(path: string, fault: Fault): void {
+  function intercept(path: string, fault: Fault) {
     cluster.faults.intercept((request) => (request.path === path ? fault : 'pass'));
   }
 
   /** Returns a deadline that passes with the third request to a path. */
-  function abortAfterThree(counted: string, faultOf: (path: string) => Fault): AbortSignal {
+  function abortAfterThree(counted: string, faultOf: (path: string) => Fault) {
     const deadline = new AbortController();
     let attempts = 0;
     cluster.faults.intercept(({ path }) => {
@@ -203,17 +203,17 @@ class SlowApi extends InProcessApi {
     return await answer;
   }
 
-  countLists(path: string): number {
+  countLists(path: string) {
     return this.#counts.get(path) ?? 0;
   }
 }
 
-async function wait(ms: number): Promise<void> {
+async function wait(ms: number) {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Lets this many milliseconds of the fake timers pass, and everything happen that is due. */
-async function advance(ms: number): Promise<void> {
+async function advance(ms: number) {
   vi.advanceTimersByTime(ms);
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

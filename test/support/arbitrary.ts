@@ -22,7 +22,7 @@ const configField = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('', null, undefined) },
 );
 
-function removeAbsent(entries: Record<string, unknown>): Record<string, unknown> {
+function removeAbsent(entries: Record<string, unknown>) {
   return Object.fromEntries(
     Object.entries(entries).filter(([, value]) => (value ?? undefined) !== undefined),
   );

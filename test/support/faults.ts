@@ -59,47 +59,47 @@ export class Faults {
   }
 
   /** Removes all interceptors. */
-  clear(): void {
+  clear() {
     this.#interceptors.clear();
   }
 
   /** Cuts every open connection. New ones are accepted. */
-  cutConnections(): void {
+  cutConnections() {
     for (const socket of this.#sockets) socket.destroy();
   }
 
   /** Cuts the connections of all watches and no others. */
-  dropWatches(): void {
+  dropWatches() {
     for (const response of this.#watches) response.destroy();
   }
 
   /** Sends raw text to all open watches. */
-  sendToWatches(text: string): void {
+  sendToWatches(text: string) {
     for (const response of this.#watches) response.write(text);
   }
 
   /** Ends all watches properly. */
-  endWatches(): void {
+  endWatches() {
     for (const response of this.#watches) response.end();
   }
 
   /** The number of open watches. */
-  get openWatches(): number {
+  get openWatches() {
     return this.#watches.size;
   }
 
   /** Rejects the tokens that were used so far. */
-  revokeTokens(): void {
+  revokeTokens() {
     for (const { headers } of this.requests) this.#revokedTokens.add(headers.authorization);
   }
 
   /** The API server stops: it cuts all connections and refuses new ones. */
-  async goDown(): Promise<void> {
+  async goDown() {
     await this.#server.stop();
   }
 
   /** Sees a request before the API server. Returns whether it was answered. */
-  apply(request: IncomingMessage, response: ServerResponse): boolean {
+  apply(request: IncomingMessage, response: ServerResponse) {
     const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'https://cluster');
     const { method = '', headers, socket } = request;
     const isWatch = query.has('watch');
@@ -122,7 +122,7 @@ export class Faults {
   }
 }
 
-function answerWith(fault: Exclude<Fault, 'pass'>, response: ServerResponse): true {
+function answerWith(fault: Exclude<Fault, 'pass'>, response: ServerResponse) {
   if (fault === 'reset') response.destroy();
   else if (typeof fault === 'function') fault(response);
   else if (fault !== 'hang') {

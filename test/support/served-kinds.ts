@@ -13,7 +13,7 @@ export class ServedKinds {
     KINDS.map((kind) => [kind, kind.versions.slice(0, 1)]),
   );
 
-  set(kind: Kind, versions: readonly string[]): void {
+  set(kind: Kind, versions: readonly string[]) {
     this.#versions.set(kind, versions);
   }
 

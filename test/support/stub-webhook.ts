@@ -58,7 +58,7 @@ export function register(
   cluster: TestCluster,
   clientConfig: StubWebhook['at'],
   failurePolicy: 'Fail' | 'Ignore' = 'Fail',
-): void {
+) {
   cluster.create(
     'validatingwebhookconfigurations',
     buildWebhookConfiguration({ clientConfig, failurePolicy }),

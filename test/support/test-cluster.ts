@@ -36,22 +36,22 @@ export class TestCluster extends InMemoryCluster {
     this.faults = new Faults(this.#server);
   }
 
-  get url(): string {
+  get url() {
     return this.#server.url;
   }
 
   /** The text of a kubeconfig for the administrator. */
-  get kubeconfig(): string {
+  get kubeconfig() {
     return this.#server.kubeconfigFor(ADMIN_USER);
   }
 
   /** The version of the last write. */
-  get resourceVersion(): number {
+  get resourceVersion() {
     return this.store.version;
   }
 
   /** A client of the API server until the end of the test. Each reload of its credentials gets a new token. */
-  connect(): KubeApi {
+  connect() {
     const connection = new KubeConnection(() => {
       const config = new KubeConfig();
       config.loadFromString(this.kubeconfig);
@@ -63,7 +63,7 @@ export class TestCluster extends InMemoryCluster {
   }
 
   /** Sets the versions at which a kind is served. None means that its CRD is absent. */
-  serve(resource: string, versions: readonly string[]): void {
+  serve(resource: string, versions: readonly string[]) {
     this.faults.servedKinds.set(findKind(resource), versions);
   }
 
@@ -86,11 +86,11 @@ export class TestCluster extends InMemoryCluster {
     return await this.request('DELETE', path, undefined, as);
   }
 
-  async start(): Promise<void> {
+  async start() {
     await this.#server.start();
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     await this.#server.stop();
   }
 }
@@ -98,7 +98,7 @@ export class TestCluster extends InMemoryCluster {
 let leaf: ReturnType<TestTls['leaf']> | undefined;
 
 /** Starts an empty cluster that stops at the end of the test. */
-export async function startTestCluster(): Promise<TestCluster> {
+export async function startTestCluster() {
   const tls = await testTls();
   // Issued once per test file: it takes up to a second.
   leaf ??= tls.leaf();

@@ -12,11 +12,11 @@ export interface TestTls {
 /** Created once per test file: a key of 3,072 bits takes up to a second. */
 let tls: Promise<TestTls> | undefined;
 
-export async function testTls(): Promise<TestTls> {
+export async function testTls() {
   return await (tls ??= createTestTls());
 }
 
-async function createTestTls(): Promise<TestTls> {
+async function createTestTls() {
   const now = new Date();
   const authority = await createAuthority({ days: 1, now });
   return {

@@ -6,14 +6,14 @@ export class UsageError extends Error {}
  *
  * @throws UsageError if the value is not a whole number of at least `min`
  */
-export function parseWholeNumber(option: string, text: string, min = 1): number {
+export function parseWholeNumber(option: string, text: string, min = 1) {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= min) return value;
   throw new UsageError(`--${option} needs a whole number of at least ${min}, not ${text}.`);
 }
 
 /** Describes a wrong command line in one sentence. Returns undefined for any other error. */
-export function describeUsageError(error: unknown): string | undefined {
+export function describeUsageError(error: unknown) {
   if (!(error instanceof Error)) return undefined;
   if (error instanceof UsageError) return error.message;
   // After its first sentence, util.parseArgs only explains how to escape arguments.

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { type AdmissionLimits, createAdmissionApp } from '../../src/webhook/admission-app.ts';
@@ -13,7 +13,7 @@ import { allowUnused, reviewBody } from '../support/review.ts';
 const TIMED_OUT = 'MCG_BAD_REVIEW: the request body did not arrive in time.';
 
 /** Starts a server and returns its port. */
-async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused): Promise<number> {
+async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused) {
   const options = {
     log: memoryLog().log,
     isDraining: () => false,
@@ -58,12 +58,12 @@ async function sendPart(
   return socket;
 }
 
-async function sendParts(count: number, ...args: Parameters<typeof sendPart>): Promise<Socket[]> {
+async function sendParts(count: number, ...args: Parameters<typeof sendPart>) {
   return await Promise.all(Array.from({ length: count }, async () => await sendPart(...args)));
 }
 
 /** Serves with a judge that answers when the signal aborts. */
-async function serveBlocked(limits: Partial<AdmissionLimits>, answers: AbortSignal): Promise<number> {
+async function serveBlocked(limits: Partial<AdmissionLimits>, answers: AbortSignal) {
   const released = once(answers, 'abort');
   return await serve(limits, async (...args) => {
     await released;

@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:https';
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import express from 'express';
@@ -36,8 +36,8 @@ export async function startTestServer(options: Partial<TlsServerOptions> = {}, a
     server,
     certificate,
     pairs,
-    connectTcp: (): Socket => closeAtEnd(connectTcp(port, '127.0.0.1')).on('error', () => {}),
-    connectTls: (tlsOptions: ConnectionOptions = {}): TLSSocket =>
+    connectTcp: () => closeAtEnd(connectTcp(port, '127.0.0.1')).on('error', () => {}),
+    connectTls: (tlsOptions: ConnectionOptions = {}) =>
       closeAtEnd(connectTls({ host: '127.0.0.1', port, ca: tls.ca, ...tlsOptions })),
     /** Returns a function that calls the server over a connection of its own. */
     createClient: () => {

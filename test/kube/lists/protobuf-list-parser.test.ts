@@ -24,7 +24,7 @@ function parse(bytes: Buffer, cuts: readonly number[] = []): { items: unknown[];
   return { items, ...parser.end() };
 }
 
-function toTime(seconds: number | undefined): string | undefined {
+function toTime(seconds: number | undefined) {
   return seconds === undefined ? undefined : `${new Date(seconds * 1_000).toISOString().slice(0, 19)}Z`;
 }
 
@@ -145,7 +145,7 @@ test('keeps all references of nodes if it keeps only their annotations', () => {
     fc.property(fc.array(node, { maxLength: 12 }), (items) => {
       const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
       const referrers: unknown[] = [];
-      const add = (item: ApiObject): void => void referrers.push(parseNodeReferrer(item));
+      const add = (item: ApiObject) => void referrers.push(parseNodeReferrer(item));
       const parser = new ProtobufListParser(add, NODE_REFERENCE_ANNOTATIONS);
       parser.write(bytes);
       parser.end();
