@@ -90,7 +90,7 @@ test('issues a leaf from a new authority', async () => {
   await expect.poll(() => leafOf(certificate).verify(publicKey)).toBe(true);
 });
 
-test.each<readonly [string, () => SecretData, string]>([
+test.each<[string, () => SecretData, string]>([
   ['has no key', () => ({ 'ca.key': null }), 'it has no ca.key'],
   [
     'contains another key',

@@ -43,7 +43,7 @@ test('creates a v3 root that signs leaves only, with a 3072-bit key and SHA-256'
   expect(der).toContain('a003020102');
   // sha256WithRSAEncryption in the signed part and beside the signature.
   expect(der.split('06092a864886f70d01010b')).toHaveLength(3);
-  // Critical basicConstraints { TRUE, 0 }, critical keyUsage { keyCertSign, cRLSign }, and subjectKeyIdentifier.
+  // Critical basicConstraints { TRUE, 0 } and keyUsage { keyCertSign, cRLSign }, then subjectKeyIdentifier.
   expect(der).toContain('0603551d130101ff040830060101ff020100');
   expect(der).toContain('0603551d0f0101ff040403020106');
   expect(der).toContain('0603551d0e0416');

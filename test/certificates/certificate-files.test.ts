@@ -146,7 +146,6 @@ test.each<[string, (files: Files) => Promise<void>]>([
   certificate.onChange(onChange);
   await spoil(files);
   await vi.waitFor(() => expect(files.messages()).toContainEqual(expect.stringContaining(NOT_USABLE)), 5_000);
-  // Several retries.
   await sleep(500);
   expect(files.messages()).toHaveLength(2);
   expect(onChange).not.toHaveBeenCalled();

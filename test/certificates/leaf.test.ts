@@ -20,7 +20,7 @@ test('issues a v3 certificate for servers, signed with SHA-256 by the key of the
   const der = new X509Certificate((await issue([SERVICE])).certificatePem).raw.toString('hex');
   expect(der).toContain('a003020102');
   expect(der.split('06092a864886f70d01010b')).toHaveLength(3);
-  // Critical basicConstraints {}, critical keyUsage { digitalSignature, keyEncipherment }, extKeyUsage { serverAuth }.
+  // Critical basicConstraints {} and keyUsage { digitalSignature, keyEncipherment }, then serverAuth.
   expect(der).toContain('0603551d130101ff04023000');
   expect(der).toContain('0603551d0f0101ff0404030205a0');
   expect(der).toContain('0603551d25040c300a06082b06010505070301');

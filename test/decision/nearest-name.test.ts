@@ -44,7 +44,6 @@ const hash = fc.bigInt(0n, 2n ** 128n - 1n).map((number) => number.toString(16).
 const name = fc
   .tuple(fc.constantFrom('worker', 'master', 'infra-a.b'), hash)
   .map(([pool, digits]) => toConfigName(`rendered-${pool}-${digits}`));
-/** A typing error. */
 const typo = fc.record({
   at: fc.nat(),
   letter: fc.constantFrom('0', '9', 'a', 'f', 'z', '-'),

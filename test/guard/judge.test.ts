@@ -87,7 +87,7 @@ test.each([
 
 const WARN: Settings = { mode: 'Warn', holdSupersededMs: 0 };
 
-test.each<readonly [string, Situation, object]>([
+test.each<[string, Situation, object]>([
   [
     'denies when only the live read finds a referrer',
     { live: { referrers: [referrer('w7')], unreadable: [] } },

@@ -80,7 +80,7 @@ test('applies Enforce and creates nothing if the CRD is absent', async () => {
   expect(countPosts(cluster)).toBe(0);
 });
 
-test.each<readonly [string, ReturnType<Interceptor>]>([
+test.each<[string, ReturnType<Interceptor>]>([
   ['answers 500', { status: 500, body: {} }],
   ['answers a plain 404 although discovery lists the kind', { status: 404, body: '404 page not found' }],
   ['cuts the connection', 'reset'],

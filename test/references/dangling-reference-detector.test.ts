@@ -50,7 +50,6 @@ class DetectorTest {
     now: () => NOW,
   });
 
-  /** Checks the references and returns what was found. */
   async check(): Promise<DanglingReferenceDetector['findings']> {
     await this.detector.check(new AbortController().signal);
     return this.detector.findings;

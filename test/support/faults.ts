@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import type { ApiServer } from '../../src/demo/cluster/api-server.ts';
 import { ServedKinds } from './served-kinds.ts';
 
-/** A request that the API server has received. */
 export interface SeenRequest {
   readonly method: string;
   /** Without the query. */
@@ -32,12 +31,9 @@ export type Fault =
     }
   | ((response: ServerResponse) => void);
 
-/** Decides about each request. */
 export type Interceptor = (request: SeenRequest) => Fault;
 
-/** Everything that can go wrong with an API server. */
 export class Faults {
-  /** All requests so far. */
   readonly requests: SeenRequest[] = [];
   readonly servedKinds = new ServedKinds();
   readonly #server: Pick<ApiServer, 'stop'>;
@@ -58,32 +54,26 @@ export class Faults {
     };
   }
 
-  /** Removes all interceptors. */
   clear() {
     this.#interceptors.clear();
   }
 
-  /** Cuts every open connection. New ones are accepted. */
   cutConnections() {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Cuts the connections of all watches and no others. */
   dropWatches() {
     for (const response of this.#watches) response.destroy();
   }
 
-  /** Sends raw text to all open watches. */
   sendToWatches(text: string) {
     for (const response of this.#watches) response.write(text);
   }
 
-  /** Ends all watches properly. */
   endWatches() {
     for (const response of this.#watches) response.end();
   }
 
-  /** The number of open watches. */
   get openWatches() {
     return this.#watches.size;
   }

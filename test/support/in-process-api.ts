@@ -6,7 +6,6 @@ import { ApiError } from '../../src/kube/errors.ts';
 
 /** A client of an in-memory cluster in the same process. It has no watches. */
 export class InProcessApi implements Pick<KubeApi, 'json' | 'request'> {
-  /** All requests so far. */
   readonly requests: ApiRequest[] = [];
   /** If present, every request fails with it. */
   failure: Error | undefined;

@@ -7,7 +7,6 @@ export class LogPipe {
   readonly #descriptor: number;
   #text = '';
 
-  /** Creates the pipe. The file must not exist. */
   constructor(file: string) {
     execFileSync('mkfifo', [file]);
     this.file = file;
@@ -19,7 +18,6 @@ export class LogPipe {
     repeatUntilBlocked(() => writeSync(this.#descriptor, '.'.repeat(1024)));
   }
 
-  /** Empties the pipe and returns everything that has been written so far. */
   read() {
     const chunk = Buffer.alloc(4096);
     repeatUntilBlocked(() => {

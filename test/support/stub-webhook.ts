@@ -6,7 +6,6 @@ import { listen } from '../../src/webhook/tls-server.ts';
 import type { TestCluster } from './test-cluster.ts';
 import { testTls } from './tls.ts';
 
-/** The part of a review that tests read. */
 export interface SentReview {
   readonly kind: string;
   readonly apiVersion: string;
@@ -20,7 +19,6 @@ export type StubAnswer =
   | 'nothing';
 
 export interface StubWebhook {
-  /** The clientConfig of its registration. */
   readonly at: { readonly url: string; readonly caBundle: string };
   readonly calls: SentReview[];
 }
@@ -53,7 +51,6 @@ export async function stubWebhook(answer: (review: SentReview) => StubAnswer): P
   return { at: { url: `https://127.0.0.1:${port}/validate`, caBundle }, calls };
 }
 
-/** Registers a webhook for the deletion of rendered MachineConfigs. */
 export function register(
   cluster: TestCluster,
   clientConfig: StubWebhook['at'],

@@ -10,7 +10,6 @@ import { KubeConnection } from '../../src/kube/connection.ts';
 import { Faults } from './faults.ts';
 import { type TestTls, testTls } from './tls.ts';
 
-/** The answer to a request, a failed one included. */
 export interface Answer {
   readonly status: number;
   readonly warnings: readonly string[];
@@ -18,8 +17,8 @@ export interface Answer {
 }
 
 /**
- * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write without
- * a review. `request` and `delete` are requests of a client, but do not pass the HTTPS server and its faults.
+ * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write
+ * without a review. `request` and `delete` are reviewed, but do not pass the HTTPS server and its faults.
  */
 export class TestCluster extends InMemoryCluster {
   readonly faults: Faults;
@@ -45,7 +44,6 @@ export class TestCluster extends InMemoryCluster {
     return this.#server.kubeconfigFor(ADMIN_USER);
   }
 
-  /** The version of the last write. */
   get resourceVersion() {
     return this.store.version;
   }
@@ -86,12 +84,10 @@ export class TestCluster extends InMemoryCluster {
     return await this.request('DELETE', path, undefined, as);
   }
 
+  /** Starts the API server until the end of the test. */
   async start() {
     await this.#server.start();
-  }
-
-  async stop() {
-    await this.#server.stop();
+    onTestFinished(async () => await this.#server.stop());
   }
 }
 
@@ -104,6 +100,5 @@ export async function startTestCluster() {
   leaf ??= tls.leaf();
   const cluster = new TestCluster(tls, await leaf);
   await cluster.start();
-  onTestFinished(async () => await cluster.stop());
   return cluster;
 }

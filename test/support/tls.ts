@@ -26,7 +26,6 @@ async function createTestTls() {
   };
 }
 
-/** A certificate that a test replaces. */
 export function exchangeable(first: KeyPair): ServingCertificate & { exchange: (next: KeyPair) => void } {
   let pair = first;
   const listeners: (() => void)[] = [];

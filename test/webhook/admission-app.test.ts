@@ -58,7 +58,7 @@ test('allows the deletion of an unused config and records one decision', async (
   ]);
 });
 
-test.each<readonly [string, string, string, Record<string, string>]>([
+test.each<[string, string, string, Record<string, string>]>([
   ['a truncated body', GOOD.slice(0, -3), '', JSON_TYPE],
   ['9 MiB', JSON.stringify(reviewBody({ padding: 'x'.repeat(9 * 1024 * 1024) })), '', JSON_TYPE],
   ['another content type', GOOD, UID, { 'content-type': 'text/plain' }],

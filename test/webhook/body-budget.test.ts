@@ -12,7 +12,6 @@ import { allowUnused, reviewBody } from '../support/review.ts';
 
 const TIMED_OUT = 'MCG_BAD_REVIEW: the request body did not arrive in time.';
 
-/** Starts a server and returns its port. */
 async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused) {
   const options = {
     log: memoryLog().log,
