@@ -17,9 +17,9 @@ const TIMING: ReflectorTiming = {
 };
 
 interface FollowOptions {
-  readonly resource?: Resource<Referrer>;
-  readonly timing?: Partial<ReflectorTiming>;
-  readonly onRequest?: (request: SeenRequest, cluster: TestCluster) => Fault;
+  resource?: Resource<Referrer>;
+  timing?: Partial<ReflectorTiming>;
+  onRequest?: (request: SeenRequest, cluster: TestCluster) => Fault;
 }
 
 /** Follows the nodes of a cluster with node a on rendered-1, until the end of the test. */
@@ -93,9 +93,8 @@ test('follows additions, changes and deletions, with bookmarks and metadata only
   setConfig(cluster, 'a', 'rendered-2');
   cluster.erase('nodes', 'b');
   // Events do not end where packets end.
-  const added = toEvent('ADDED', {
-    metadata: { ...toNode('c', 'rendered-3').metadata, resourceVersion: '99' },
-  });
+  const metadata = { ...toNode('c', 'rendered-3').metadata, resourceVersion: '99' };
+  const added = toEvent('ADDED', { metadata });
   cluster.faults.sendToWatches(added.slice(0, 30));
   await new Promise((resolve) => setTimeout(resolve, 20));
   cluster.faults.sendToWatches(added.slice(30));
@@ -108,7 +107,7 @@ test('follows additions, changes and deletions, with bookmarks and metadata only
 
 test('reports each change with the object before and after, also between two lists', async () => {
   const followed = await follow();
-  const { cluster, changes } = followed;
+  const { cluster, changes, known, reflector } = followed;
   await waitForWatch(followed);
   cluster.create('nodes', toNode('b', 'x'));
   setConfig(cluster, 'a', 'rendered-2');
@@ -117,6 +116,8 @@ test('reports each change with the object before and after, also between two lis
   const recover = cluster.faults.intercept(() => ({ status: 503 }));
   cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
   await expect.poll(() => followed.lines.length).toBeGreaterThan(0);
+  // While the API server is unavailable, the reflector keeps what it knows.
+  expect([reflector.isSynced, ...known()]).toEqual([true, 'a rendered-2', 'b x']);
   cluster.erase('nodes', 'b');
   setConfig(cluster, 'a', 'rendered-3');
   cluster.create('nodes', toNode('c', 'x'));
@@ -212,7 +213,7 @@ test('keeps a watch that receives bookmarks', async () => {
 test.each<[string, Fault]>([
   ['503', { status: 503 }],
   ['404', { status: 404 }],
-  ['half a list', { status: 200, body: '{"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":[' }],
+  ['half a list', { status: 200, body: '{"kind":"NodeList","metadata":{' }],
 ])('is not synced after %s, retries, and logs the problem once', async (_title, fault) => {
   let left = 10;
   const { known, reflector, lines } = await follow({ onRequest: () => (left-- > 0 ? fault : 'pass') });
@@ -223,26 +224,14 @@ test.each<[string, Fault]>([
   expect(lines.filter(({ msg }) => String(msg).startsWith('cannot watch nodes'))).toHaveLength(1);
 });
 
-test('keeps what it knows while the API server is unavailable', async () => {
-  const followed = await follow();
-  await waitForWatch(followed);
-  followed.cluster.faults.intercept(() => ({ status: 503 }));
-  followed.cluster.faults.dropWatches();
-  await expect.poll(() => followed.lines.length).toBeGreaterThan(0);
-  expect(followed.known()).toEqual(['a rendered-1']);
-  expect(followed.reflector.isSynced).toBe(true);
-});
-
 test('follows a kind whose CRD is created and deleted', async () => {
   const { cluster, known, reflector } = await follow({ resource: BUILDS });
   cluster.serve('machineosbuilds', []);
   await expect.poll(() => reflector.isSynced).toBe(true);
   expect(known()).toEqual([]);
   expect(cluster.faults.requests.some(({ path }) => path === BUILDS.paths[1])).toBe(true);
-  cluster.create('machineosbuilds', {
-    metadata: { name: 'b' },
-    spec: { machineConfig: { name: 'rendered-1' } },
-  });
+  const spec = { machineConfig: { name: 'rendered-1' } };
+  cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec });
   cluster.serve('machineosbuilds', ['v1']);
   await expect.poll(known).toEqual(['b rendered-1']);
   cluster.serve('machineosbuilds', []);

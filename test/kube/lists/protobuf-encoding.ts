@@ -47,20 +47,20 @@ function timeField(field: number, seconds: number) {
 }
 
 function encodeObject(object: EncodedObject) {
+  const { name, uid = '', labels, annotations, managed = '' } = object;
+  const { creationSeconds: created, deletionSeconds: deleted } = object;
   const metadata = [
-    bytesField(1, object.name),
+    bytesField(1, name),
     bytesField(2, ''),
-    bytesField(5, object.uid ?? ''),
+    bytesField(5, uid),
     bytesField(6, '4711'),
     numberField(7, 3),
     // An absent time is an empty message.
-    object.creationSeconds === undefined ? bytesField(8, '') : timeField(8, object.creationSeconds),
-    ...(object.deletionSeconds === undefined
-      ? []
-      : [timeField(9, object.deletionSeconds), numberField(10, 30)]),
-    ...entries(11, object.labels),
-    ...entries(12, object.annotations),
-    ...(object.managed === undefined ? [] : [bytesField(17, object.managed)]),
+    created === undefined ? bytesField(8, '') : timeField(8, created),
+    ...(deleted === undefined ? [] : [timeField(9, deleted), numberField(10, 30)]),
+    ...entries(11, labels),
+    ...entries(12, annotations),
+    bytesField(17, managed),
   ];
   return bytesField(1, Buffer.concat(metadata));
 }
