@@ -36,7 +36,7 @@ async function follow(data: SecretData | undefined) {
     else cluster.patch('secrets', NAME, { data }, NAMESPACE);
   };
   if (data !== undefined) write(data);
-  const { log, lines } = memoryLog();
+  const { log, lines, messages } = memoryLog();
   const stop = new AbortController();
   const clock = { now: START };
   const starting = followAuthoritySecret({
@@ -50,7 +50,7 @@ async function follow(data: SecretData | undefined) {
     checkIntervalMs: 10,
   });
   onTestFinished(() => stop.abort());
-  return { cluster, clock, lines, messages: () => lines.map(({ msg }) => msg), starting, stop, write };
+  return { cluster, clock, lines, messages, starting, stop, write };
 }
 
 const leafOf = (certificate: ServingCertificate) => new X509Certificate(certificate.current().certificatePem);

@@ -53,12 +53,12 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
     if (privateKeyPem !== undefined) await replace(keyFile, privateKeyPem);
   };
   await write(pair);
-  const { log, lines } = memoryLog();
+  const { log, messages } = memoryLog();
   return {
     directory,
     certFile,
     keyFile,
-    messages: () => lines.map(({ msg }) => String(msg)),
+    messages,
     write,
     start: async (options: Partial<CertificateFilesOptions> = {}) =>
       await watchCertificateFiles({ certFile, keyFile, log, signal: stop.signal, retryMs: 20, ...options }),

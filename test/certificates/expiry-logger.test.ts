@@ -7,10 +7,10 @@ const DAY_MS = 86_400_000;
 const END = new Date('2030-01-01T00:00:00Z');
 
 function logBeforeEnd(daysLeft: number, change: Partial<Expiry> = {}) {
-  const { log, lines } = memoryLog();
+  const { log, messages } = memoryLog();
   const expiry: Expiry = { certificate: 'authority', notAfter: END, isRenewedHere: false, ...change };
   logExpiries([expiry], log, new Date(END.getTime() - daysLeft * DAY_MS));
-  return lines.map(({ msg }) => String(msg));
+  return messages();
 }
 
 test('warns from 30 days before the end on', () => {

@@ -19,7 +19,7 @@ async function follow({ mode, createIntervalMs = 50, fault = () => 'pass' }: Fol
   const cluster = await startTestCluster();
   if (mode !== undefined) cluster.create(RESOURCE, { metadata: { name: 'cluster' }, spec: { mode } });
   cluster.faults.intercept(fault);
-  const { log, lines } = memoryLog();
+  const { log, messages } = memoryLog();
   const api = cluster.connect();
   const timing = { ...SINGLE_OBJECT_TIMING, backoffMs: [5, 20], absentMs: 20 } as const;
   const follower = new SettingsFollower({ api, log, timing, createIntervalMs });
@@ -29,7 +29,7 @@ async function follow({ mode, createIntervalMs = 50, fault = () => 'pass' }: Fol
     stop.abort();
     await running;
   });
-  return { cluster, follower, messages: () => lines.map(({ msg }) => String(msg)) };
+  return { cluster, follower, messages };
 }
 
 function countPosts({ faults }: TestCluster) {

@@ -27,7 +27,7 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
   const cluster = await startTestCluster();
   cluster.create('nodes', toNode('a', 'rendered-1'));
   cluster.faults.intercept((request) => onRequest(request, cluster));
-  const { log, lines } = memoryLog();
+  const { log, messages } = memoryLog();
   /** `NAME BEFORE AFTER` for each change, with `-` for an absent object. */
   const changes: string[] = [];
   const reflector = new Reflector({
@@ -48,7 +48,7 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
   return {
     cluster,
     reflector,
-    lines,
+    messages,
     changes,
     /** `NAME CONFIG` of all known objects. */
     known: () => [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
@@ -115,7 +115,7 @@ test('reports each change with the object before and after, also between two lis
   changes.splice(0);
   const recover = cluster.faults.intercept(() => ({ status: 503 }));
   cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
-  await expect.poll(() => followed.lines.length).toBeGreaterThan(0);
+  await expect.poll(followed.messages).not.toEqual([]);
   // While the API server is unavailable, the reflector keeps what it knows.
   expect([reflector.isSynced, ...known()]).toEqual([true, 'a rendered-2', 'b x']);
   cluster.erase('nodes', 'b');
@@ -190,7 +190,7 @@ test('opens another watch if the probe hangs, because the watch may hang as well
   });
   await waitForWatch(followed);
   isFrozen = true;
-  await expect.poll(() => followed.lines.map(({ msg }) => msg)).toContain('cannot watch nodes: timed out');
+  await expect.poll(followed.messages).toContain('cannot watch nodes: timed out');
   isFrozen = false;
   await expect.poll(() => followed.watchedVersions().length).toBeGreaterThan(1);
 });
@@ -216,12 +216,12 @@ test.each<[string, Fault]>([
   ['half a list', { status: 200, body: '{"kind":"NodeList","metadata":{' }],
 ])('is not synced after %s, retries, and logs the problem once', async (_title, fault) => {
   let left = 10;
-  const { known, reflector, lines } = await follow({ onRequest: () => (left-- > 0 ? fault : 'pass') });
+  const { known, reflector, messages } = await follow({ onRequest: () => (left-- > 0 ? fault : 'pass') });
   expect(reflector.isSynced).toBe(false);
   await expect.poll(() => reflector.isSynced, { timeout: 20_000 }).toBe(true);
   expect(left).toBeLessThan(1);
   expect(known()).toEqual(['a rendered-1']);
-  expect(lines.filter(({ msg }) => String(msg).startsWith('cannot watch nodes'))).toHaveLength(1);
+  expect(messages().filter((text) => text.startsWith('cannot watch nodes'))).toHaveLength(1);
 });
 
 test('follows a kind whose CRD is created and deleted', async () => {

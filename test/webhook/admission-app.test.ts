@@ -40,10 +40,8 @@ beforeEach(() => {
   });
 });
 
-const serialize = (unchanged: unknown) => unchanged as string;
-
 async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE, target = app) {
-  const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(serialize).send(body);
+  const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(String).send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);
   expect(answered['content-type']).toMatch(/^application\/json/);
@@ -88,13 +86,13 @@ test('denies after an error of the judge, and logs the error without sending it'
   expect(lines).toMatchObject([{ msg: 'cannot answer a review', err: { message: 'secret detail' } }]);
 });
 
-test('answers the next review after cannot record a decision', async () => {
+test('answers the next review after it cannot record a decision', async () => {
   onDecision = () => {
-    throw new Error('no room');
+    throw new Error('full');
   };
   await post();
   expect((await post()).allowed).toBe(true);
-  const line = { msg: 'cannot record a decision', err: { message: 'no room' } };
+  const line = { msg: 'cannot record a decision', err: { message: 'full' } };
   await expect.poll(() => lines).toMatchObject([line, line]);
 });
 

@@ -32,10 +32,7 @@ describe('accepts', () => {
   test.each([
     ['no name, as in a DELETECOLLECTION', { name: undefined }],
     ['an empty name', { name: '' }],
-    [
-      'another version of the resource',
-      { resource: { group: GROUP, version: 'v2', resource: 'machineconfigs' } },
-    ],
+    ['another version', { resource: { group: GROUP, version: 'v2', resource: 'machineconfigs' } }],
   ])('the deletion of a config with %s', (_case, change) => {
     expect(parse(reviewBody(change)).config?.name).toBe(NAME);
   });
@@ -51,36 +48,29 @@ describe('accepts', () => {
   test('keys named __proto__ as data', () => {
     const body = JSON.stringify(reviewBody()).replace('"annotations":{', '"annotations":{"__proto__":"x",');
     expect(parse(body).config?.annotations.get('__proto__')).toBe('x');
-    expect(findProblem(`{"__proto__":${JSON.stringify(reviewBody())}}`).message).toContain(
-      'got nothing of nothing',
-    );
+    const { message } = findProblem(`{"__proto__":${JSON.stringify(reviewBody())}}`);
+    expect(message).toContain('got nothing of nothing');
   });
 });
 
 describe('rejects', () => {
-  const NOT_JSON = 'the request body is not JSON';
-  const EXPECTED = 'expected an AdmissionReview of admission.k8s.io/v1, got ';
+  const NOT_JSON = 'is not JSON';
 
   test.each([
-    ['an empty body', '', '', 'the request has no body'],
+    ['an empty body', '', '', 'has no body'],
     ['a truncated body', JSON.stringify(reviewBody()).slice(0, -20), '', NOT_JSON],
-    ['100,000 brackets', '['.repeat(100_000), '', 'the request body is nested deeper than 10000 levels'],
+    ['100,000 brackets', '['.repeat(100_000), '', 'is nested deeper than 10000 levels'],
     ['a byte order mark', `\uFEFF${JSON.stringify(reviewBody())}`, '', NOT_JSON],
     ['text after the review', `${JSON.stringify(reviewBody())}{}`, '', NOT_JSON],
-    ['invalid UTF-8', Buffer.from('{"kind":"\xff"}', 'latin1'), '', 'the request body is not UTF-8'],
-    ['an array', '[]', '', 'the request body is not a JSON object'],
-    ['no request', { ...reviewBody(), request: undefined }, '', 'the AdmissionReview has no request'],
-    ['no uid', reviewBody({ uid: undefined }), '', 'the request has no uid'],
-    ['another kind', { ...reviewBody(), kind: 'Pod' }, UID, `${EXPECTED}"Pod" of "admission.k8s.io/v1"`],
-    ['v1beta1', { ...reviewBody(), apiVersion: 'v1beta1' }, UID, `${EXPECTED}"AdmissionReview" of "v1beta1"`],
-    [
-      'no oldObject',
-      reviewBody({ oldObject: null }),
-      UID,
-      expect.stringMatching(/^the request has no oldObject/),
-    ],
-    ['no operation', reviewBody({ operation: undefined }), UID, 'the request has no operation'],
-    ['no resource', reviewBody({ resource: undefined }), UID, 'the request names no resource'],
+    ['invalid UTF-8', Buffer.from('{"kind":"\xff"}', 'latin1'), '', 'is not UTF-8'],
+    ['an array', '[]', '', 'is not a JSON object'],
+    ['no request', { ...reviewBody(), request: undefined }, '', 'has no request'],
+    ['no uid', reviewBody({ uid: undefined }), '', 'has no uid'],
+    ['another kind', { ...reviewBody(), kind: 'Pod' }, UID, 'got "Pod" of "admission.k8s.io/v1"'],
+    ['v1beta1', { ...reviewBody(), apiVersion: 'v1beta1' }, UID, '"AdmissionReview" of "v1beta1"'],
+    ['no oldObject', reviewBody({ oldObject: null }), UID, 'has no oldObject'],
+    ['no operation', reviewBody({ operation: undefined }), UID, 'has no operation'],
+    ['no resource', reviewBody({ resource: undefined }), UID, 'names no resource'],
     ['no name in oldObject', reviewBody({ oldObject: { metadata: {} } }), UID, 'oldObject has no name'],
     [
       'two names',
@@ -94,10 +84,12 @@ describe('rejects', () => {
         oldObject: { metadata: { name: NAME, annotations: { a: 'x'.repeat(3 * 1024 * 1024) } } },
       }),
       '',
-      'the request body has more names and annotations than an object can have',
+      'has more names and annotations than an object can have',
     ],
-  ])('%s', (_case, body, uid, message) => {
-    expect(findProblem(body)).toMatchObject({ message, uid });
+  ])('%s', (_case, body, uid, problem) => {
+    const { message, uid: answeredUid } = findProblem(body);
+    expect(message).toContain(problem);
+    expect(answeredUid).toBe(uid);
   });
 
   test.each([
@@ -112,9 +104,7 @@ describe('rejects', () => {
     ['a', '"a":"b"', '"a":"c",'],
   ])('a second %s', (key, member, inserted) => {
     const body = JSON.stringify(reviewBody()).replace(member, `${inserted}${member}`);
-    expect(findProblem(body)).toMatchObject({
-      message: `the request body has "${key}" twice in one object`,
-      uid: '',
-    });
+    const message = `the request body has "${key}" twice in one object`;
+    expect(findProblem(body)).toMatchObject({ message, uid: '' });
   });
 });

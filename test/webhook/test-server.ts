@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -42,21 +44,13 @@ export async function startTestServer(options: Partial<TlsServerOptions> = {}, a
     /** Returns a function that calls the server over a connection of its own. */
     createClient: () => {
       const agent = closeAtEnd(new Agent({ keepAlive: true, maxSockets: 1, ca: tls.ca }));
-      return async (path = '/') =>
-        await new Promise<{ body: string; serial: string; isReused: boolean; keepAlive: unknown }>(
-          (resolve, reject) => {
-            const call = request({ host: '127.0.0.1', port, path, agent }, (response) => {
-              const { serialNumber: serial } = (response.socket as TLSSocket).getPeerCertificate();
-              const keepAlive = response.headers['keep-alive'];
-              text(response).then(
-                (body) => resolve({ body, serial, isReused: call.reusedSocket, keepAlive }),
-                reject,
-              );
-            });
-            call.on('error', reject);
-            call.end();
-          },
-        );
+      return async (path = '/') => {
+        const call = request({ host: '127.0.0.1', port, path, agent }).end();
+        const [response] = (await once(call, 'response')) as [IncomingMessage];
+        const { serialNumber: serial } = (response.socket as TLSSocket).getPeerCertificate();
+        const keepAlive = response.headers['keep-alive'];
+        return { body: await text(response), serial, isReused: call.reusedSocket, keepAlive };
+      };
     },
   };
 }
