@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ConnectionOptions, loadConnection, KubeconfigError } from '../../src/kube/connection.ts';
 
 let home: string;
@@ -52,27 +52,25 @@ function errorOf(options: ConnectionOptions) {
   throw new Error('there is no error');
 }
 
-describe('throws one sentence without the content of the file', () => {
-  test('if there is no kubeconfig', () => {
-    expect(errorOf({})).toBe(
-      `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist`,
-    );
-  });
+test('throws one sentence if there is no kubeconfig', () => {
+  expect(errorOf({})).toBe(
+    `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist`,
+  );
+});
 
-  test('for an absent file, a directory and a malformed file', () => {
-    expect(errorOf({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
-    expect(errorOf({ kubeconfig: home })).toContain('is a directory');
-    const garbage = path.join(home, 'garbage');
-    writeFileSync(garbage, 'token: the-secret-token: {[');
-    expect(errorOf({ kubeconfig: garbage })).toMatch(/cannot be read: \w+$/);
-  });
+test('throws one sentence without the content for an absent file, a directory and garbage', () => {
+  expect(errorOf({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
+  expect(errorOf({ kubeconfig: home })).toContain('is a directory');
+  const garbage = path.join(home, 'garbage');
+  writeFileSync(garbage, 'token: the-secret-token: {[');
+  expect(errorOf({ kubeconfig: garbage })).toMatch(/cannot be read: \w+$/);
+});
 
-  test('for an unknown context, and for a file without a cluster', () => {
-    const kubeconfig = writeKubeconfig('f', 'f');
-    expect(errorOf({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"');
-    writeFileSync(kubeconfig, 'apiVersion: v1\nkind: Config\n');
-    expect(errorOf({ kubeconfig })).toMatch(/^the kubeconfig/);
-  });
+test('throws one sentence for an unknown context, and for a file without a cluster', () => {
+  const kubeconfig = writeKubeconfig('f', 'f');
+  expect(errorOf({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"');
+  writeFileSync(kubeconfig, 'apiVersion: v1\nkind: Config\n');
+  expect(errorOf({ kubeconfig })).toMatch(/^the kubeconfig/);
 });
 
 test.each<[string, object]>([

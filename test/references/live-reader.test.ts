@@ -226,64 +226,62 @@ describe('with fake timers', () => {
     vi.useRealTimers();
   });
 
-  describe('while a config moves between its referrers', () => {
-    test.each([
-      ['a list of pools is fast', 0],
-      ['a list of pools takes longer than the list of nodes waits for it', 600],
-    ])(
-      'finds a config that its pool hands to a node after the nodes were listed, if %s',
-      async (_title, poolMs) => {
-        setConfig(cluster, 'pool', CONFIG);
-        api.delay = async (path) => {
-          if (path === POOLS && poolMs > 0) await wait(poolMs);
-        };
-        api.onList = (path, count) => {
-          if (path !== NODES || count > 1) return;
-          setConfig(cluster, 'node', CONFIG);
-          setConfig(cluster, 'pool', OTHER);
-        };
-        const read = reader.read(noDeadline());
-        for (let step = 0; step < 40; step += 1) await advance(100);
-        const state = await read;
-        expect(state.unreadable).toEqual([]);
-        expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
-      },
-    );
-
-    test('finds a config on a node although the list of pools hangs', async () => {
-      setConfig(cluster, 'node', CONFIG);
+  test.each([
+    ['a list of pools is fast', 0],
+    ['a list of pools takes longer than the list of nodes waits for it', 600],
+  ])(
+    'finds a config that its pool hands to a node after the nodes were listed, if %s',
+    async (_title, poolMs) => {
+      setConfig(cluster, 'pool', CONFIG);
       api.delay = async (path) => {
-        if (path === POOLS) await new Promise(() => {});
+        if (path === POOLS && poolMs > 0) await wait(poolMs);
       };
-      const deadline = new AbortController();
-      const read = reader.read(deadline.signal);
-      await advance(0);
-      await advance(250);
-      deadline.abort();
-      expect(referencesIn(await read)).toEqual(['Node w0 currentConfig']);
-    });
-
-    test('finds a config that a node hands back to its pool after the pools were listed', async () => {
-      setConfig(cluster, 'node', CONFIG);
       api.onList = (path, count) => {
-        if (path !== POOLS || count > 1) return;
-        setConfig(cluster, 'pool', CONFIG);
-        setConfig(cluster, 'node', OTHER);
+        if (path !== NODES || count > 1) return;
+        setConfig(cluster, 'node', CONFIG);
+        setConfig(cluster, 'pool', OTHER);
       };
-      expect(referencesIn(await reader.read(noDeadline()))).toEqual(['MachineConfigPool worker spec']);
-    });
+      const read = reader.read(noDeadline());
+      for (let step = 0; step < 40; step += 1) await advance(100);
+      const state = await read;
+      expect(state.unreadable).toEqual([]);
+      expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    },
+  );
 
-    test('names no kind, but the references, as unreadable if pools change until the deadline', async () => {
-      const deadline = new AbortController();
-      api.onList = (path, count) => {
-        if (path !== POOLS) return;
-        setConfig(cluster, 'pool', `rendered-${count}`);
-        if (count === 5) deadline.abort();
-      };
-      expect((await reader.read(deadline.signal)).unreadable).toEqual([
-        { name: 'references', reason: 'they kept changing while they were read' },
-      ]);
-    });
+  test('finds a config on a node although the list of pools hangs', async () => {
+    setConfig(cluster, 'node', CONFIG);
+    api.delay = async (path) => {
+      if (path === POOLS) await new Promise(() => {});
+    };
+    const deadline = new AbortController();
+    const read = reader.read(deadline.signal);
+    await advance(0);
+    await advance(250);
+    deadline.abort();
+    expect(referencesIn(await read)).toEqual(['Node w0 currentConfig']);
+  });
+
+  test('finds a config that a node hands back to its pool after the pools were listed', async () => {
+    setConfig(cluster, 'node', CONFIG);
+    api.onList = (path, count) => {
+      if (path !== POOLS || count > 1) return;
+      setConfig(cluster, 'pool', CONFIG);
+      setConfig(cluster, 'node', OTHER);
+    };
+    expect(referencesIn(await reader.read(noDeadline()))).toEqual(['MachineConfigPool worker spec']);
+  });
+
+  test('names no kind, but the references, as unreadable if pools change until the deadline', async () => {
+    const deadline = new AbortController();
+    api.onList = (path, count) => {
+      if (path !== POOLS) return;
+      setConfig(cluster, 'pool', `rendered-${count}`);
+      if (count === 5) deadline.abort();
+    };
+    expect((await reader.read(deadline.signal)).unreadable).toEqual([
+      { name: 'references', reason: 'they kept changing while they were read' },
+    ]);
   });
 
   test('says that the read did not start if the deadline passes before', async () => {
