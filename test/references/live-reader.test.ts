@@ -118,8 +118,15 @@ describe('over HTTPS', () => {
     ]);
   });
 
+  test('retries a 404 for pools that discovery lists', async () => {
+    const deadline = abortAfterThree(POOLS, (path) => (path === POOLS ? NOT_SERVED : 'pass'));
+    expect((await reader.read(deadline)).unreadable).toContainEqual({
+      name: 'machineconfigpools',
+      reason: 'listing machineconfigpools returned 404 although discovery serves the resource',
+    });
+  });
+
   test.each<[string, Fault]>([
-    ['lists the kind', 'pass'],
     ['answers 404', NOT_SERVED],
     ['answers with a page', { status: 200, body: { kind: 'Page' } }],
     ['refuses', FORBIDDEN],
