@@ -47,7 +47,8 @@ function writtenStatuses(): unknown[] {
 
 function transitionTime() {
   type Status = { conditions: { lastTransitionTime: string }[] };
-  return (cluster.get(GUARDS, 'cluster')?.['status'] as Status).conditions[0]?.lastTransitionTime;
+  const status = cluster.get(GUARDS, 'cluster')?.['status'] as Status;
+  return status.conditions[0]?.lastTransitionTime;
 }
 
 test('writes the status once, and again only if it changes', async () => {
