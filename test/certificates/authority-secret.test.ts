@@ -10,21 +10,19 @@ const DAY_MS = 24 * 3_600_000;
 const START = Date.UTC(2026, 10, 20);
 const NAMESPACE = 'guard-ns';
 const NAME = 'machineconfig-guard-ca';
+const PROBLEM = `secret ${NAMESPACE}/${NAME} cannot be used: `;
 
 let first: Authority;
 let second: Authority;
 
 beforeAll(async () => {
-  const now = new Date(START);
-  [first, second] = await Promise.all([
-    createAuthority({ days: 365, now }),
-    createAuthority({ days: 365, now }),
-  ]);
+  const options = { days: 365, now: new Date(START) };
+  [first, second] = await Promise.all([createAuthority(options), createAuthority(options)]);
 });
 
 type SecretData = Readonly<Record<string, string | null>>;
 
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const base64 = (text: string) => Buffer.from(text).toString('base64');
 const dataOf = ({ certificatePem, privateKeyPem }: Authority): SecretData => ({
   'ca.crt': base64(certificatePem),
   'ca.key': base64(privateKeyPem),
@@ -33,12 +31,12 @@ const dataOf = ({ certificatePem, privateKeyPem }: Authority): SecretData => ({
 async function follow(data: SecretData | undefined) {
   const cluster = await startTestCluster();
   const metadata = { name: NAME, namespace: NAMESPACE };
-  const write = (data: SecretData): void => {
+  const write = (data: SecretData) => {
     if (cluster.get('secrets', NAME, NAMESPACE) === undefined) cluster.create('secrets', { metadata, data });
     else cluster.patch('secrets', NAME, { data }, NAMESPACE);
   };
   if (data !== undefined) write(data);
-  const { log, lines } = memoryLog();
+  const { log, lines, messages } = memoryLog();
   const stop = new AbortController();
   const clock = { now: START };
   const starting = followAuthoritySecret({
@@ -52,11 +50,10 @@ async function follow(data: SecretData | undefined) {
     checkIntervalMs: 10,
   });
   onTestFinished(() => stop.abort());
-  return { cluster, clock, lines, messages: () => lines.map(({ msg }) => msg), starting, stop, write };
+  return { cluster, clock, lines, messages, starting, stop, write };
 }
 
-const leafOf = (certificate: ServingCertificate): X509Certificate =>
-  new X509Certificate(certificate.current().certificatePem);
+const leafOf = (certificate: ServingCertificate) => new X509Certificate(certificate.current().certificatePem);
 
 test('issues a leaf of seven days for the Service in the namespace of the Secret', async () => {
   const { starting, lines } = await follow(dataOf(first));
@@ -89,14 +86,14 @@ test('issues a leaf from a new authority', async () => {
   const { write, starting } = await follow(dataOf(first));
   const certificate = await starting;
   write(dataOf(second));
-  const newKey = new X509Certificate(second.certificatePem).publicKey;
-  await expect.poll(() => leafOf(certificate).verify(newKey)).toBe(true);
+  const { publicKey } = new X509Certificate(second.certificatePem);
+  await expect.poll(() => leafOf(certificate).verify(publicKey)).toBe(true);
 });
 
-test.each<readonly [string, () => SecretData, string]>([
+test.each<[string, () => SecretData, string]>([
   ['has no key', () => ({ 'ca.key': null }), 'it has no ca.key'],
   [
-    'contains the key of another certificate',
+    'contains another key',
     () => ({ 'ca.key': base64(second.privateKeyPem) }),
     'the private key belongs to another certificate',
   ],
@@ -105,10 +102,9 @@ test.each<readonly [string, () => SecretData, string]>([
   const certificate = await starting;
   const before = leafOf(certificate).fingerprint256;
   write(data());
-  const problem = `secret ${NAMESPACE}/${NAME} cannot be used: ${reason}`;
-  await expect.poll(() => messages()).toContain(problem);
+  await expect.poll(messages).toContain(PROBLEM + reason);
   await new Promise((resolve) => setTimeout(resolve, 50));
-  expect(messages().filter((message) => message === problem)).toHaveLength(1);
+  expect(messages().filter((message) => message === PROBLEM + reason)).toHaveLength(1);
   expect(leafOf(certificate).fingerprint256).toBe(before);
   write(dataOf(first));
   await expect.poll(() => messages().at(-1)).toBe(`secret ${NAMESPACE}/${NAME} can be used again`);
@@ -120,9 +116,7 @@ test('renews the leaf from memory while the Secret is missing', async () => {
   const certificate = await starting;
   const before = leafOf(certificate).fingerprint256;
   cluster.erase('secrets', NAME, NAMESPACE);
-  await expect
-    .poll(() => messages())
-    .toContain(`secret ${NAMESPACE}/${NAME} cannot be used: it does not exist`);
+  await expect.poll(messages).toContain(`${PROBLEM}it does not exist`);
   clock.now = START + 6 * DAY_MS;
   await expect.poll(() => leafOf(certificate).fingerprint256).not.toBe(before);
 });
@@ -130,9 +124,7 @@ test('renews the leaf from memory while the Secret is missing', async () => {
 test('waits at start until the Secret contains a valid authority', async () => {
   const expired = await createAuthority({ days: 1, now: new Date(START - 10 * DAY_MS) });
   const { write, starting, messages } = await follow(undefined);
-  await expect
-    .poll(() => messages())
-    .toEqual([`secret ${NAMESPACE}/${NAME} cannot be used: it does not exist`]);
+  await expect.poll(messages).toEqual([`${PROBLEM}it does not exist`]);
   write(dataOf(expired));
   await expect.poll(() => messages().at(-1)).toMatch(/cannot be used: the authority expired at /);
   write(dataOf(first));

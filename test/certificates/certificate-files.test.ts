@@ -27,14 +27,13 @@ let second: KeyPair;
 beforeAll(async () => {
   const now = new Date();
   const authority = await createAuthority({ days: 30, now });
-  const issue = async () =>
-    await issueLeaf({ authority, dnsNames: ['guard.example.com'], ipAddresses: [], days: 7, now });
-  leaves = await Promise.all([issue(), issue(), issue(), issue()]);
+  const options = { authority, dnsNames: ['guard.example.com'], ipAddresses: [], days: 7, now };
+  leaves = await Promise.all([1, 2, 3].map(async () => await issueLeaf(options)));
   [first, second] = leaves as [KeyPair, KeyPair];
 });
 
 /** Replaces a file by a rename, so that no reader sees the empty file with which writeFile() starts. */
-async function replace(file: string, content: string): Promise<void> {
+async function replace(file: string, content: string) {
   await writeFile(`${file}.new`, content);
   await rename(`${file}.new`, file);
 }
@@ -49,17 +48,17 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
     stop.abort();
     await rm(directory, { recursive: true, force: true });
   });
-  const write = async ({ certificatePem, privateKeyPem }: Partial<KeyPair>): Promise<void> => {
+  const write = async ({ certificatePem, privateKeyPem }: Partial<KeyPair>) => {
     if (certificatePem !== undefined) await replace(certFile, certificatePem);
     if (privateKeyPem !== undefined) await replace(keyFile, privateKeyPem);
   };
   await write(pair);
-  const { log, lines } = memoryLog();
+  const { log, messages } = memoryLog();
   return {
     directory,
     certFile,
     keyFile,
-    messages: () => lines.map(({ msg }) => String(msg)),
+    messages,
     write,
     start: async (options: Partial<CertificateFilesOptions> = {}) =>
       await watchCertificateFiles({ certFile, keyFile, log, signal: stop.signal, retryMs: 20, ...options }),
@@ -67,7 +66,7 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
 }
 
 /** Swaps the directory behind the link ..data by a rename, as kubelet does in a Secret volume. */
-async function swapSecretVolume(volume: string, generation: number, pair: KeyPair): Promise<void> {
+async function swapSecretVolume(volume: string, generation: number, pair: KeyPair) {
   const name = `..generation_${generation}`;
   await mkdir(path.join(volume, name));
   await writeFile(path.join(volume, name, 'tls.crt'), pair.certificatePem);
@@ -81,16 +80,18 @@ async function swapSecretVolume(volume: string, generation: number, pair: KeyPai
   for (const file of ['tls.crt', 'tls.key']) await symlink(`..data/${file}`, path.join(volume, file));
 }
 
-test.each<readonly [string, () => Partial<KeyPair>, RegExp]>([
+const GARBAGE = '-----BEGIN CERTIFICATE-----\nx';
+
+test.each<[string, () => Partial<KeyPair>, RegExp]>([
   ['there is no key', () => ({ certificatePem: first.certificatePem }), /^\S+\/tls\.key does not exist\.$/],
   [
     'the key belongs to another certificate',
     () => ({ ...first, privateKeyPem: second.privateKeyPem }),
-    /^\S+tls\.crt and \S+tls\.key cannot be served with: the private key belongs to another certificate\.$/,
+    /^\S+tls\.crt and \S+tls\.key cannot be served with: the private key belongs to another/,
   ],
   [
     'the end of the chain is garbage',
-    () => ({ ...first, certificatePem: `${first.certificatePem}-----BEGIN CERTIFICATE-----\nx` }),
+    () => ({ ...first, certificatePem: first.certificatePem + GARBAGE }),
     /cannot be served with/,
   ],
 ])('rejects at start if %s', async (_case, pair, message) => {
@@ -134,11 +135,8 @@ test('replaces the pair at every swap of a Secret volume', async () => {
   expect(messages().filter((text) => !text.startsWith(NOT_USABLE))).toEqual([LOADED, ...replaced]);
 });
 
-test.each<readonly [string, (files: Files) => Promise<void>]>([
-  [
-    'the certificate of another key',
-    async ({ write }) => await write({ certificatePem: second.certificatePem }),
-  ],
+test.each<[string, (files: Files) => Promise<void>]>([
+  ['another certificate', async ({ write }) => await write({ certificatePem: second.certificatePem })],
   ['an empty file', async ({ write }) => await write({ certificatePem: '' })],
   ['no file', async ({ certFile }) => await rm(certFile)],
 ])('keeps the last pair and logs once while there is %s', async (_case, spoil) => {
@@ -148,7 +146,6 @@ test.each<readonly [string, (files: Files) => Promise<void>]>([
   certificate.onChange(onChange);
   await spoil(files);
   await vi.waitFor(() => expect(files.messages()).toContainEqual(expect.stringContaining(NOT_USABLE)), 5_000);
-  // Several retries.
   await sleep(500);
   expect(files.messages()).toHaveLength(2);
   expect(onChange).not.toHaveBeenCalled();
@@ -157,10 +154,8 @@ test.each<readonly [string, (files: Files) => Promise<void>]>([
   await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce(), { timeout: 5_000 });
   expect(certificate.current()).toEqual(second);
   await rm(files.certFile);
-  await vi.waitFor(
-    () => expect(files.messages().at(-1)).toContain(`${files.certFile} does not exist`),
-    5_000,
-  );
+  const problem = `${files.certFile} does not exist`;
+  await vi.waitFor(() => expect(files.messages().at(-1)).toContain(problem), 5_000);
 });
 
 test('finds a change between the first read and the start of the watch', async () => {
@@ -185,7 +180,7 @@ function failLater(): EventEmitter {
   return watcher;
 }
 
-test.each<readonly [string, () => EventEmitter, number]>([
+test.each<[string, () => EventEmitter, number]>([
   ['is unavailable', throwNoSpace, 1],
   ['sends no events, as on network file systems', () => new EventEmitter(), 0],
   ['fails later', failLater, 1],

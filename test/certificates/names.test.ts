@@ -1,14 +1,12 @@
-import { isIP, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import { assert, ipV6, property } from 'fast-check';
 import { expect, test } from 'vitest';
 import { expandIpAddress, findDnsNameProblem, findIpAddressProblem } from '../../src/certificates/names.ts';
 
 const OTHER_CHARACTERS = 'not letters, digits and inner hyphens';
-const NO_ADDRESS = 'is not an IPv4 or IPv6 address';
 
 test.each([
   ['guard.machineconfig-guard.svc', undefined],
-  ['xn--bcher-kva.example', undefined],
   ['3com.example', undefined],
   ['', 'is empty'],
   ['10.0.0.1', 'is an IP address'],
@@ -17,7 +15,7 @@ test.each([
   ['*.example.com', 'has a wildcard'],
   ['bücher.example', OTHER_CHARACTERS],
   ['-a.example', OTHER_CHARACTERS],
-  ['a-.example', OTHER_CHARACTERS],
+  ['a-.b', OTHER_CHARACTERS],
   ['a.example\n', OTHER_CHARACTERS],
   ['a..b', 'empty part'],
   ['a.', 'empty part'],
@@ -31,9 +29,7 @@ test.each([
 test.each([
   ['10.0.0.1', undefined],
   ['2001:db8::1', undefined],
-  ['', NO_ADDRESS],
-  ['010.0.0.1', NO_ADDRESS],
-  ['1.2.3.4/32', NO_ADDRESS],
+  ['010.0.0.1', 'is not an IPv4 or IPv6 address'],
   ['fe80::1%eth0', 'has a zone; a certificate holds the bare address'],
 ])('the problem of the IP address %j is %j', (address, problem) => {
   expect(findIpAddressProblem(address)).toBe(problem);
@@ -41,15 +37,12 @@ test.each([
 
 test('expands every IPv6 address to eight groups of the same address', () => {
   assert(
-    property(
-      ipV6().filter((address) => isIPv6(address)),
-      (address) => {
-        const expanded = expandIpAddress(address);
-        expect(isIP(expanded)).toBe(6);
-        expect(expanded.split(':')).toHaveLength(8);
-        expect(expanded).not.toMatch(/::|\./);
-        expect(new URL(`https://[${expanded}]`).hostname).toBe(new URL(`https://[${address}]`).hostname);
-      },
-    ),
+    property(ipV6().filter(isIPv6), (address) => {
+      const expanded = expandIpAddress(address);
+      expect(isIPv6(expanded)).toBe(true);
+      expect(expanded.split(':')).toHaveLength(8);
+      expect(expanded).not.toMatch(/::|\./);
+      expect(new URL(`https://[${expanded}]`).hostname).toBe(new URL(`https://[${address}]`).hostname);
+    }),
   );
 });

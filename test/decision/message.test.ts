@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION, type Settings } from '../../src/decision/settings.ts';
+import { docsLink } from '../../src/decision/codes.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
 import type { ClusterState, Referrer, ReferrerKind, Strength } from '../../src/decision/references.ts';
-import type { Verdict } from '../../src/decision/verdict.ts';
 
 const NAME = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NOW = new Date('2026-11-20T12:00:00Z');
@@ -23,14 +23,10 @@ interface Situation extends Partial<ClusterState & Settings> {
   readonly override?: string;
 }
 
-function decideReferrers(referrers: readonly Referrer[], situation: Situation = {}): Verdict {
+function decideReferrers(referrers: readonly Referrer[], situation: Situation = {}) {
   const { override, mode = 'Enforce', holdSupersededMs = 0, ...state } = situation;
-  const config = {
-    name: NAME,
-    uid: 'c',
-    annotations: new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]),
-  };
-  const review = { uid: 'u', dryRun: false, user: 'kube:admin', config };
+  const annotations = new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]);
+  const review = { uid: 'u', dryRun: false, user: 'x', config: { name: NAME, uid: 'c', annotations } };
   return decide(review, { referrers, unreadable: [], ...state }, { mode, holdSupersededMs }, NOW);
 }
 
@@ -41,33 +37,23 @@ test('names at most three referrers of a kind, and counts the others', () => {
     `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, ` +
       'worker-2 currentConfig and 2 more) and pool worker (spec). ' +
       'Deleting it would leave them Degraded. Delete it once they have moved on to another config. ' +
-      'See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_in_use',
+      `See ${docsLink('MCG_IN_USE')}`,
   );
 });
 
-test('names both fields of one node', () => {
-  expect(
-    decideReferrers([createReferrer('Node', 'worker-0', ['currentConfig', 'desiredConfig'])]).message,
-  ).toContain(
-    'is in use by node worker-0 (currentConfig, desiredConfig). Deleting it would leave the node Degraded. ' +
-      'Delete it once the node has moved on to another config.',
-  );
-});
-
-test('says that the build would fail if only a build uses the config', () => {
-  const { message } = decideReferrers([createReferrer('MachineOSBuild', 'worker-1234', ['machineConfig'])]);
-  expect(message).toContain(
-    'is in use by build worker-1234 (machineConfig). Deleting it would make the build fail.',
-  );
-  expect(message).not.toContain('Degraded');
+test.each<[ReferrerKind, string[], string]>([
+  ['Node', ['currentConfig', 'desiredConfig'], 'leave the node Degraded'],
+  ['MachineConfigPool', ['spec'], 'leave the pool Degraded'],
+  ['MachineOSBuild', ['machineConfig'], 'make the build fail'],
+])('names all fields of one %s and the result', (kind, fields, result) => {
+  const { message } = decideReferrers([createReferrer(kind, 'a', fields)]);
+  expect(message).toContain(` a (${fields.join(', ')}). Deleting it would ${result}. Delete it once`);
 });
 
 test('says how to remove a node from its pool if the pool is terminating', () => {
   const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true };
-  expect(decideReferrers([pool, WORKER]).message).toContain(
-    "Its pool is being deleted: remove the pool's label from the node, " +
-      'and delete the config once it has moved to another one.',
-  );
+  const { message } = decideReferrers([pool, WORKER]);
+  expect(message).toContain("Its pool is being deleted: remove the pool's label from the node");
 });
 
 test('mentions an override without a reason', () => {
@@ -77,22 +63,21 @@ test('mentions an override without a reason', () => {
 
 test('warns with the reason of an override, shortened to one line', () => {
   const reason = `first\nsecond\u202e${'x'.repeat(500)}`;
-  const { warnings } = decideReferrers([], { override: reason });
-  expect(warnings[0]).toMatch(/^MCG_OVERRIDDEN: deletion allowed by annotation: first second x+\.\.\.$/);
+  expect(decideReferrers([], { override: reason }).warnings[0]).toMatch(
+    /^MCG_OVERRIDDEN: deletion allowed by annotation: first second x+\.\.\.$/,
+  );
 });
 
-test('names unreadable kinds and the reasons, and does not claim that the config is in use', () => {
+test('names unreadable kinds and the reasons', () => {
   const unreadable = [
-    { name: 'nodes', reason: 'the API server answered 500' },
-    { name: 'machineconfigpools', reason: 'no complete answer in time' },
+    { name: 'nodes', reason: 'broken' },
+    { name: 'machineconfigpools', reason: 'late' },
   ];
   const verdict = decideReferrers([], { unreadable });
   expect(verdict.denialStatus).toEqual({ code: 503, reason: 'ServiceUnavailable' });
   expect(verdict.message).toContain(
-    `MCG_UNVERIFIED: could not verify whether ${NAME} is in use (nodes: the API server answered 500 and ` +
-      'machineconfigpools: no complete answer in time). Nothing was deleted.',
+    `could not verify whether ${NAME} is in use (nodes: broken and machineconfigpools: late). Nothing was`,
   );
-  expect(verdict.message).not.toContain('in use by');
 });
 
 test('says since when and until when a config is held', () => {
@@ -109,7 +94,7 @@ test('says since when and until when a config is held', () => {
 });
 
 test('denies as unverified if a hold is set and the configs are missing', () => {
-  expect(decideReferrers([], { holdSupersededMs: 1 })).toMatchObject({ code: 'MCG_UNVERIFIED' });
+  expect(decideReferrers([], { holdSupersededMs: 1 }).code).toBe('MCG_UNVERIFIED');
 });
 
 test('warns about weak references and unreported nodes if it allows', () => {

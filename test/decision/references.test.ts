@@ -1,62 +1,35 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
-import { type ReferenceGroup, summarizeReferences } from '../../src/decision/references.ts';
 import {
-  parseBuildReferrer,
-  parseNodeReferrer,
-  parsePoolReferrer,
-} from '../../src/references/parse-referrer.ts';
-import { build, NAMES, node, pool } from '../support/arbitrary.ts';
+  type Reference,
+  type Referrer,
+  type ReferrerKind,
+  summarizeReferences,
+} from '../../src/decision/references.ts';
 
-const byName = { selector: ({ metadata }: { metadata?: { name?: unknown } | null }) => metadata?.name };
-const referrers = fc
-  .record({
-    nodes: fc.uniqueArray(node, byName),
-    pools: fc.uniqueArray(pool, byName),
-    builds: fc.uniqueArray(build, byName),
-  })
-  .map(({ nodes, pools, builds }) => [
-    ...nodes.map(parseNodeReferrer),
-    ...pools.map(parsePoolReferrer),
-    ...builds.map(parseBuildReferrer),
-  ]);
+const config = toConfigName('rendered-worker-1');
+const STRONG: readonly Reference[] = ['currentConfig', 'desiredConfig'].map((field) => {
+  return { field, config, strength: 'strong' };
+});
+const OTHERS: readonly Reference[] = [
+  { field: 'desiredDrain', config, strength: 'weak' },
+  { field: 'status', config: toConfigName('rendered-worker-10'), strength: 'strong' },
+];
 
 test('counts all references, and returns those of the first referrers of each kind', () => {
-  fc.assert(
-    fc.property(
-      referrers,
-      fc.constantFrom(...NAMES),
-      fc.integer({ min: 0, max: 4 }),
-      (all, name, maxReferrers) => {
-        const whole = summarizeReferences(toConfigName(name), all);
-        const few = summarizeReferences(toConfigName(name), all, maxReferrers);
-        for (const strength of ['strong', 'weak'] as const) {
-          expect(whole[strength].total).toBe(whole[strength].references.length);
-          expect(few[strength]).toEqual({
-            total: whole[strength].total,
-            referrersByKind: countReferrers(whole[strength]),
-            references: takeFirst(whole[strength], maxReferrers),
-          });
-        }
-      },
+  const toReferrer = (kind: ReferrerKind, name: string): Referrer => {
+    return { kind, name, references: [...STRONG, ...OTHERS] };
+  };
+  const nodes = ['a', 'b', 'c'].map((name) => toReferrer('Node', name));
+  const referrers = [...nodes, toReferrer('MachineConfigPool', 'a')];
+  const { strong, weak } = summarizeReferences(config, referrers, 2);
+  const referrersByKind = { Node: 3, MachineConfigPool: 1, MachineOSBuild: 0 };
+  expect(strong).toMatchObject({ total: 8, referrersByKind });
+  expect(strong.references.map(({ kind, name, field }) => `${kind} ${name} ${field}`)).toEqual(
+    ['Node a', 'Node b', 'MachineConfigPool a'].flatMap((name) =>
+      STRONG.map(({ field }) => `${name} ${field}`),
     ),
-    { numRuns: 1_000 },
   );
+  expect(weak).toMatchObject({ total: 4, referrersByKind });
+  expect(weak.references.map(({ name }) => name)).toEqual(['a', 'b', 'a']);
 });
-
-function countReferrers({ references }: ReferenceGroup): ReferenceGroup['referrersByKind'] {
-  const counts = { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 };
-  const referrers = new Map(references.map(({ kind, name }) => [`${kind} ${name}`, kind]));
-  for (const kind of referrers.values()) counts[kind] += 1;
-  return counts;
-}
-
-function takeFirst({ references }: ReferenceGroup, maxReferrers: number): ReferenceGroup['references'] {
-  const seen: Record<string, Set<string>> = {};
-  return references.filter(({ kind, name }) => {
-    const names = (seen[kind] ??= new Set());
-    names.add(name);
-    return names.size <= maxReferrers;
-  });
-}

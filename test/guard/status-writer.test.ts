@@ -45,10 +45,9 @@ function writtenStatuses(): unknown[] {
   return patches.map(({ body }) => (body as { readonly status: unknown }).status);
 }
 
-function transitionTime(): string | undefined {
-  const status = cluster.get(GUARDS, 'cluster')?.['status'] as {
-    conditions: { lastTransitionTime: string }[];
-  };
+function transitionTime() {
+  type Status = { conditions: { lastTransitionTime: string }[] };
+  const status = cluster.get(GUARDS, 'cluster')?.['status'] as Status;
   return status.conditions[0]?.lastTransitionTime;
 }
 
@@ -77,15 +76,12 @@ test('changes the transition time of a condition only with its status', async ()
 
 test('writes nothing but its own last denial if it is not the leader', async () => {
   const { writer } = createWriter(false);
-  writer.recordDenial({
-    time: new Date('2026-11-21T12:00:00.5Z'),
-    name: 'rendered-a',
-    user: 'eve',
-    references: [],
-  });
+  const denial = { name: 'rendered-a', user: 'eve' };
+  writer.recordDenial({ ...denial, time: new Date('2026-11-21T12:00:00.5Z'), references: [] });
   await writer.writeIfChanged(signal);
-  const lastDenial = { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'eve', referrers: [] };
-  expect(writtenStatuses()).toEqual([{ lastDenial }]);
+  expect(writtenStatuses()).toEqual([
+    { lastDenial: { ...denial, time: '2026-11-21T12:00:00Z', referrers: [] } },
+  ]);
 });
 
 test('writes the last of many denials, at most every ten seconds', async () => {
@@ -102,7 +98,7 @@ test('writes the last of many denials, at most every ten seconds', async () => {
   ]);
 });
 
-test('logs once that cannot write the status, and nothing if the object is absent', async () => {
+test('logs once that it cannot write the status, and nothing if the object is absent', async () => {
   const { writer, lines } = createWriter();
   cluster.erase(GUARDS, 'cluster');
   await writer.writeIfChanged(signal);
@@ -110,7 +106,5 @@ test('logs once that cannot write the status, and nothing if the object is absen
   api.failure = new ApiError(403, 'Forbidden', 'x');
   await writer.writeIfChanged(signal);
   await writer.writeIfChanged(signal);
-  expect(lines.map(({ msg }) => msg)).toEqual([
-    'cannot write the status: the API server answered 403 Forbidden',
-  ]);
+  expect(lines).toMatchObject([{ msg: 'cannot write the status: the API server answered 403 Forbidden' }]);
 });

@@ -10,7 +10,7 @@ import { connectionFromKubeconfig, KubeConnection, KubeconfigError } from '../..
 import { listen } from '../../src/webhook/tls-server.ts';
 import { testTls } from '../support/tls.ts';
 
-async function listenUntilEnd(server: Server): Promise<number> {
+async function listenUntilEnd(server: Server) {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => sockets.add(socket));
   onTestFinished(() => {
@@ -53,7 +53,7 @@ test.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])('sends a request below th
 
 test('sends a request through a proxy', async () => {
   const proxied: string[] = [];
-  const startProxy = async (port: number): Promise<string> => {
+  const startProxy = async (port: number) => {
     const proxy = createProxy().on('connect', ({ url = '' }: IncomingMessage, client: Duplex) => {
       proxied.push(url);
       const upstream = connect(port, '127.0.0.1', () => {

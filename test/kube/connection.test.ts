@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { loadConnection, KubeconfigError } from '../../src/kube/connection.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type ConnectionOptions, loadConnection, KubeconfigError } from '../../src/kube/connection.ts';
 
 let home: string;
 
@@ -15,7 +15,7 @@ afterEach(async () => {
   await rm(home, { recursive: true });
 });
 
-function writeKubeconfig(file: string, name: string, user: object = { token: 'the-secret-token' }): string {
+function writeKubeconfig(file: string, name: string, user: object = { token: 'the-secret-token' }) {
   const target = path.join(home, file);
   mkdirSync(path.dirname(target), { recursive: true });
   const kubeconfig = {
@@ -28,10 +28,9 @@ function writeKubeconfig(file: string, name: string, user: object = { token: 'th
   return target;
 }
 
-const hostOf = (
-  options: { kubeconfig?: string; context?: string },
-  env: Record<string, string> = {},
-): string => loadConnection(options, { HOME: home, ...env }).server.hostname;
+function hostOf(options: ConnectionOptions, env: Record<string, string> = {}) {
+  return loadConnection(options, { HOME: home, ...env }).server.hostname;
+}
 
 test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~/.kube/config', () => {
   const flag = writeKubeconfig('flag', 'flag');
@@ -43,7 +42,7 @@ test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~
   expect(hostOf({})).toBe('home.example');
 });
 
-function errorOf(options: { kubeconfig?: string; context?: string }): string {
+function errorOf(options: ConnectionOptions) {
   try {
     hostOf(options);
   } catch (error) {
@@ -53,43 +52,34 @@ function errorOf(options: { kubeconfig?: string; context?: string }): string {
   throw new Error('there is no error');
 }
 
-describe('throws one sentence without the content of the file', () => {
-  test('if there is no kubeconfig', () => {
-    expect(errorOf({})).toBe(
-      `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist`,
-    );
-  });
+test('throws one sentence if there is no kubeconfig', () => {
+  expect(errorOf({})).toBe(
+    `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist`,
+  );
+});
 
-  test('for an absent file, a directory and a malformed file', () => {
-    expect(errorOf({ kubeconfig: '/nowhere' })).toBe(
-      'the kubeconfig /nowhere (from --kubeconfig) does not exist',
-    );
-    expect(errorOf({ kubeconfig: home })).toContain('is a directory');
-    const garbage = path.join(home, 'garbage');
-    writeFileSync(garbage, 'token: the-secret-token: {[');
-    expect(errorOf({ kubeconfig: garbage })).toMatch(/cannot be read: \w+$/);
-    expect(errorOf({ kubeconfig: garbage })).not.toContain('secret');
-  });
+test('throws one sentence without the content for an absent file, a directory and garbage', () => {
+  expect(errorOf({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
+  expect(errorOf({ kubeconfig: home })).toContain('is a directory');
+  const garbage = path.join(home, 'garbage');
+  writeFileSync(garbage, 'token: the-secret-token: {[');
+  expect(errorOf({ kubeconfig: garbage })).toMatch(/cannot be read: \w+$/);
+});
 
-  test('for an unknown context, and for a file without a cluster', () => {
-    expect(errorOf({ kubeconfig: writeKubeconfig('f', 'f'), context: 'g' })).toBe(
-      'the kubeconfig has no context "g"',
-    );
-    const empty = path.join(home, 'empty');
-    writeFileSync(empty, 'apiVersion: v1\nkind: Config\n');
-    expect(errorOf({ kubeconfig: empty })).toMatch(/^the kubeconfig/);
-  });
+test('throws one sentence for an unknown context, and for a file without a cluster', () => {
+  const kubeconfig = writeKubeconfig('f', 'f');
+  expect(errorOf({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"');
+  writeFileSync(kubeconfig, 'apiVersion: v1\nkind: Config\n');
+  expect(errorOf({ kubeconfig })).toMatch(/^the kubeconfig/);
 });
 
 test.each<[string, object]>([
   ['tokenFile', { tokenFile: 'token' }],
   ['tokenFile beside a token', { tokenFile: 'token', token: 'old' }],
-  [
-    'an auth provider of the client library',
-    { 'auth-provider': { name: 'tokenFile', config: { tokenFile: '$HOME/token' } } },
-  ],
+  ['an auth provider', { 'auth-provider': { name: 'tokenFile', config: { tokenFile: '$HOME/token' } } }],
 ])('reads the token of %s from its file, without the line break at its end', async (_title, user) => {
   writeFileSync(path.join(home, 'token'), 'abc\n');
-  const { headers } = await loadConnection({ kubeconfig: writeKubeconfig('k', 'k', user) }, {}).credentials();
+  const kubeconfig = writeKubeconfig('k', 'k', user);
+  const { headers } = await loadConnection({ kubeconfig }, {}).credentials();
   expect(headers).toEqual({ Authorization: 'Bearer abc' });
 });

@@ -14,7 +14,7 @@ function runReplica(api: InProcessApi, identity: string, timing: LeaseTiming) {
   const lease = new Lease({ api, namespace: 'ns', name: 'guard', identity, log, timing });
   const stop = new AbortController();
   const running = lease.run(stop.signal);
-  const end = async (): Promise<void> => {
+  const end = async () => {
     stop.abort();
     await running;
   };
@@ -30,7 +30,7 @@ test('one of several replicas holds the Lease, and keeps it', async () => {
   const cluster = new InMemoryCluster();
   const api = new InProcessApi(cluster);
   const leases = ['a', 'b', 'c'].map((identity) => runReplica(api, identity, LONG).lease);
-  const holders = (): Lease[] => leases.filter(({ isHeld }) => isHeld);
+  const holders = () => leases.filter(({ isHeld }) => isHeld);
   await expect.poll(holders).toHaveLength(1);
   const [first] = holders();
   for (let count = 0; count < 20; count += 1) {

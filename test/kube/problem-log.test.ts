@@ -22,10 +22,10 @@ test('logs a problem again only if it changes or was solved', () => {
 });
 
 test('logs no solution if there is no text for it', () => {
-  const { log, lines } = memoryLog();
+  const { log, messages } = memoryLog();
   const problem = new ProblemLog(log);
   problem.warn('a');
   problem.clear();
   problem.warn('a');
-  expect(lines.map(({ msg }) => msg)).toEqual(['a', 'a']);
+  expect(messages()).toEqual(['a', 'a']);
 });

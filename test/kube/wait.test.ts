@@ -13,7 +13,7 @@ test.each([
   const controller = new AbortController();
   abort(controller);
   const unhandled: unknown[] = [];
-  const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
+  const onUnhandled = (reason: unknown) => void unhandled.push(reason);
   const listeners = process.listeners('unhandledRejection');
   process.removeAllListeners('unhandledRejection').on('unhandledRejection', onUnhandled);
   try {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import {
   parseBuildReferrer,
@@ -9,107 +9,86 @@ import {
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const MCO = 'machineconfiguration.openshift.io';
 
-describe('node', () => {
-  test('currentConfig and desiredConfig are strong references', () => {
-    const annotations = { [`${MCO}/currentConfig`]: A, [`${MCO}/desiredConfig`]: B };
-    expect(parseNodeReferrer({ metadata: { name: 'w0', annotations } })).toEqual({
-      kind: 'Node',
-      name: 'w0',
-      references: [
-        { field: 'currentConfig', config: A, strength: 'strong' },
-        { field: 'desiredConfig', config: B, strength: 'strong' },
-      ],
-    });
-  });
-
-  test('other annotations are weak references, without prefixes and duplicates', () => {
-    const annotations = {
-      [`${MCO}/currentConfig`]: A,
-      [`${MCO}/desiredDrain`]: `uncordon-${A}`,
-      [`${MCO}/lastAppliedDrain`]: `drain-${B}`,
-      [`${MCO}/firstPivotConfig`]: 'rendered-infra-c',
-    };
-    expect(parseNodeReferrer({ metadata: { name: 'w0', annotations } }).references).toEqual([
-      { field: 'currentConfig', config: A, strength: 'strong' },
-      { field: 'lastAppliedDrain', config: B, strength: 'weak' },
-      { field: 'firstPivotConfig', config: 'rendered-infra-c', strength: 'weak' },
-    ]);
-  });
-
-  test.each([[{}], [{ annotations: null }], [{ annotations: { [`${MCO}/currentConfig`]: '' } }]])(
-    'is unreported with the metadata %j',
-    (metadata) => {
-      expect(parseNodeReferrer({ metadata: { name: 'w0', ...metadata } })).toMatchObject({
-        references: [],
-        isUnreported: true,
-      });
-    },
-  );
-
-  test.each([[null], [{}], [{ name: '' }], [{ name: 'n', annotations: { [`${MCO}/currentConfig`]: 7 } }]])(
-    'throws for the malformed metadata %j',
-    (metadata) => {
-      expect(() => parseNodeReferrer({ metadata })).toThrow(MalformedObject);
-    },
-  );
+test('other annotations of a node are weak references, without prefixes and duplicates', () => {
+  const annotations = {
+    [`${MCO}/currentConfig`]: A,
+    [`${MCO}/desiredConfig`]: B,
+    [`${MCO}/desiredDrain`]: `uncordon-${A}`,
+    [`${MCO}/lastAppliedDrain`]: 'drain-c',
+    [`${MCO}/firstPivotConfig`]: 'd',
+  };
+  const references = [
+    { field: 'currentConfig', config: A, strength: 'strong' },
+    { field: 'desiredConfig', config: B, strength: 'strong' },
+    { field: 'lastAppliedDrain', config: 'c', strength: 'weak' },
+    { field: 'firstPivotConfig', config: 'd', strength: 'weak' },
+  ];
+  const node = parseNodeReferrer({ metadata: { name: 'w0', annotations } });
+  expect(node).toEqual({ kind: 'Node', name: 'w0', references });
 });
 
-describe('pool', () => {
-  test('spec and status are strong references, and source configs are no references', () => {
-    const configuration = { name: A, source: [{ name: 'rendered-looking-source' }] };
-    const status = { configuration: { name: B } };
-    const { references } = parsePoolReferrer({
-      metadata: { name: 'worker' },
-      spec: { configuration },
-      status,
-    });
-    expect(references).toEqual([
-      { field: 'spec', config: A, strength: 'strong' },
-      { field: 'status', config: B, strength: 'strong' },
-    ]);
-  });
-
-  test('a terminating pool has no references', () => {
-    const metadata = { name: 'worker', deletionTimestamp: '2026-11-20T10:00:00Z' };
-    expect(parsePoolReferrer({ metadata, spec: { configuration: { name: A } } })).toEqual({
-      kind: 'MachineConfigPool',
-      name: 'worker',
+test.each([[{}], [{ annotations: null }], [{ annotations: { [`${MCO}/currentConfig`]: '' } }]])(
+  'a node is unreported with the metadata %j',
+  (metadata) => {
+    expect(parseNodeReferrer({ metadata: { name: 'w0', ...metadata } })).toMatchObject({
       references: [],
-      isTerminating: true,
+      isUnreported: true,
     });
-  });
+  },
+);
 
-  test.each([
-    [{ spec: 'x' }],
-    [{ spec: { configuration: [] } }],
-    [{ status: { configuration: { name: {} } } }],
-  ])('throws for the malformed pool %j', (parts) => {
-    expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
+test.each([[null], [{}], [{ name: '' }], [{ name: 'n', annotations: { [`${MCO}/currentConfig`]: 7 } }]])(
+  'throws for the malformed node metadata %j',
+  (metadata) => {
+    expect(() => parseNodeReferrer({ metadata })).toThrow(MalformedObject);
+  },
+);
+
+test('spec and status of a pool are strong references, and source configs are no references', () => {
+  const configuration = { name: A, source: [{ name: 'rendered-looking-source' }] };
+  const status = { configuration: { name: B } };
+  const metadata = { name: 'worker' };
+  expect(parsePoolReferrer({ metadata, spec: { configuration }, status }).references).toEqual([
+    { field: 'spec', config: A, strength: 'strong' },
+    { field: 'status', config: B, strength: 'strong' },
+  ]);
+});
+
+test('a terminating pool has no references', () => {
+  const metadata = { name: 'worker', deletionTimestamp: '2026-11-20T10:00:00Z' };
+  expect(parsePoolReferrer({ metadata, spec: { configuration: { name: A } } })).toEqual({
+    kind: 'MachineConfigPool',
+    name: 'worker',
+    references: [],
+    isTerminating: true,
   });
 });
 
-describe('build', () => {
-  const metadata = { name: 'b' };
+test.each([
+  [{ spec: 'x' }],
+  [{ spec: { configuration: [] } }],
+  [{ status: { configuration: { name: {} } } }],
+])('throws for the malformed pool %j', (parts) => {
+  expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
+});
 
-  test.each([
-    ['no status yet', undefined, 'strong'],
-    ['started', [{ type: 'Building', status: 'True' }], 'strong'],
-    ['not succeeded', [{ type: 'Succeeded', status: 'False' }], 'strong'],
-    ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
-    ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],
-    ['interrupted', [{ type: 'Interrupted', status: 'True' }], 'weak'],
-  ] as const)('a build that has %s, %j, has a %s reference', (_title, conditions, strength) => {
-    const build = parseBuildReferrer({
-      metadata,
-      spec: { machineConfig: { name: A } },
-      status: { conditions },
-    });
-    expect(build.references).toEqual([{ field: 'machineConfig', config: A, strength }]);
-  });
+const metadata = { name: 'b' };
 
-  test('reads desiredConfig, the field of v1alpha1', () => {
-    expect(parseBuildReferrer({ metadata, spec: { desiredConfig: { name: A } } }).references).toEqual([
-      { field: 'desiredConfig', config: A, strength: 'strong' },
-    ]);
-  });
+test.each([
+  ['no status yet', undefined, 'strong'],
+  ['started', [{ type: 'Building', status: 'True' }], 'strong'],
+  ['not ended', [{ type: 'Succeeded', status: 'False' }], 'strong'],
+  ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
+  ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],
+  ['interrupted', [{ type: 'Interrupted', status: 'True' }], 'weak'],
+] as const)('a build that has %s, %j, has a %s reference', (_title, conditions, strength) => {
+  const spec = { machineConfig: { name: A } };
+  const { references } = parseBuildReferrer({ metadata, spec, status: { conditions } });
+  expect(references).toEqual([{ field: 'machineConfig', config: A, strength }]);
+});
+
+test('reads desiredConfig of a build, the field of v1alpha1', () => {
+  expect(parseBuildReferrer({ metadata, spec: { desiredConfig: { name: A } } }).references).toEqual([
+    { field: 'desiredConfig', config: A, strength: 'strong' },
+  ]);
 });

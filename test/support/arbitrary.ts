@@ -22,9 +22,9 @@ const configField = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('', null, undefined) },
 );
 
-function removeAbsent(entries: Record<string, unknown>): Record<string, unknown> {
+function removeAbsent(entries: Record<string, unknown>) {
   return Object.fromEntries(
-    Object.entries(entries).filter(([, value]) => value !== undefined && value !== null),
+    Object.entries(entries).filter(([, value]) => (value ?? undefined) !== undefined),
   );
 }
 
@@ -37,22 +37,16 @@ export const node: fc.Arbitrary<ApiObject> = fc
     pivot: optional(name),
     noAnnotations: fc.boolean(),
   })
-  .map(({ id, current, desired, drain, pivot, noAnnotations }) => ({
-    metadata: {
-      name: `node-${id}`,
-      ...(noAnnotations && id % 5 === 0
-        ? {}
-        : {
-            annotations: removeAbsent({
-              [`${MCO}/currentConfig`]: current,
-              [`${MCO}/desiredConfig`]: desired,
-              [`${MCO}/desiredDrain`]: drain?.join(''),
-              [`${MCO}/firstPivotConfig`]: pivot,
-              [`${MCO}/state`]: 'Done',
-            }),
-          }),
-    },
-  }));
+  .map(({ id, current, desired, drain, pivot, noAnnotations }) => {
+    const annotations = removeAbsent({
+      [`${MCO}/currentConfig`]: current,
+      [`${MCO}/desiredConfig`]: desired,
+      [`${MCO}/desiredDrain`]: drain?.join(''),
+      [`${MCO}/firstPivotConfig`]: pivot,
+      [`${MCO}/state`]: 'Done',
+    });
+    return { metadata: { name: `node-${id}`, ...(noAnnotations && id % 5 === 0 ? {} : { annotations }) } };
+  });
 
 export const pool: fc.Arbitrary<ApiObject> = fc
   .record({
@@ -69,20 +63,17 @@ export const pool: fc.Arbitrary<ApiObject> = fc
     ...(status === null ? {} : { status: { configuration: { name: status } } }),
   }));
 
+const condition = fc.record({
+  type: fc.constantFrom('Prepared', 'Building', 'Succeeded', 'Failed', 'Interrupted'),
+  status: fc.constantFrom('True', 'False', 'Unknown'),
+});
+
 export const build: fc.Arbitrary<ApiObject> = fc
   .record({
     id: fc.integer({ min: 0, max: 9 }),
     config: configField,
     alpha: fc.boolean(),
-    conditions: optional(
-      fc.array(
-        fc.record({
-          type: fc.constantFrom('Prepared', 'Building', 'Succeeded', 'Failed', 'Interrupted'),
-          status: fc.constantFrom('True', 'False', 'Unknown'),
-        }),
-        { maxLength: 4 },
-      ),
-    ),
+    conditions: optional(fc.array(condition, { maxLength: 4 })),
   })
   .map(({ id, config, alpha, conditions }) => ({
     metadata: { name: `build-${id}` },

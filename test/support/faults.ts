@@ -1,10 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiServer } from '../../src/demo/cluster/api-server.ts';
 import { ServedKinds } from './served-kinds.ts';
 
-/** A request that the API server has received. */
 export interface SeenRequest {
   readonly method: string;
   /** Without the query. */
@@ -12,8 +10,6 @@ export interface SeenRequest {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly isWatch: boolean;
-  /** Requests on the same connection have the same port. */
-  readonly clientPort: number | undefined;
 }
 
 /**
@@ -21,7 +17,6 @@ export interface SeenRequest {
  * - `pass`: the next interceptor decides, and in the end the API server answers.
  * - `reset`: its connection is cut without an answer.
  * - `hang`: it is never answered.
- * - `delayMs`: it waits, and then passes.
  * - `status`: it is answered like this. An object is sent as JSON, a string as plain text.
  * - a function: it answers.
  */
@@ -29,7 +24,6 @@ export type Fault =
   | 'pass'
   | 'reset'
   | 'hang'
-  | { readonly delayMs: number }
   | {
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
@@ -37,21 +31,18 @@ export type Fault =
     }
   | ((response: ServerResponse) => void);
 
-/** Decides about each request. */
 export type Interceptor = (request: SeenRequest) => Fault;
 
-/** Everything that can go wrong with an API server. */
 export class Faults {
-  /** All requests so far. */
   readonly requests: SeenRequest[] = [];
   readonly servedKinds = new ServedKinds();
-  readonly #server: Pick<ApiServer, 'start' | 'stop'>;
+  readonly #server: Pick<ApiServer, 'stop'>;
   readonly #interceptors = new Set<Interceptor>();
   readonly #sockets = new Set<Socket>();
   readonly #watches = new Set<ServerResponse>();
   readonly #revokedTokens = new Set<string | undefined>();
 
-  constructor(server: Pick<ApiServer, 'start' | 'stop'>) {
+  constructor(server: Pick<ApiServer, 'stop'>) {
     this.#server = server;
   }
 
@@ -63,66 +54,53 @@ export class Faults {
     };
   }
 
-  /** Removes all interceptors. */
-  clear(): void {
+  clear() {
     this.#interceptors.clear();
   }
 
-  /** Cuts every open connection. New ones are accepted. */
-  cutConnections(): void {
+  cutConnections() {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Cuts the connections of all watches and no others. */
-  dropWatches(): void {
+  dropWatches() {
     for (const response of this.#watches) response.destroy();
   }
 
-  /** Sends raw text to all open watches. */
-  sendToWatches(text: string): void {
+  sendToWatches(text: string) {
     for (const response of this.#watches) response.write(text);
   }
 
-  /** Ends all watches properly. */
-  endWatches(): void {
+  endWatches() {
     for (const response of this.#watches) response.end();
   }
 
-  /** The number of open watches. */
-  get openWatches(): number {
+  get openWatches() {
     return this.#watches.size;
   }
 
   /** Rejects the tokens that were used so far. */
-  revokeTokens(): void {
+  revokeTokens() {
     for (const { headers } of this.requests) this.#revokedTokens.add(headers.authorization);
   }
 
   /** The API server stops: it cuts all connections and refuses new ones. */
-  async goDown(): Promise<void> {
+  async goDown() {
     await this.#server.stop();
   }
 
-  /** The API server starts at the same address. */
-  async comeUp(): Promise<void> {
-    await this.#server.start();
-  }
-
   /** Sees a request before the API server. Returns whether it was answered. */
-  async apply(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  apply(request: IncomingMessage, response: ServerResponse) {
     const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'https://cluster');
     const { method = '', headers, socket } = request;
     const isWatch = query.has('watch');
-    const seen = { method, path, query, headers, isWatch, clientPort: socket.remotePort };
+    const seen = { method, path, query, headers, isWatch };
     this.requests.push(seen);
     if (!this.#sockets.has(socket)) socket.once('close', () => this.#sockets.delete(socket));
     this.#sockets.add(socket);
     // Every interceptor sees every request.
-    for (const fault of [...this.#interceptors].map((interceptor) => interceptor(seen))) {
-      if (fault === 'pass') continue;
-      if (typeof fault === 'object' && 'delayMs' in fault) await delay(fault.delayMs);
-      else return answerWith(fault, response);
-    }
+    const faults = [...this.#interceptors].map((interceptor) => interceptor(seen));
+    const fault = faults.find((candidate) => candidate !== 'pass');
+    if (fault !== undefined) return answerWith(fault, response);
     if (this.#revokedTokens.has(headers.authorization)) return answerWith({ status: 401 }, response);
     const answer = this.servedKinds.answer(path);
     if (answer !== undefined) return answerWith(answer, response);
@@ -134,10 +112,7 @@ export class Faults {
   }
 }
 
-function answerWith(
-  fault: Exclude<Fault, 'pass' | { readonly delayMs: number }>,
-  response: ServerResponse,
-): true {
+function answerWith(fault: Exclude<Fault, 'pass'>, response: ServerResponse) {
   if (fault === 'reset') response.destroy();
   else if (typeof fault === 'function') fault(response);
   else if (fault !== 'hang') {

@@ -6,7 +6,6 @@ import { ApiError } from '../../src/kube/errors.ts';
 
 /** A client of an in-memory cluster in the same process. It has no watches. */
 export class InProcessApi implements Pick<KubeApi, 'json' | 'request'> {
-  /** All requests so far. */
   readonly requests: ApiRequest[] = [];
   /** If present, every request fails with it. */
   failure: Error | undefined;
@@ -23,18 +22,13 @@ export class InProcessApi implements Pick<KubeApi, 'json' | 'request'> {
     // A GET reads the cluster before the first await, so its answer is that of the moment of the call.
     const answer = await handleRequest(this.#cluster, { method, path, accept, body });
     if ('watch' in answer) throw new Error('the in-process client has no watches');
-    const { reason = '', message = '' } = answer.body as {
-      readonly reason?: string;
-      readonly message?: string;
-    };
+    const { reason = '', message = '' } = answer.body as { reason?: string; message?: string };
     if (answer.status >= 400) throw new ApiError(answer.status, reason, message);
     return answer.body;
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
-    const body = Readable.from([
-      Buffer.from(JSON.stringify(await this.json(request))),
-    ]) as ApiResponse['body'];
-    return { status: 200, headers: {}, body };
+    const body = Readable.from([Buffer.from(JSON.stringify(await this.json(request)))]);
+    return { status: 200, headers: {}, body: body as ApiResponse['body'] };
   }
 }

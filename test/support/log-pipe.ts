@@ -7,7 +7,6 @@ export class LogPipe {
   readonly #descriptor: number;
   #text = '';
 
-  /** Creates the pipe. The file must not exist. */
   constructor(file: string) {
     execFileSync('mkfifo', [file]);
     this.file = file;
@@ -15,12 +14,11 @@ export class LogPipe {
   }
 
   /** Fills the pipe: writes to it block until the next {@link read}. */
-  fill(): void {
+  fill() {
     repeatUntilBlocked(() => writeSync(this.#descriptor, '.'.repeat(1024)));
   }
 
-  /** Empties the pipe and returns everything that has been written so far. */
-  read(): string {
+  read() {
     const chunk = Buffer.alloc(4096);
     repeatUntilBlocked(() => {
       this.#text += chunk.toString('utf8', 0, readSync(this.#descriptor, chunk));
@@ -28,12 +26,12 @@ export class LogPipe {
     return this.#text;
   }
 
-  close(): void {
+  close() {
     closeSync(this.#descriptor);
   }
 }
 
-function repeatUntilBlocked(step: () => unknown): void {
+function repeatUntilBlocked(step: () => unknown) {
   try {
     for (;;) step();
   } catch (error) {

@@ -2,14 +2,12 @@ import { decide } from '../../src/decision/decide.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import type { ReviewJudge } from '../../src/webhook/judgement.ts';
 
-/** A config that tests delete. */
 export const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 
-/** The uid of {@link reviewBody}. */
 export const UID = '0df28fbd-5f5f-11e8-bc74-36e6bb280816';
 
 /** A review as kube-apiserver 1.33 sends it on a DELETE, with parts of the request exchanged. */
-export function reviewBody(change: Record<string, unknown> = {}): Record<string, unknown> {
+export function reviewBody(change: Record<string, unknown> = {}) {
   const kind = { group: 'machineconfiguration.openshift.io', version: 'v1', kind: 'MachineConfig' };
   const resource = { group: 'machineconfiguration.openshift.io', version: 'v1', resource: 'machineconfigs' };
   return {

@@ -7,17 +7,16 @@ interface Answer {
 
 const NOT_FOUND: Answer = { status: 404, body: '404 page not found\n' };
 
-/** The kinds whose CRDs exist, as the API server's discovery lists them. By default each has its preferred version. */
+/** The kinds whose CRDs exist, as discovery lists them. By default each has its preferred version. */
 export class ServedKinds {
   readonly #versions = new Map<Kind, readonly string[]>(
     KINDS.map((kind) => [kind, kind.versions.slice(0, 1)]),
   );
 
-  set(kind: Kind, versions: readonly string[]): void {
+  set(kind: Kind, versions: readonly string[]) {
     this.#versions.set(kind, versions);
   }
 
-  /** Answers requests for discovery and for kinds that are not served. Undefined for any other path. */
   answer(path: string): Answer | undefined {
     const served = [...this.#versions].flatMap(([kind, versions]) =>
       versions.map((version) => ({ kind, version })),
@@ -29,9 +28,8 @@ export class ServedKinds {
     const [, groupVersion] = /^\/apis\/(?<groupVersion>[^/]+\/[^/]+)$/.exec(path) ?? [];
     if (groupVersion === undefined) {
       const target = parseResourcePath(path);
-      const isServed =
-        target === undefined || this.#versions.get(target.kind)?.includes(target.version) === true;
-      return isServed ? undefined : NOT_FOUND;
+      if (target === undefined) return undefined;
+      return this.#versions.get(target.kind)?.includes(target.version) === true ? undefined : NOT_FOUND;
     }
     const resources = served
       .filter(({ kind, version }) => toApiVersion(kind, version) === groupVersion)

@@ -6,7 +6,6 @@ import { listen } from '../../src/webhook/tls-server.ts';
 import type { TestCluster } from './test-cluster.ts';
 import { testTls } from './tls.ts';
 
-/** The part of a review that tests read. */
 export interface SentReview {
   readonly kind: string;
   readonly apiVersion: string;
@@ -20,7 +19,6 @@ export type StubAnswer =
   | 'nothing';
 
 export interface StubWebhook {
-  /** The clientConfig of its registration. */
   readonly at: { readonly url: string; readonly caBundle: string };
   readonly calls: SentReview[];
 }
@@ -40,12 +38,7 @@ export async function stubWebhook(answer: (review: SentReview) => StubAnswer): P
         response.writeHead(reply.status ?? 200).end(reply.body);
         return;
       }
-      const {
-        apiVersion,
-        kind,
-        request: { uid },
-      } = sent;
-      const review = { apiVersion, kind, response: { uid, ...reply.response } };
+      const review = { ...sent, request: undefined, response: { uid: sent.request.uid, ...reply.response } };
       response.setHeader('content-type', 'application/json').end(JSON.stringify(review));
     });
   });
@@ -58,12 +51,11 @@ export async function stubWebhook(answer: (review: SentReview) => StubAnswer): P
   return { at: { url: `https://127.0.0.1:${port}/validate`, caBundle }, calls };
 }
 
-/** Registers a webhook for the deletion of rendered MachineConfigs. */
 export function register(
   cluster: TestCluster,
   clientConfig: StubWebhook['at'],
   failurePolicy: 'Fail' | 'Ignore' = 'Fail',
-): void {
+) {
   cluster.create(
     'validatingwebhookconfigurations',
     buildWebhookConfiguration({ clientConfig, failurePolicy }),

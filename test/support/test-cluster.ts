@@ -10,21 +10,15 @@ import { KubeConnection } from '../../src/kube/connection.ts';
 import { Faults } from './faults.ts';
 import { type TestTls, testTls } from './tls.ts';
 
-/** The answer to a request, a failed one included. */
 export interface Answer {
   readonly status: number;
   readonly warnings: readonly string[];
-  readonly body: {
-    readonly kind?: string;
-    readonly reason?: string;
-    readonly message?: string;
-    readonly [field: string]: unknown;
-  };
+  readonly body: { readonly message?: string; readonly [field: string]: unknown };
 }
 
 /**
- * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write without
- * a review. `request` and `delete` are requests of a client, but do not pass the HTTPS server and its faults.
+ * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write
+ * without a review. `request` and `delete` are reviewed, but do not pass the HTTPS server and its faults.
  */
 export class TestCluster extends InMemoryCluster {
   readonly faults: Faults;
@@ -36,50 +30,42 @@ export class TestCluster extends InMemoryCluster {
       cluster: this,
       ca,
       leaf,
-      onRequest: async (request, response) => await this.faults.apply(request, response),
+      onRequest: async (...call) => await Promise.resolve(this.faults.apply(...call)),
     });
     this.faults = new Faults(this.#server);
   }
 
-  get url(): string {
+  get url() {
     return this.#server.url;
   }
 
   /** The text of a kubeconfig for the administrator. */
-  get kubeconfig(): string {
+  get kubeconfig() {
     return this.#server.kubeconfigFor(ADMIN_USER);
   }
 
-  /** The version of the last write. */
-  get resourceVersion(): number {
+  get resourceVersion() {
     return this.store.version;
   }
 
   /** A client of the API server until the end of the test. Each reload of its credentials gets a new token. */
-  connect(): KubeApi {
+  connect() {
     const connection = new KubeConnection(() => {
       const config = new KubeConfig();
       config.loadFromString(this.kubeconfig);
       return config;
     });
     const api = new KubeApi(connection);
-    onTestFinished(() => {
-      api.close();
-    });
+    onTestFinished(() => api.close());
     return api;
   }
 
   /** Sets the versions at which a kind is served. None means that its CRD is absent. */
-  serve(resource: string, versions: readonly string[]): void {
+  serve(resource: string, versions: readonly string[]) {
     this.faults.servedKinds.set(findKind(resource), versions);
   }
 
-  async request(
-    method: string,
-    path: string,
-    body?: unknown,
-    { as: user = ADMIN_USER }: { readonly as?: string } = {},
-  ): Promise<Answer> {
+  async request(method: string, path: string, body?: unknown, user = ADMIN_USER): Promise<Answer> {
     const answer = await handleRequest(this, { method, path, body, user });
     if ('watch' in answer) throw new Error('this is a watch');
     // As over a network, the client gets the answer a moment later.
@@ -95,29 +81,24 @@ export class TestCluster extends InMemoryCluster {
     const kind = findKind(resource);
     const root = kind.group === '' ? '/api' : '/apis';
     const path = `${root}/${toApiVersion(kind)}/${resource}/${name}${dryRun ? '?dryRun=All' : ''}`;
-    return await this.request('DELETE', path, undefined, { as });
+    return await this.request('DELETE', path, undefined, as);
   }
 
-  async start(): Promise<void> {
+  /** Starts the API server until the end of the test. */
+  async start() {
     await this.#server.start();
-  }
-
-  async stop(): Promise<void> {
-    await this.#server.stop();
+    onTestFinished(async () => await this.#server.stop());
   }
 }
 
+let leaf: ReturnType<TestTls['leaf']> | undefined;
+
 /** Starts an empty cluster that stops at the end of the test. */
-export async function startTestCluster(): Promise<TestCluster> {
+export async function startTestCluster() {
   const tls = await testTls();
+  // Issued once per test file: it takes up to a second.
   leaf ??= tls.leaf();
   const cluster = new TestCluster(tls, await leaf);
   await cluster.start();
-  onTestFinished(async () => {
-    await cluster.stop();
-  });
   return cluster;
 }
-
-/** Issued once per test file: it takes up to a second. */
-let leaf: ReturnType<TestTls['leaf']> | undefined;

@@ -12,12 +12,11 @@ export interface TestTls {
 /** Created once per test file: a key of 3,072 bits takes up to a second. */
 let tls: Promise<TestTls> | undefined;
 
-export async function testTls(): Promise<TestTls> {
-  tls ??= createTestTls();
-  return await tls;
+export async function testTls() {
+  return await (tls ??= createTestTls());
 }
 
-async function createTestTls(): Promise<TestTls> {
+async function createTestTls() {
   const now = new Date();
   const authority = await createAuthority({ days: 1, now });
   return {
@@ -27,7 +26,6 @@ async function createTestTls(): Promise<TestTls> {
   };
 }
 
-/** A certificate that a test replaces. */
 export function exchangeable(first: KeyPair): ServingCertificate & { exchange: (next: KeyPair) => void } {
   let pair = first;
   const listeners: (() => void)[] = [];

@@ -40,10 +40,8 @@ beforeEach(() => {
   });
 });
 
-const serialize = (unchanged: unknown): string => unchanged as string;
-
 async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE, target = app) {
-  const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(serialize).send(body);
+  const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(String).send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);
   expect(answered['content-type']).toMatch(/^application\/json/);
@@ -58,7 +56,7 @@ test('allows the deletion of an unused config and records one decision', async (
   ]);
 });
 
-test.each<readonly [string, string, string, Record<string, string>]>([
+test.each<[string, string, string, Record<string, string>]>([
   ['a truncated body', GOOD.slice(0, -3), '', JSON_TYPE],
   ['9 MiB', JSON.stringify(reviewBody({ padding: 'x'.repeat(9 * 1024 * 1024) })), '', JSON_TYPE],
   ['another content type', GOOD, UID, { 'content-type': 'text/plain' }],
@@ -88,13 +86,13 @@ test('denies after an error of the judge, and logs the error without sending it'
   expect(lines).toMatchObject([{ msg: 'cannot answer a review', err: { message: 'secret detail' } }]);
 });
 
-test('answers the next review after cannot record a decision', async () => {
+test('answers the next review after it cannot record a decision', async () => {
   onDecision = () => {
-    throw new Error('no room');
+    throw new Error('full');
   };
   await post();
   expect((await post()).allowed).toBe(true);
-  const line = { msg: 'cannot record a decision', err: { message: 'no room' } };
+  const line = { msg: 'cannot record a decision', err: { message: 'full' } };
   await expect.poll(() => lines).toMatchObject([line, line]);
 });
 

@@ -3,16 +3,15 @@ import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
 import type { Referrer } from '../../src/decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Mode } from '../../src/decision/settings.ts';
-import type { Verdict } from '../../src/decision/verdict.ts';
 import { toAdmissionReview, toAuditAnnotations } from '../../src/webhook/admission-response.ts';
 
-const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const NAME = toConfigName('rendered-worker-a');
 
-function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }): Verdict {
+function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
   const annotations = new Map([[ALLOW_DELETION_ANNOTATION, reason]]);
   const review = { uid: 'u', dryRun: false, user: 'someone', config: { name: NAME, uid: 'c', annotations } };
+  const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }] as const;
   const referrers = Array.from({ length: nodes }, (_, index): Referrer => {
-    const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }] as const;
     return { kind: 'Node', name: `n${index}`, references };
   });
   return decide(review, { referrers, unreadable: [] }, { mode, holdSupersededMs: 0 }, new Date());

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { type AdmissionLimits, createAdmissionApp } from '../../src/webhook/admission-app.ts';
@@ -12,16 +12,9 @@ import { allowUnused, reviewBody } from '../support/review.ts';
 
 const TIMED_OUT = 'MCG_BAD_REVIEW: the request body did not arrive in time.';
 
-/** Starts a server and returns its port. */
-async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused): Promise<number> {
-  const options = {
-    log: memoryLog().log,
-    isDraining: () => false,
-    onDecision: () => {},
-    judge: { judge },
-    limits,
-  };
-  const server = createServer(createAdmissionApp(options));
+async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused) {
+  const options = { log: memoryLog().log, isDraining: () => false, onDecision: () => {}, limits };
+  const server = createServer(createAdmissionApp({ ...options, judge: { judge } }));
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();
@@ -32,38 +25,29 @@ async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused): Pro
 async function review(port: number, timeout: string, change: Record<string, unknown> = {}) {
   const url = `http://127.0.0.1:${port}/validate?timeout=${timeout}`;
   const body = JSON.stringify(reviewBody(change));
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body,
-  });
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body });
   expect(response.status).toBe(200);
   return ((await response.json()) as AdmissionReviewResponse).response;
 }
 
 /** Sends only the first bytes of a body, and waits until the server has read them. */
-async function sendPart(
-  port: number,
-  timeout: string,
-  announcedBytes: number,
-  sentBytes: number,
-  sent = 'x',
-) {
+async function sendPart(port: number, timeout: string, announcedBytes: number, sent: string) {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${announcedBytes}`;
-  socket.write(`POST /validate?timeout=${timeout} HTTP/1.1\r\n${headers}\r\n\r\n${sent.repeat(sentBytes)}`);
+  socket.write(`POST /validate?timeout=${timeout} HTTP/1.1\r\n${headers}\r\n\r\n${sent}`);
   await new Promise((resolve) => setTimeout(resolve, 100));
   await fetch(`http://127.0.0.1:${port}`);
   return socket;
 }
 
-async function sendParts(count: number, ...args: Parameters<typeof sendPart>): Promise<Socket[]> {
+async function sendParts(count: number, ...args: Parameters<typeof sendPart>) {
   return await Promise.all(Array.from({ length: count }, async () => await sendPart(...args)));
 }
 
 /** Serves with a judge that answers when the signal aborts. */
-async function serveBlocked(limits: Partial<AdmissionLimits>, answers: AbortSignal): Promise<number> {
+async function serveBlocked(limits: Partial<AdmissionLimits>, answers: AbortSignal) {
   const released = once(answers, 'abort');
   return await serve(limits, async (...args) => {
     await released;
@@ -71,13 +55,13 @@ async function serveBlocked(limits: Partial<AdmissionLimits>, answers: AbortSign
   });
 }
 
+const OVERLOAD = 'too many requests at once';
+
 test('denies reviews beyond the limit as overload until others are answered', async () => {
   const answers = new AbortController();
   const port = await serveBlocked({ maxReviews: 2 }, answers.signal);
   const waiting = [review(port, '5s'), review(port, '5s')];
-  await expect
-    .poll(async () => (await review(port, '5s')).status?.message)
-    .toContain('too many requests at once');
+  await expect.poll(async () => (await review(port, '5s')).status?.message).toContain(OVERLOAD);
   expect(await review(port, '5s')).toMatchObject({ uid: '', allowed: false });
   answers.abort();
   expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true]);
@@ -88,13 +72,11 @@ test('denies a review as overload if others took its place while its body arrive
   const answers = new AbortController();
   const port = await serveBlocked({ maxReviews: 1 }, answers.signal);
   const body = JSON.stringify(reviewBody());
-  const socket = await sendPart(port, '5s', body.length + 1, 1, ' ');
+  const socket = await sendPart(port, '5s', body.length + 1, ' ');
   const waiting = review(port, '5s');
-  await expect
-    .poll(async () => (await review(port, '5s')).status?.message)
-    .toContain('too many requests at once');
+  await expect.poll(async () => (await review(port, '5s')).status?.message).toContain(OVERLOAD);
   socket.end(body);
-  expect(await text(socket)).toContain('too many requests at once');
+  expect(await text(socket)).toContain(OVERLOAD);
   answers.abort();
   expect((await waiting).allowed).toBe(true);
 });
@@ -119,7 +101,7 @@ const LARGE = { padding: 'x'.repeat(20_000) };
 
 test('a large body waits for memory while small ones pass', async () => {
   const port = await serve(ONE_LARGE_BODY);
-  const first = await sendPart(port, '10s', 50_000, 20_000);
+  const first = await sendPart(port, '10s', 50_000, LARGE.padding);
   const large = review(port, '10s', LARGE);
   expect((await review(port, '10s')).allowed).toBe(true);
   first.destroy();
@@ -128,7 +110,7 @@ test('a large body waits for memory while small ones pass', async () => {
 
 test('denies a large body within its deadline if there is no memory', async () => {
   const port = await serve(ONE_LARGE_BODY);
-  await sendPart(port, '30s', 50_000, 20_000);
+  await sendPart(port, '30s', 50_000, LARGE.padding);
   const startedAt = performance.now();
   const { allowed, status } = await review(port, '1s', LARGE);
   expect(performance.now() - startedAt).toBeLessThan(1_000);
@@ -138,7 +120,7 @@ test('denies a large body within its deadline if there is no memory', async () =
 
 test('announced bytes need no memory before they arrive', async () => {
   const port = await serve(ONE_LARGE_BODY);
-  await sendParts(20, port, '30s', 8 * 1024 * 1024, 8);
+  await sendParts(20, port, '30s', 8 * 1024 * 1024, 'x');
   expect((await review(port, '1s', LARGE)).allowed).toBe(true);
   // The first one has released its memory.
   expect((await review(port, '1s', LARGE)).allowed).toBe(true);
@@ -149,7 +131,8 @@ test.each([
   ['stalls while another waits', { bodyTimeoutMs: 60_000 }],
 ])('a body that %s is denied and releases its memory', async (_case, limits) => {
   const port = await serve({ ...ONE_LARGE_BODY, ...limits });
-  const answers = (await sendParts(3, port, '30s', 50_000, 9_000)).map(async (socket) => await text(socket));
+  const sockets = await sendParts(3, port, '30s', 50_000, 'x'.repeat(9_000));
+  const answers = sockets.map(async (socket) => await text(socket));
   expect((await review(port, '10s', LARGE)).allowed).toBe(true);
   for (const answer of await Promise.all(answers)) expect(answer).toContain(TIMED_OUT);
 });
@@ -158,7 +141,7 @@ test.each([
   ['the deadline of its request', '1s', {}],
   ['the limit of the server', '30s', { bodyTimeoutMs: 300 }],
 ])('an incomplete body is denied within %s, and its connection closes', async (_case, timeout, limits) => {
-  const socket = await sendPart(await serve(limits), timeout, 500, 8);
+  const socket = await sendPart(await serve(limits), timeout, 500, 'x');
   const startedAt = performance.now();
   const answer = await text(socket);
   expect(performance.now() - startedAt).toBeLessThan(1_000);

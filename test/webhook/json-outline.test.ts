@@ -16,7 +16,7 @@ function parseByModel(text: string): unknown {
   });
 }
 
-function pick(object: Json, members: Readonly<Record<string, (member: unknown) => unknown>>): Json {
+function pick(object: Json, members: Readonly<Record<string, (member: unknown) => unknown>>) {
   const present = Object.entries(members).filter(([key]) => Object.hasOwn(object, key));
   return Object.fromEntries(present.map(([key, convert]) => [key, convert(object[key])]));
 }
@@ -35,7 +35,7 @@ function isObject(value: unknown): value is Json {
 }
 
 /** Returns the result as text with sorted keys, or "malformed". */
-function describeResult(parse: () => unknown): string {
+function describeResult(parse: () => unknown) {
   try {
     return JSON.stringify(parse(), sortKeys) ?? 'no object';
   } catch (error) {
@@ -48,7 +48,7 @@ function sortKeys(_key: string, value: unknown): unknown {
   return isObject(value) ? Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)) : value;
 }
 
-const parse = (text: string): string => describeResult(() => parseOutline(Buffer.from(text), OUTLINE));
+const parse = (text: string) => describeResult(() => parseOutline(Buffer.from(text), OUTLINE));
 
 const key = fc.constantFrom('a', 'b', 'c', 'd', '__proto__', 'x');
 const text = fc.oneof(

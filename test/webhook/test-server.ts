@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import express from 'express';
@@ -36,27 +38,19 @@ export async function startTestServer(options: Partial<TlsServerOptions> = {}, a
     server,
     certificate,
     pairs,
-    connectTcp: (): Socket => closeAtEnd(connectTcp(port, '127.0.0.1')).on('error', () => {}),
-    connectTls: (tlsOptions: ConnectionOptions = {}): TLSSocket =>
+    connectTcp: () => closeAtEnd(connectTcp(port, '127.0.0.1')).on('error', () => {}),
+    connectTls: (tlsOptions: ConnectionOptions = {}) =>
       closeAtEnd(connectTls({ host: '127.0.0.1', port, ca: tls.ca, ...tlsOptions })),
     /** Returns a function that calls the server over a connection of its own. */
     createClient: () => {
       const agent = closeAtEnd(new Agent({ keepAlive: true, maxSockets: 1, ca: tls.ca }));
-      return async (path = '/') =>
-        await new Promise<{ body: string; serial: string; isReused: boolean; keepAlive: unknown }>(
-          (resolve, reject) => {
-            const call = request({ host: '127.0.0.1', port, path, agent }, (response) => {
-              const { serialNumber: serial } = (response.socket as TLSSocket).getPeerCertificate();
-              const keepAlive = response.headers['keep-alive'];
-              text(response).then(
-                (body) => resolve({ body, serial, isReused: call.reusedSocket, keepAlive }),
-                reject,
-              );
-            });
-            call.on('error', reject);
-            call.end();
-          },
-        );
+      return async (path = '/') => {
+        const call = request({ host: '127.0.0.1', port, path, agent }).end();
+        const [response] = (await once(call, 'response')) as [IncomingMessage];
+        const { serialNumber: serial } = (response.socket as TLSSocket).getPeerCertificate();
+        const keepAlive = response.headers['keep-alive'];
+        return { body: await text(response), serial, isReused: call.reusedSocket, keepAlive };
+      };
     },
   };
 }

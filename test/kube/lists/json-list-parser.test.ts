@@ -3,15 +3,15 @@ import { expect, test } from 'vitest';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
 
-function parse(chunks: readonly Buffer[]): { items: unknown[]; resourceVersion: string } {
+function parse(...chunks: Buffer[]) {
   const items: unknown[] = [];
   const parser = new JsonListParser((item) => items.push(item));
   for (const chunk of chunks) parser.write(chunk);
   return { items, ...parser.end() };
 }
 
-function parseText(text: string): { items: unknown[]; resourceVersion: string } {
-  return parse([Buffer.from(text)]);
+function parseText(text: string) {
+  return parse(Buffer.from(text));
 }
 
 test('parses any list that arrives in two chunks', () => {
@@ -20,7 +20,7 @@ test('parses any list that arrives in two chunks', () => {
     fc.property(items, fc.nat(400), (expected, cut) => {
       const list = { kind: 'NodeList', metadata: { resourceVersion: '7' }, items: expected };
       const bytes = Buffer.from(JSON.stringify(list));
-      const parsed = parse([bytes.subarray(0, cut), bytes.subarray(cut)]);
+      const parsed = parse(bytes.subarray(0, cut), bytes.subarray(cut));
       expect(parsed).toEqual({ items: JSON.parse(JSON.stringify(expected)), resourceVersion: '7' });
     }),
   );

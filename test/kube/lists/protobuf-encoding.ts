@@ -17,7 +17,7 @@ export interface EncodedList {
   readonly items: readonly EncodedObject[];
 }
 
-function varint(value: number): Buffer {
+function varint(value: number) {
   const bytes: number[] = [];
   let rest = value;
   while (rest >= 128) {
@@ -27,46 +27,46 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-export function bytesField(field: number, content: Uint8Array | string): Buffer {
+export function bytesField(field: number, content: Uint8Array | string) {
   const bytes = Buffer.from(content);
   return Buffer.concat([varint(field * 8 + 2), varint(bytes.length), bytes]);
 }
 
-export function numberField(field: number, value: number): Buffer {
+export function numberField(field: number, value: number) {
   return Buffer.concat([varint(field * 8), varint(value)]);
 }
 
-function entries(field: number, map: Readonly<Record<string, string>> = {}): Buffer[] {
+function entries(field: number, map: Readonly<Record<string, string>> = {}) {
   return Object.entries(map).map(([key, value]) =>
     bytesField(field, Buffer.concat([bytesField(1, key), bytesField(2, value)])),
   );
 }
 
-function timeField(field: number, seconds: number): Buffer {
+function timeField(field: number, seconds: number) {
   return bytesField(field, Buffer.concat([numberField(1, seconds), numberField(2, 0)]));
 }
 
-function encodeObject(object: EncodedObject): Buffer {
+function encodeObject(object: EncodedObject) {
+  const { name, uid = '', labels, annotations, managed = '' } = object;
+  const { creationSeconds: created, deletionSeconds: deleted } = object;
   const metadata = [
-    bytesField(1, object.name),
+    bytesField(1, name),
     bytesField(2, ''),
-    bytesField(5, object.uid ?? ''),
+    bytesField(5, uid),
     bytesField(6, '4711'),
     numberField(7, 3),
     // An absent time is an empty message.
-    object.creationSeconds === undefined ? bytesField(8, '') : timeField(8, object.creationSeconds),
-    ...(object.deletionSeconds === undefined
-      ? []
-      : [timeField(9, object.deletionSeconds), numberField(10, 30)]),
-    ...entries(11, object.labels),
-    ...entries(12, object.annotations),
-    ...(object.managed === undefined ? [] : [bytesField(17, object.managed)]),
+    created === undefined ? bytesField(8, '') : timeField(8, created),
+    ...(deleted === undefined ? [] : [timeField(9, deleted), numberField(10, 30)]),
+    ...entries(11, labels),
+    ...entries(12, annotations),
+    bytesField(17, managed),
   ];
   return bytesField(1, Buffer.concat(metadata));
 }
 
 /** Encodes a list without its envelope. */
-export function encodeList({ resourceVersion, continue: more = '', items }: EncodedList): Buffer {
+export function encodeList({ resourceVersion, continue: more = '', items }: EncodedList) {
   const metadata = Buffer.concat([bytesField(1, ''), bytesField(2, resourceVersion), bytesField(3, more)]);
   return Buffer.concat([bytesField(1, metadata), ...items.map((item) => bytesField(2, encodeObject(item)))]);
 }
@@ -75,7 +75,7 @@ export function encodeList({ resourceVersion, continue: more = '', items }: Enco
 export function encodeAnswer(
   raw: Uint8Array,
   { apiVersion = 'meta.k8s.io/v1', kind = 'PartialObjectMetadataList' } = {},
-): Buffer {
+) {
   const type = Buffer.concat([bytesField(1, apiVersion), bytesField(2, kind)]);
   const fields = [bytesField(1, type), bytesField(2, raw), bytesField(3, ''), bytesField(4, '')];
   return Buffer.concat([Buffer.from('k8s\0'), ...fields]);

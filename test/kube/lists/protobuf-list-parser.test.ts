@@ -15,7 +15,7 @@ import {
 const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
 const NODE = { name: 'w0', annotations: { [CURRENT]: 'rendered-worker-1' } };
 
-function parse(bytes: Buffer, cuts: readonly number[] = []): { items: unknown[]; resourceVersion: string } {
+function parse(bytes: Buffer, cuts: number[] = []) {
   const items: unknown[] = [];
   const parser = new ProtobufListParser((item) => items.push(item));
   const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
@@ -24,7 +24,7 @@ function parse(bytes: Buffer, cuts: readonly number[] = []): { items: unknown[];
   return { items, ...parser.end() };
 }
 
-function toTime(seconds: number | undefined): string | undefined {
+function toTime(seconds: number | undefined) {
   return seconds === undefined ? undefined : `${new Date(seconds * 1_000).toISOString().slice(0, 19)}Z`;
 }
 
@@ -63,10 +63,7 @@ test('parses any list that arrives in any chunks', () => {
       fc.array(fc.nat(2_000), { maxLength: 12 }),
       (items, cuts) => {
         const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
-        expect(parse(bytes, cuts)).toEqual({
-          items: items.map((item) => toJson(item)),
-          resourceVersion: '7',
-        });
+        expect(parse(bytes, cuts)).toEqual({ items: items.map(toJson), resourceVersion: '7' });
       },
     ),
     { numRuns: 3_000 },
@@ -129,13 +126,7 @@ test('rejects an item that is too large', () => {
 
 test('keeps all references of nodes if it keeps only their annotations', () => {
   const key = fc.oneof(fc.constantFrom(...NODE_REFERENCE_ANNOTATIONS), text);
-  const config = fc.constantFrom(
-    '',
-    'rendered-worker-1',
-    'drain-rendered-worker-1',
-    'uncordon-rendered-worker-2',
-    'x',
-  );
+  const config = fc.constantFrom('', 'rendered-1', 'drain-rendered-1', 'uncordon-rendered-2', 'x');
   const node = fc.record({
     name: fc.constantFrom('w0', 'w1'),
     labels: map,
@@ -145,7 +136,7 @@ test('keeps all references of nodes if it keeps only their annotations', () => {
     fc.property(fc.array(node, { maxLength: 12 }), (items) => {
       const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
       const referrers: unknown[] = [];
-      const add = (item: ApiObject): void => void referrers.push(parseNodeReferrer(item));
+      const add = (item: ApiObject) => void referrers.push(parseNodeReferrer(item));
       const parser = new ProtobufListParser(add, NODE_REFERENCE_ANNOTATIONS);
       parser.write(bytes);
       parser.end();
