@@ -1,23 +1,17 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { startEmptyCluster } from '../inspected-cluster.ts';
 import { usageError, type Outcome, runProgram } from '../run-program.ts';
+import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
-let root: string;
 let set: string;
 let out: string;
 
-beforeEach(async () => {
-  root = await mkdtemp(path.join(tmpdir(), 'mcg-rotate-'));
-  [set, out] = [path.join(root, 'set'), path.join(root, 'rotation')];
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true });
+beforeEach(() => {
+  set = createTemporaryDirectory();
+  out = path.join(set, 'rotation');
 });
 
 async function rotate(...args: string[]): Promise<Outcome> {
