@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
+import { expect } from 'vitest';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { startCommand } from './command-process.ts';
 import { runProgram } from './run-program.ts';
@@ -9,6 +10,9 @@ import { createTemporaryDirectory } from './temporary-directory.ts';
 export const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 export const NEW = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
 export const GONE = 'rendered-worker-c4983d88dabdc54ecf977ee120fd3796';
+
+/** Matches a time in JSON. */
+export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/) as string;
 
 /** A cluster in memory and commands that use it. */
 export type InspectedCluster = Awaited<ReturnType<typeof startEmptyCluster>>;

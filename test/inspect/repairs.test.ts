@@ -54,17 +54,11 @@ test('does not repair a pool that can recover', () => {
 });
 
 test.each([
-  ['everything is consistent', { current: WORKER, desired: WORKER }, WORKER],
-  ['the problem is recoverable', {}, WORKER],
-  ['no config is left for the node', { current: MISSING, desired: MISSING }, 'rendered-worker-gone'],
-])('repairs nothing if %s', (_condition, configs, spec) => {
+  ['the problem is recoverable', {}, WORKER, ['csr-a']],
+  ['no config is left for the node', { current: MISSING, desired: MISSING }, 'rendered-worker-gone', []],
+])('repairs nothing if %s', (_condition, configs, spec, requests) => {
   const pool = inspectedPool('worker', { spec, status: WORKER });
-  expect(commands([inspectedNode('n', configs)], [pool], [WORKER])).toEqual([]);
-});
-
-test('does not approve certificate requests of a cluster that can recover', () => {
-  const pool = inspectedPool('worker', { spec: WORKER, status: WORKER });
-  expect(commands([inspectedNode('n', {})], [pool], [WORKER], ['csr-a'])).toEqual([]);
+  expect(commands([inspectedNode('n', configs)], [pool], [WORKER], requests)).toEqual([]);
 });
 
 test('quotes names for the shell', () => {
