@@ -15,7 +15,7 @@ function checkAll(...[nodes, pools, configs]: Parameters<typeof snapshot>): Cons
   return checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
 }
 
-test('accepts a roll-out, a paused pool, a degraded node and a terminating pool that names a missing config', () => {
+test('accepts a rollout, a paused pool, a degraded node and a terminating pool', () => {
   const node = inspectedNode('w0', { current: OLD, desired: NEW, state: 'Degraded' });
   const pool = { ...inspectedPool('worker', { spec: NEW, status: OLD }), paused: true };
   const terminating = inspectedPool('infra', { spec: GONE, terminating: true });
