@@ -36,7 +36,7 @@ test('does not replace an existing file', async () => {
   expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('mine');
 });
 
-test('replaces all files with overwrite, and a secret file by a new file with mode 0600', async () => {
+test('overwrites all files, and writes a secret to a new file with mode 0600', async () => {
   for (const name of NAMES) {
     writeFileSync(fileOf(name), 'old');
     chmodSync(fileOf(name), 0o666);

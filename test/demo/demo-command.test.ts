@@ -32,10 +32,18 @@ test('prints JSON with a deadlock without the guard and a complete install with 
         { kind: 'Node', name: 'control2', field: 'desiredConfig' },
       ],
     },
-    { name: 'rendered-master-aaa111', outcome: 'allowed', code: 'MCG_NOT_IN_USE', referrers: [] },
+    {
+      name: 'rendered-master-aaa111',
+      outcome: 'allowed',
+      code: 'MCG_NOT_IN_USE',
+      referrers: [],
+    },
   ]);
   expect(guarded?.events.filter(({ actor }) => actor === 'clean-up')).toMatchObject([
-    { t: 366, refusal: { code: 403, reason: 'Forbidden', message: expect.stringContaining('MCG_IN_USE') } },
+    {
+      t: 366,
+      refusal: { code: 403, reason: 'Forbidden', message: expect.stringContaining('MCG_IN_USE') },
+    },
     { t: 606, message: 'deletes rendered-master-aaa111, which no node uses any more' },
   ]);
 });

@@ -23,7 +23,7 @@ test('accepts a rollout, a paused pool, a degraded node and a terminating pool',
   expect(result).toMatchObject({ ok: true, isRecoverable: false, problems: [] });
 });
 
-test('an empty status of a pool is unrecoverable while a node of the pool names a missing config', () => {
+test('an empty status is unrecoverable while a node names a missing config', () => {
   const nodes = [inspectedNode('n', { current: NEW, desired: GONE })];
   const { problems } = checkAll(nodes, [inspectedPool('worker', { spec: NEW })], [NEW]);
   expect(problems).toMatchObject([

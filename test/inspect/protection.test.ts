@@ -14,7 +14,11 @@ const REGISTERED = {
   injected: false,
   target: 'Service machineconfig-guard/machineconfig-guard:443',
 };
-const DEV = { ...REGISTERED, configuration: 'machineconfig-guard-dev-0123456789', failurePolicy: 'Ignore' };
+const DEV = {
+  ...REGISTERED,
+  configuration: 'machineconfig-guard-dev-0123456789',
+  failurePolicy: 'Ignore',
+};
 const OPEN = { webhooks: [{ ...REGISTERED, failurePolicy: 'Ignore' }] };
 const UNTRUSTED = { ...REGISTERED, failurePolicy: 'Ignore', caBundle: false };
 const INJECTED = { ...UNTRUSTED, injected: true };

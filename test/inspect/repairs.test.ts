@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest';
 import { checkConsistency, type InspectedNode, type InspectedPool } from '../../src/inspect/consistency.ts';
 import { planRepairs } from '../../src/inspect/repairs.ts';
+import { MASTER, MISSING, WORKER } from '../cli/check/reports.ts';
 import { EVERYTHING, inspectedNode, inspectedPool, names, snapshot } from './snapshot.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
-const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
-const MASTER = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';
-const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
 
 function commands(
@@ -19,7 +17,7 @@ function commands(
   return planRepairs(result, names(configs), requests).map(({ command }) => command.flat().join(' '));
 }
 
-test('repairs the status of a pool, the annotations of its nodes, and certificate requests', () => {
+test('repairs a pool, its nodes and certificate requests', () => {
   const nodes = [inspectedNode('control1', STUCK), inspectedNode('control2', STUCK)];
   expect(commands(nodes, [inspectedPool('master', { spec: MASTER })], [MASTER], ['csr-a', 'csr-b'])).toEqual([
     'oc patch machineconfigpool master --subresource=status --type=merge ' +

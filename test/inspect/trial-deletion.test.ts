@@ -43,7 +43,12 @@ describe('tryDryRunDeletion', () => {
     const [{ path, body } = {}] = requests;
     expect(path).toMatch(/\?dryRun=All$/);
     const preconditions = { uid: 'own' };
-    expect(body).toEqual({ apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'], preconditions });
+    expect(body).toEqual({
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      dryRun: ['All'],
+      preconditions,
+    });
   });
 
   test.each([

@@ -41,7 +41,7 @@ describe('if there are two configs', () => {
     createConfig(cluster, NEW);
   });
 
-  test('sends only dry runs: of a missing config, the unused config, then the config in use', async () => {
+  test('sends only dry runs, and tests first with a missing and an unused config', async () => {
     createNode(cluster, 'worker-0', { currentConfig: NEW });
     const { resourceVersion } = cluster;
     await verify();
@@ -50,7 +50,7 @@ describe('if there are two configs', () => {
     expect(cluster.resourceVersion).toBe(resourceVersion);
   });
 
-  test('prefers the config of a node to that of a pool, and that of a pool to that of a build', async () => {
+  test('prefers the config of a node, then of a pool, then of a build', async () => {
     cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: OLD } } });
     expect((await verify()).tried).toMatchObject({ config: OLD, kind: 'MachineOSBuild' });
     createPool(cluster, 'worker', { status: NEW });

@@ -24,7 +24,7 @@ const DOCUMENTED = [
   ),
 ].map(({ groups }) => `${groups?.['name']}${groups?.['type'] === 'histogram' ? '_bucket' : ''}`);
 
-/** Panel types that OpenShift's console draws and that we use (openshift/monitoring-plugin, legacy-dashboard.tsx). */
+/** Panel types of OpenShift's console (openshift/monitoring-plugin, legacy-dashboard.tsx). */
 const DRAWN_TYPES = ['graph', 'singlestat'];
 /** Units of OpenShift's console (openshift/monitoring-plugin, format.tsx). */
 const UNITS = ['bytes', 's', 'short'];

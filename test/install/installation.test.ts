@@ -79,7 +79,7 @@ test('with an authority, the Secret, the caBundle and the flag belong together',
   expect(findObject('Deployment')).toMatchObject({ spec: { template: { spec: { containers } } } });
 });
 
-test('the set contains a MachineConfigGuard only with a mode, because a re-apply would reset it', () => {
+test('contains a MachineConfigGuard only with a mode: a re-apply would reset it', () => {
   expect(build()('MachineConfigGuard')).toBeUndefined();
   expect(build({ mode: 'Disabled' })('MachineConfigGuard')).toMatchObject({ spec: { mode: 'Disabled' } });
 });

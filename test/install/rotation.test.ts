@@ -10,7 +10,13 @@ const NEW = await createAuthority({ days: 30, now: NOW });
 const OLD = DEFAULT_OPTIONS.authority;
 
 type Metadata = { annotations?: Record<string, string>; resourceVersion?: string };
-type Configuration = { metadata: Metadata; webhooks: { name: string; clientConfig: { caBundle: string } }[] };
+type Configuration = {
+  metadata: Metadata;
+  webhooks: {
+    name: string;
+    clientConfig: { caBundle: string };
+  }[];
+};
 type Secret = { metadata: Metadata; data: Record<string, string> };
 type Change = (configuration: Configuration, secret: Secret) => void;
 
@@ -58,7 +64,7 @@ test('trusts both authorities, issues from the new one, then trusts only the new
   expect(bundleOf(third)).toBe(encode(NEW.certificatePem));
 });
 
-test('changes only the own caBundle, and leaves out the fields of the API server and kubectl', () => {
+test('changes only the own caBundle, and omits fields of the API server and kubectl', () => {
   const other = { name: 'other.example.com', clientConfig: { caBundle: 'b3RoZXI=' } };
   const [first, second] = renderSteps(createInput(({ webhooks }) => webhooks.push(other)));
   const expected = parseRendered('ValidatingWebhookConfiguration') as Configuration;

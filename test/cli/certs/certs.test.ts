@@ -15,9 +15,12 @@ test('writes an authority and a certificate for the Service of the manifests', a
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(FILES.map((name) => statSync(path.join(out, name)).mode & 0o077)).toEqual([0o044, 0, 0o044, 0]);
   const read = (name: string): string => readFileSync(path.join(out, name), 'utf8');
-  const authority = { certificatePem: read('ca.crt'), privateKeyPem: read('ca.key') };
-  expect(checkAuthority(authority, new Date()).usable).toBe(true);
-  expect(checkKeyPair({ certificatePem: read('tls.crt'), privateKeyPem: read('tls.key') }).usable).toBe(true);
+  const readPair = (name: string) => ({
+    certificatePem: read(`${name}.crt`),
+    privateKeyPem: read(`${name}.key`),
+  });
+  expect(checkAuthority(readPair('ca'), new Date()).usable).toBe(true);
+  expect(checkKeyPair(readPair('tls')).usable).toBe(true);
   const leaf = new X509Certificate(read('tls.crt'));
   expect(leaf.verify(new X509Certificate(read('ca.crt')).publicKey)).toBe(true);
   const service = 'machineconfig-guard.machineconfig-guard.svc';

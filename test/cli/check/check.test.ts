@@ -83,14 +83,23 @@ test('prints exactly the documented JSON keys', async () => {
     { config: NEW },
     null,
   ];
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences } });
+  cluster.create('machineconfigguards', {
+    metadata: { name: 'cluster' },
+    status: { danglingReferences },
+  });
   cluster.create('certificatesigningrequests', {
     metadata: { name: 'csr-a' },
     spec: { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' },
   });
   const { exitCode, stdout, stderr } = await run('check', '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
-  const node = { name: 'worker-0', ok: false, pool: 'worker', currentConfig: NEW, desiredConfig: TYPO };
+  const node = {
+    name: 'worker-0',
+    ok: false,
+    pool: 'worker',
+    currentConfig: NEW,
+    desiredConfig: TYPO,
+  };
   const pool = { name: 'worker', ok: true, specConfig: NEW, statusConfig: NEW };
   expect(JSON.parse(stdout)).toStrictEqual({
     server: address,
@@ -99,7 +108,15 @@ test('prints exactly the documented JSON keys', async () => {
     ok: false,
     canHeal: false,
     nodes: [{ ...node, state: 'Degraded', reason: 'missing' }],
-    pools: [{ ...pool, paused: false, terminating: false, machineCount: 1, updatedMachineCount: 1 }],
+    pools: [
+      {
+        ...pool,
+        paused: false,
+        terminating: false,
+        machineCount: 1,
+        updatedMachineCount: 1,
+      },
+    ],
     problems: [
       {
         code: 'ConfigMissing',
@@ -117,11 +134,19 @@ test('prints exactly the documented JSON keys', async () => {
       readable: true,
       reason: null,
       requests: [
-        { name: 'csr-a', node: 'worker-1', signer: 'kubernetes.io/kubelet-serving', createdAt: TIME },
+        {
+          name: 'csr-a',
+          node: 'worker-1',
+          signer: 'kubernetes.io/kubelet-serving',
+          createdAt: TIME,
+        },
       ],
     },
     repairs: [
-      { what: expect.any(String) as string, command: expect.stringMatching(/^oc annotate /) as string },
+      {
+        what: expect.any(String) as string,
+        command: expect.stringMatching(/^oc annotate /) as string,
+      },
       { what: expect.any(String) as string, command: 'oc adm certificate approve csr-a' },
     ],
   });
@@ -137,7 +162,14 @@ test('prints null for unknown JSON values', async () => {
     nodes: [{ pool: null, currentConfig: null, desiredConfig: null, state: '', reason: '' }, {}],
     pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
     problems: [
-      { code: 'TooFewNodes', kind: null, name: null, field: null, config: null, ...unknown },
+      {
+        code: 'TooFewNodes',
+        kind: null,
+        name: null,
+        field: null,
+        config: null,
+        ...unknown,
+      },
       { code: 'NotReported', kind: 'Node', name: 'new', field: null },
       { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },
       { code: 'StatusEmpty', field: 'status' },

@@ -26,7 +26,7 @@ function readSet(): Record<string, string> {
   return Object.fromEntries(readdirSync(out).map((name) => [name, read(name)]));
 }
 
-test('prints the files and the next steps, with the directory quoted for the shell', async () => {
+test('prints the files and the next steps, quoted for the shell', async () => {
   const parent = path.dirname(out);
   out = path.join(parent, "it's");
   const { exitCode, stdout, stderr } = await render('--kubernetes-version', '1.31');
@@ -59,7 +59,7 @@ test('replaces an earlier set only with --force, and no other file', async () =>
   expect(existsSync(path.join(out, removed))).toBe(false);
 });
 
-test('renders the same set again with the same authority, and otherwise changes only the keys', async () => {
+test('renders the same set with the same authority, else changes only the keys', async () => {
   await render();
   const before = readSet();
   const { data } = parse(before[SECRET] ?? '') as { data: Record<string, string> };

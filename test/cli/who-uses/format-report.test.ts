@@ -5,7 +5,13 @@ import { toConfigName } from '../../../src/decision/config-name.ts';
 const NOTE = { kind: 'Node', name: 'n', field: 'lastAppliedDrain' } as const;
 
 const toConfig = (createdAt: string, sizeBytes: number, mentionedBy = [NOTE]) => {
-  return { name: toConfigName(`rendered-${sizeBytes}`), pool: null, createdAt, sizeBytes, mentionedBy };
+  return {
+    name: toConfigName(`rendered-${sizeBytes}`),
+    pool: null,
+    createdAt,
+    sizeBytes,
+    mentionedBy,
+  };
 };
 
 test('formats unused configs with ages and sizes in one unit, and with notes', () => {

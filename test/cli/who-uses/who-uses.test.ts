@@ -65,11 +65,23 @@ test('prints exactly the documented JSON keys, and only strong referrers as name
     configs: [
       { ...common, name: NEW, used: true, usedBy },
       { ...common, name: OLD, used: false, usedBy: [note] },
-      { name: TYPO, exists: false, rendered: false, pool: null, used: false, usedBy: [], suggestion: NEW },
+      {
+        name: TYPO,
+        exists: false,
+        rendered: false,
+        pool: null,
+        used: false,
+        usedBy: [],
+        suggestion: NEW,
+      },
     ],
   });
   const names = await run('who-uses', NEW, OLD, '--output', 'name');
-  expect(names).toEqual({ exitCode: 1, stdout: 'node/worker-0\nmachineconfigpool/worker\n', stderr: '' });
+  expect(names).toEqual({
+    exitCode: 1,
+    stdout: 'node/worker-0\nmachineconfigpool/worker\n',
+    stderr: '',
+  });
 });
 
 test('finds a config that is created after the nodes were listed', async () => {

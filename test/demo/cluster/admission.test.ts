@@ -6,7 +6,14 @@ const CONFIG = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 const PATH = `/apis/machineconfiguration.openshift.io/v1/machineconfigs/${CONFIG}`;
 const ALLOWED: StubAnswer = { response: { allowed: true } };
 const DENIED = {
-  response: { allowed: false, status: { code: 403, reason: 'Forbidden', message: 'it is in use' } },
+  response: {
+    allowed: false,
+    status: {
+      code: 403,
+      reason: 'Forbidden',
+      message: 'it is in use',
+    },
+  },
 };
 
 async function registerWebhook(answer: StubAnswer, failurePolicy: 'Fail' | 'Ignore' = 'Fail') {
