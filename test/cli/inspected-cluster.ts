@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { expect } from 'vitest';
+import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { startCommand } from './command-process.ts';
 import { runProgram } from './run-program.ts';

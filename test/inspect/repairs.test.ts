@@ -52,6 +52,7 @@ test('does not repair a pool that can recover', () => {
 });
 
 test.each([
+  ['everything is consistent', { current: WORKER, desired: WORKER }, WORKER, ['csr-a']],
   ['the problem is recoverable', {}, WORKER, ['csr-a']],
   ['no config is left for the node', { current: MISSING, desired: MISSING }, 'rendered-worker-gone', []],
 ])('repairs nothing if %s', (_condition, configs, spec, requests) => {

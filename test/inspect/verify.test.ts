@@ -56,7 +56,12 @@ describe('if there are two configs', () => {
     createPool(cluster, 'worker', { status: NEW });
     expect((await verify()).tried).toMatchObject({ config: NEW, kind: 'MachineConfigPool' });
     createNode(cluster, 'worker-0', { desiredConfig: OLD });
-    const tried = { config: OLD, kind: 'Node', name: 'worker-0', field: 'desiredConfig' };
+    const tried = {
+      config: OLD,
+      kind: 'Node',
+      name: 'worker-0',
+      field: 'desiredConfig',
+    };
     expect((await verify()).tried).toEqual(tried);
   });
 

@@ -100,7 +100,12 @@ test('prints exactly the documented JSON keys', async () => {
     currentConfig: NEW,
     desiredConfig: TYPO,
   };
-  const pool = { name: 'worker', ok: true, specConfig: NEW, statusConfig: NEW };
+  const pool = {
+    name: 'worker',
+    ok: true,
+    specConfig: NEW,
+    statusConfig: NEW,
+  };
   expect(JSON.parse(stdout)).toStrictEqual({
     server: address,
     checkedAt: TIME,
@@ -159,7 +164,16 @@ test('prints null for unknown JSON values', async () => {
   const { stdout } = await run('check', '--output', 'json', '--min-nodes', '3');
   const unknown = { suggestion: null, explanation: null };
   expect(JSON.parse(stdout)).toMatchObject({
-    nodes: [{ pool: null, currentConfig: null, desiredConfig: null, state: '', reason: '' }, {}],
+    nodes: [
+      {
+        pool: null,
+        currentConfig: null,
+        desiredConfig: null,
+        state: '',
+        reason: '',
+      },
+      {},
+    ],
     pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
     problems: [
       {

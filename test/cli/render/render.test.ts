@@ -85,7 +85,12 @@ test('prints exactly the documented JSON keys', async () => {
   expect(JSON.parse((await render('--output', 'json', '--days', '30')).stdout)).toEqual({
     directory: out,
     files: expect.arrayContaining([
-      { file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true },
+      {
+        file: SECRET,
+        kind: 'Secret',
+        name: 'machineconfig-guard-ca',
+        secret: true,
+      },
     ]),
     removed: [],
     bytes: expect.any(Number),

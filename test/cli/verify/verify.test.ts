@@ -44,7 +44,13 @@ test('without protection, exits with 1 and prints advice or JSON', async () => {
   const { run } = await startEmptyCluster();
   const { exitCode, stdout } = await run('verify', '--output', 'json');
   expect(exitCode).toBe(1);
-  const absent = { by: null, mode: null, tried: null, answer: null, unused: null };
+  const absent = {
+    by: null,
+    mode: null,
+    tried: null,
+    answer: null,
+    unused: null,
+  };
   expect(JSON.parse(stdout)).toMatchObject({ protected: false, webhooks: [], floor: [], ...absent });
   expect((await run('verify')).stdout).toMatch(
     /\nINCONCLUSIVE: no rendered MachineConfigs found\.\nNext: run verify again .*\n$/,

@@ -29,7 +29,13 @@ test('for a config in use, prints the referrers and exits with 0', async () => {
 });
 
 test.each([
-  ['a missing config', TYPO, NEW, 1, `No object uses this exact name. Closest existing name: ${NEW}.`],
+  [
+    'a missing config',
+    TYPO,
+    NEW,
+    1,
+    `does not exist. No object uses this exact name. Closest existing name: ${NEW}. 1 node has not reported`,
+  ],
   ['a missing config that a node names', TYPO, TYPO, 0, 'It is still named by 1 node.'],
   ['a source config', '99-worker-ssh', NEW, 1, 'It is not a rendered config, so the guard does not'],
   ['an unused config', OLD, NEW, 1, `${OLD} is not in use. Notes by 1 node do not keep it. KIND`],
@@ -49,7 +55,12 @@ test('prints exactly the documented JSON keys, and only strong referrers as name
   cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: GONE } } });
   const { exitCode, stdout, stderr } = await run('who-uses', NEW, OLD, TYPO, '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
-  const common = { exists: true, rendered: true, pool: 'worker', suggestion: null };
+  const common = {
+    exists: true,
+    rendered: true,
+    pool: 'worker',
+    suggestion: null,
+  };
   const node = { kind: 'Node', name: 'worker-0', strength: 'hard' };
   const usedBy = [
     { ...node, field: 'currentConfig' },
@@ -123,7 +134,15 @@ test('--unused prints names and a notice, or exactly the documented JSON keys', 
     server: address,
     readAt: TIME,
     unreportedNodes: 0,
-    unused: [{ name: OLD, pool: 'worker', createdAt: TIME, sizeBytes, mentionedBy }],
+    unused: [
+      {
+        name: OLD,
+        pool: 'worker',
+        createdAt: TIME,
+        sizeBytes,
+        mentionedBy,
+      },
+    ],
     totalBytes: sizeBytes,
   });
 });
