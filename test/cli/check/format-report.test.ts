@@ -43,8 +43,13 @@ test('formats the same repair commands as the JSON, and colors if the format has
   expect(commands).toHaveLength(3);
 });
 
-test('formats a node with two problems', () => {
-  const text = format([inspectedNode('n', { current: MISSING })], [POOL]);
+test('formats nodes with one or two problems', () => {
+  const nodes = [
+    inspectedNode('m', { current: MISSING, desired: WORKER }),
+    inspectedNode('n', { current: MISSING }),
+  ];
+  const text = format(nodes, [POOL]);
+  expect(text).toMatch(/^m +worker .* current missing$/m);
   expect(text).toMatch(/^n +worker .* current missing, no desired yet$/m);
   expect(unwrap(text)).toContain('Node n has not reported its desiredConfig yet.');
 });

@@ -107,7 +107,9 @@ describe('as a process', () => {
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const { port } = new URL(inspected.cluster.url);
     const taken = await startServe({ '--secure-port': port }).outcome;
-    expect(taken).toEqual(usageError(/cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/));
+    const stdout: unknown = expect.any(String);
+    const problem = /cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/;
+    expect(taken).toEqual({ ...usageError(problem), stdout });
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
     expect(missing).toEqual(usageError('/nowhere/tls.crt does not exist.\n'));
   });
