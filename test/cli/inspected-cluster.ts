@@ -1,15 +1,18 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { startCommand } from './command-process.ts';
 import { runProgram } from './run-program.ts';
+import { createTemporaryDirectory } from './temporary-directory.ts';
 
 export const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 export const NEW = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
 export const GONE = 'rendered-worker-c4983d88dabdc54ecf977ee120fd3796';
+
+/** Matches a time in JSON. */
+export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/) as string;
 
 /** A cluster in memory and commands that use it. */
 export type InspectedCluster = Awaited<ReturnType<typeof startEmptyCluster>>;
@@ -17,12 +20,8 @@ export type InspectedCluster = Awaited<ReturnType<typeof startEmptyCluster>>;
 /** Starts an empty cluster that ends with the test. */
 export async function startEmptyCluster() {
   const cluster = await startTestCluster();
-  const directory = await mkdtemp(path.join(tmpdir(), 'mcg-inspect-'));
-  onTestFinished(async () => {
-    await rm(directory, { recursive: true, force: true });
-  });
-  const kubeconfig = path.join(directory, 'kubeconfig');
-  await writeFile(kubeconfig, cluster.kubeconfig, { mode: 0o600 });
+  const kubeconfig = path.join(createTemporaryDirectory(), 'kubeconfig');
+  writeFileSync(kubeconfig, cluster.kubeconfig, { mode: 0o600 });
   return {
     cluster,
     /** The address of the API server in messages. */

@@ -7,22 +7,17 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { prepareOutputDirectory, writeOutputFiles } from '../../src/cli/output-directory.ts';
+import { createTemporaryDirectory } from './temporary-directory.ts';
 
 const NAMES = ['ca.crt', 'ca.key'];
 let root: string;
 const fileOf = (name: string): string => path.join(root, name);
 
-beforeEach(async () => {
-  root = await mkdtemp(path.join(tmpdir(), 'mcg-output-'));
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true });
+beforeEach(() => {
+  root = createTemporaryDirectory();
 });
 
 async function write(directory = root, overwrite = false): Promise<void> {
@@ -41,7 +36,7 @@ test('does not replace an existing file', async () => {
   expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('mine');
 });
 
-test('replaces all files with overwrite, and a secret file by a new file with mode 0600', async () => {
+test('overwrites all files, and writes a secret to a new file with mode 0600', async () => {
   for (const name of NAMES) {
     writeFileSync(fileOf(name), 'old');
     chmodSync(fileOf(name), 0o666);

@@ -4,7 +4,7 @@ import { formatTable } from '../../src/cli/table.ts';
 
 const toCells = (...texts: string[]) => texts.map((text) => ({ text }));
 
-test('a table is as wide as its contents, colors do not count, and no line ends with spaces', () => {
+test('pads cells to their visible width, and no line ends with spaces', () => {
   const columns = [{ head: 'NAME' }, { head: 'SIZE', isRightAligned: true }, { head: 'STATE' }];
   const rows = [
     toCells('control-0', '7', 'Done'),

@@ -17,9 +17,21 @@ const RUN: DemoRun = {
   outcome: 'deadlock',
   events: [],
   nodes: [
-    { name: 'control2', current: 'gone', desired: 'there', state: 'Degraded', reason: '', ready: true },
+    {
+      name: 'control2',
+      current: 'gone',
+      desired: 'there',
+      state: 'Degraded',
+      reason: '',
+      ready: true,
+    },
   ],
-  pool: { machineCount: 1, updatedMachineCount: 0, degradedMachineCount: 1, configuration: '' },
+  pool: {
+    machineCount: 1,
+    updatedMachineCount: 0,
+    degradedMachineCount: 1,
+    configuration: '',
+  },
   configs: ['there'],
   decisions: [],
 };

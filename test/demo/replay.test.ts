@@ -16,22 +16,14 @@ async function replay(cluster: InMemoryCluster, options: Partial<StoryOptions> =
 test('ends in the deadlock of the incident if every deletion is allowed', async () => {
   const { outcome, events, nodes, pool, configs } = await replay(new InMemoryCluster());
   expect(outcome).toBe('deadlock');
-  expect(events.map(({ t, actor }) => `${t} ${actor}`).join(', ')).toBe(
-    '0 hosts, 120 bootstrap, 180 hosts, 300 operator, 301 operator, 302 daemon, 330 daemon, 360 daemon, ' +
-      '366 clean-up, 420 installer, 420 etcd, 480 etcd, 480 daemon, 481 operator, 570 hosts, 570 install',
-  );
+  expect(events.at(-1)).toMatchObject({ t: 570, actor: 'install' });
   expect(nodes.map(({ name, current, desired, state }) => [name, current, desired, state])).toEqual([
     ['control0', SECOND, SECOND, 'Done'],
     ['control1', SECOND, SECOND, 'Done'],
     ['control2', FIRST, FIRST, 'Degraded'],
   ]);
   expect(nodes[2]).toMatchObject({ reason: `missing MachineConfig ${FIRST}`, ready: true });
-  expect(pool).toEqual({
-    machineCount: 3,
-    updatedMachineCount: 2,
-    degradedMachineCount: 1,
-    configuration: '',
-  });
+  expect(pool).toMatchObject({ updatedMachineCount: 2, degradedMachineCount: 1, configuration: '' });
   expect(configs).toEqual([SECOND]);
 });
 

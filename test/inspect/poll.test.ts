@@ -59,7 +59,7 @@ test('throws an error that persists until the timeout', async () => {
 
 const retryAfterAnswer = (_error: unknown, hasAnswered: boolean): number => (hasAnswered ? 60_000 : 0);
 
-test('polls until the answer is settled, and decides on a retry by whether the cluster has answered', async () => {
+test('polls until the answer is settled, and retries after a first answer', async () => {
   const failed = await poll([UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);
   expect(failed).toMatchObject({ answer: 'unreachable', reported: [] });
   const recovered = await poll(['waiting', UNREACHABLE, UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);

@@ -8,15 +8,18 @@ test('sorts unused configs by age, then by name, and leaves out deleted ones', (
     { name: toConfigName('rendered-b'), createdAt: new Date('2026-10-01T00:00:00Z') },
     { name: toConfigName('rendered-a'), createdAt: new Date('2026-11-20T11:00:00Z') },
   ];
-  const references = { server: 'x', at: new Date('2026-11-20T12:00:00Z'), configs, referrers: [] };
+  const references = {
+    server: 'x',
+    at: new Date('2026-11-20T12:00:00Z'),
+    configs,
+    referrers: [],
+  };
   const unused = findUnusedConfigs(references);
   expect(unused.map(({ name }) => name)).toEqual(['rendered-b', 'rendered-a', 'rendered-c']);
-  const sizes = new Map(
-    [['rendered-a', 900] as const, ['rendered-b', 100] as const].map(([name, size]) => [
-      toConfigName(name),
-      size,
-    ]),
-  );
+  const sizes = new Map([
+    [toConfigName('rendered-a'), 900],
+    [toConfigName('rendered-b'), 100],
+  ]);
   const report = buildUnusedReport(references, unused, sizes);
   expect(report.unused.map(({ name }) => name)).toEqual(['rendered-b', 'rendered-a']);
   expect(report.totalBytes).toBe(1_000);

@@ -16,12 +16,6 @@ interface NodeOptions {
   readonly state?: string;
 }
 
-interface PoolOptions {
-  readonly spec?: string | undefined;
-  readonly status?: string | undefined;
-  readonly terminating?: boolean;
-}
-
 /** All nodes, at least one. */
 export const EVERYTHING: CheckScope = { selector: undefined, minNodes: 1 };
 
@@ -42,15 +36,14 @@ export function inspectedNode(
 /** A pool of the nodes that have its name as their role. */
 export function inspectedPool(
   name: string,
-  { spec, status, terminating = false }: PoolOptions,
+  options: { readonly spec?: string | undefined; status?: string | undefined; terminating?: boolean },
 ): InspectedPool {
-  const metadata = { name, ...(terminating ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {}) };
+  const [spec, status] = [options.spec, options.status].map((config) => ({
+    configuration: { name: config },
+  }));
+  const deletion = options.terminating === true ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {};
   return {
-    referrer: parsePoolReferrer({
-      metadata,
-      spec: { configuration: { name: spec } },
-      status: { configuration: { name: status } },
-    }),
+    referrer: parsePoolReferrer({ metadata: { name, ...deletion }, spec, status }),
     nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
     paused: false,
     machineCount: 1,

@@ -12,17 +12,16 @@ export const DEFAULT_OPTIONS = {
   kubernetesVersion: { major: 1, minor: 33 },
 } satisfies InstallationOptions;
 
-/** All combinations of the options that change the set. */
-export const ALL_OPTIONS = combine([
+const CHANGES: Partial<InstallationOptions>[][] = [
   [{ singleNode: false }, { singleNode: true }],
   [{ hostNetwork: false }, { hostNetwork: true }],
   [{ authority: AUTHORITY }, { authority: undefined }],
   [{ profile: 'fail-closed' }, { profile: 'fail-open-with-floor' }],
   [{ mode: undefined }, { mode: 'Disabled' }],
-]);
+];
 
-function combine(dimensions: readonly (readonly Partial<InstallationOptions>[])[]): InstallationOptions[] {
-  const [first, ...others] = dimensions;
-  if (first === undefined) return [DEFAULT_OPTIONS];
-  return combine(others).flatMap((options) => first.map((changes) => ({ ...options, ...changes })));
-}
+/** All combinations of the options that change the set. */
+export const ALL_OPTIONS = CHANGES.reduce<InstallationOptions[]>(
+  (sets, changes) => sets.flatMap((options) => changes.map((change) => ({ ...options, ...change }))),
+  [DEFAULT_OPTIONS],
+);

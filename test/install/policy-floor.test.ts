@@ -20,7 +20,7 @@ function read(name: string): unknown {
 }
 
 test.each(['nodes', 'pools'])(
-  'the policy of %s has the code, the annotation, the audit keys and the rules of the guard',
+  'the policy of %s has the code, annotation, audit keys and rules of the guard',
   (name) => {
     const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
     const { webhooks } = read('base/webhook.yaml') as {

@@ -10,17 +10,22 @@ const NEW = await createAuthority({ days: 30, now: NOW });
 const OLD = DEFAULT_OPTIONS.authority;
 
 type Metadata = { annotations?: Record<string, string>; resourceVersion?: string };
-type Configuration = { metadata: Metadata; webhooks: { name: string; clientConfig: { caBundle: string } }[] };
+type Configuration = {
+  metadata: Metadata;
+  webhooks: {
+    name: string;
+    clientConfig: { caBundle: string };
+  }[];
+};
 type Secret = { metadata: Metadata; data: Record<string, string> };
+type Change = (configuration: Configuration, secret: Secret) => void;
 
 function parseRendered(kind: string): unknown {
   return parse(buildInstallation(DEFAULT_OPTIONS).files.find((file) => file.kind === kind)?.content ?? '');
 }
 
 /** The rendered objects with the fields that the API server and kubectl add. */
-function createInput(
-  change: (configuration: Configuration, secret: Secret) => void = () => {},
-): RotationInput {
+function createInput(change: Change = () => {}): RotationInput {
   const configuration = parseRendered('ValidatingWebhookConfiguration') as Configuration;
   const secret = parseRendered('Secret') as Secret;
   configuration.metadata.resourceVersion = '7';
@@ -59,7 +64,7 @@ test('trusts both authorities, issues from the new one, then trusts only the new
   expect(bundleOf(third)).toBe(encode(NEW.certificatePem));
 });
 
-test('changes only the own caBundle, and leaves out the fields of the API server and kubectl', () => {
+test('changes only the own caBundle, and omits fields of the API server and kubectl', () => {
   const other = { name: 'other.example.com', clientConfig: { caBundle: 'b3RoZXI=' } };
   const [first, second] = renderSteps(createInput(({ webhooks }) => webhooks.push(other)));
   const expected = parseRendered('ValidatingWebhookConfiguration') as Configuration;
@@ -78,32 +83,20 @@ test('after an unfinished rotation, starts from the authority in the Secret', ()
   expect(bundleOf(renderSteps(input)[0])).toBe(both);
 });
 
-test.each<[string, (configuration: Configuration, secret: Secret) => void, RegExp]>([
+test.each<[string, Change, RegExp]>([
   [
     'cert-manager makes the certificates',
     ({ metadata }) => void (metadata.annotations = { 'cert-manager.io/inject-ca-from': 'a/b' }),
     /cert-manager/,
   ],
-  [
-    'the webhook is missing',
-    ({ webhooks }) => void webhooks.splice(0),
-    /has no webhook guard\.machineconfig-guard/,
-  ],
-  [
-    'the caBundle is invalid',
-    (configuration) => void setBundle(configuration, 'Z2Fy'),
-    /contains no certificate/,
-  ],
+  ['the webhook is missing', ({ webhooks }) => void webhooks.splice(0), /has no webhook guard\./],
+  ['the caBundle is invalid', (object) => void setBundle(object, 'Z2Fy'), /contains no certificate/],
   [
     'the caBundle has another authority',
-    (configuration) => void setBundle(configuration, encode(NEW.certificatePem)),
+    (object) => void setBundle(object, encode(NEW.certificatePem)),
     /calls already fail/,
   ],
-  [
-    'the Secret is empty',
-    (_configuration, secret) => void (secret.data = {}),
-    /has no certificate in ca\.crt/,
-  ],
+  ['the Secret is empty', (_object, secret) => void (secret.data = {}), /no certificate in ca\.crt/],
 ])('throws a RotationError if %s', (_condition, change, message) => {
   const plan = () => planRotation(createInput(change), NOW);
   expect(plan).toThrow(RotationError);

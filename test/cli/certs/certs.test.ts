@@ -1,33 +1,26 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkAuthority } from '../../../src/certificates/authority.ts';
 import { checkKeyPair } from '../../../src/certificates/key-pair.ts';
 import { usageError, runProgram } from '../run-program.ts';
+import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'];
-let root: string;
-
-beforeAll(async () => {
-  root = await mkdtemp(path.join(tmpdir(), 'mcg-certs-'));
-});
-
-afterAll(async () => {
-  await rm(root, { recursive: true });
-});
 
 test('writes an authority and a certificate for the Service of the manifests', async () => {
-  const out = path.join(root, 'new', 'directory');
+  const out = path.join(createTemporaryDirectory(), 'new', 'directory');
   const { exitCode, stdout, stderr } = await runProgram(['certs', '--out', out]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(FILES.map((name) => statSync(path.join(out, name)).mode & 0o077)).toEqual([0o044, 0, 0o044, 0]);
   const read = (name: string): string => readFileSync(path.join(out, name), 'utf8');
-  const authority = { certificatePem: read('ca.crt'), privateKeyPem: read('ca.key') };
-  expect(checkAuthority(authority, new Date()).usable).toBe(true);
-  expect(checkKeyPair({ certificatePem: read('tls.crt'), privateKeyPem: read('tls.key') }).usable).toBe(true);
+  const readPair = (name: string) => ({
+    certificatePem: read(`${name}.crt`),
+    privateKeyPem: read(`${name}.key`),
+  });
+  expect(checkAuthority(readPair('ca'), new Date()).usable).toBe(true);
+  expect(checkKeyPair(readPair('tls')).usable).toBe(true);
   const leaf = new X509Certificate(read('tls.crt'));
   expect(leaf.verify(new X509Certificate(read('ca.crt')).publicKey)).toBe(true);
   const service = 'machineconfig-guard.machineconfig-guard.svc';
@@ -37,21 +30,11 @@ test('writes an authority and a certificate for the Service of the manifests', a
   expect(stdout).not.toContain('PRIVATE KEY');
 });
 
-test('uses the names, addresses and lifetimes of the flags, and prints exactly the documented JSON keys', async () => {
-  const out = path.join(root, 'named');
-  const dns = ['--dns', 'Guard.example.com', '--dns', 'b.example.com', '--dns', 'guard.example.com'];
-  const ip = ['--ip', '192.0.2.10', '--ip', '2001:db8::10'];
-  const days = ['--days', '90', '--ca-days', '100'];
-  const { exitCode, stdout } = await runProgram([
-    'certs',
-    '--out',
-    out,
-    ...dns,
-    ...ip,
-    ...days,
-    '--output',
-    'json',
-  ]);
+test('uses the values of the flags, and prints exactly the documented JSON keys', async () => {
+  const out = createTemporaryDirectory();
+  const dns = '--dns Guard.example.com --dns b.example.com --dns guard.example.com';
+  const flags = `${dns} --ip 192.0.2.10 --ip 2001:db8::10 --days 90 --ca-days 100 --output json`;
+  const { exitCode, stdout } = await runProgram(['certs', '--out', out, ...flags.split(' ')]);
   expect(exitCode).toBe(0);
   const summarize = (name: string) => {
     const { fingerprint256, validFrom, validTo } = new X509Certificate(readFileSync(path.join(out, name)));
@@ -76,7 +59,7 @@ test.each([
   ['--dns', 'a\u001B[31m\nb'],
   ['--out', ''],
 ])('with %j %j, exits with 2 and writes nothing', async (...args) => {
-  const out = path.join(root, 'unused');
+  const out = path.join(createTemporaryDirectory(), 'unused');
   expect(await runProgram(['certs', '--out', out, ...args])).toEqual(usageError());
   expect(existsSync(out)).toBe(false);
 });

@@ -1,23 +1,17 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { startEmptyCluster } from '../inspected-cluster.ts';
 import { usageError, type Outcome, runProgram } from '../run-program.ts';
+import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
-let root: string;
 let set: string;
 let out: string;
 
-beforeEach(async () => {
-  root = await mkdtemp(path.join(tmpdir(), 'mcg-rotate-'));
-  [set, out] = [path.join(root, 'set'), path.join(root, 'rotation')];
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true });
+beforeEach(() => {
+  set = createTemporaryDirectory();
+  out = path.join(set, 'rotation');
 });
 
 async function rotate(...args: string[]): Promise<Outcome> {
@@ -39,7 +33,10 @@ test('writes three files for a rendered set, and replaces them only with --force
   writeFileSync(path.join(set, '00-other-secret.yaml'), 'kind: Secret');
   const first = await rotate('--from', set, '--output', 'json', '--days', '30');
   expect(first).toMatchObject({ exitCode: 0, stderr: '' });
-  const summary = { fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/), notAfter: expect.any(String) };
+  const summary = {
+    fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/),
+    notAfter: expect.any(String),
+  };
   expect(JSON.parse(first.stdout)).toEqual({
     files: ['1-trust-both.yaml', '2-issue-from-new.yaml', '3-trust-new.yaml'].map((name) =>
       path.join(out, name),
@@ -63,9 +60,9 @@ test('if another issuer makes the certificates, exits with 1', async () => {
 
 test('if the cluster has no guard, exits with 1, and if it is unreachable, with 3', async () => {
   const { cluster, kubeconfig, address } = await startEmptyCluster();
-  const message = `${address} has no webhook configuration machineconfig-guard: the guard is not installed`;
   const missing = await rotate('--kubeconfig', kubeconfig);
-  expect(missing).toEqual({ exitCode: 1, stdout: '', stderr: `machineconfig-guard: ${message}\n` });
+  const message = `${address} has no webhook configuration machineconfig-guard: `;
+  expect(missing).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(message) as string });
   await cluster.faults.goDown();
   const { exitCode, stderr } = await rotate('--kubeconfig', kubeconfig);
   expect(exitCode).toBe(3);

@@ -8,27 +8,17 @@ import {
   NEW,
   OLD,
   startHealthyCluster,
+  TIME,
 } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 
-const TEXT = expect.any(String) as string;
-const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/) as string;
-const WROKER = 'node-role.kubernetes.io/wroker';
 const TYPO = NEW.replace('rendered', 'render');
 
 test.each([
-  ['every config exists', NEW, [], 0, 'Fine: every config that 1 node and 1 pool name exists.\n'],
-  ['a node names a missing config', GONE, [], 1, 'Not fine: 1 of 1 node. Waiting does not help.\n'],
-  [
-    'no node has the role',
-    NEW,
-    ['--role', 'wroker'],
-    1,
-    `Not fine: no node has label ${WROKER}. Roles here: worker.\n`,
-  ],
-])('if %s, reports it and sets the exit code', async (_condition, currentConfig, args, exitCode, text) => {
-  const { run, cluster } = await startHealthyCluster();
-  annotate(cluster, 'worker-0', { currentConfig });
+  [[], 0, 'Fine: every config that 1 node and 1 pool name exists.\n'],
+  [['--role', 'x'], 1, 'Not fine: no node has label node-role.kubernetes.io/x. Roles here: worker.\n'],
+])('with %j, exits with %i', async (args, exitCode, text) => {
+  const { run } = await startHealthyCluster();
   const stdout = expect.stringContaining(text) as string;
   expect(await run('check', ...args)).toMatchObject({ exitCode, stdout, stderr: '' });
 });
@@ -54,13 +44,6 @@ test.each([
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
   expect(await run('check', ...args)).toEqual(usageError(sentence));
-});
-
-test('if a list returns an error, exits with 3', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  cluster.faults.intercept(({ path }) => (path === MACHINE_CONFIGS_PATH ? { status: 404 } : 'pass'));
-  const stderr = expect.stringContaining('does not serve machineconfigs') as string;
-  expect(await run('check')).toEqual({ exitCode: 3, stdout: '', stderr });
 });
 
 test('retries if the API server is busy', async () => {
@@ -100,21 +83,28 @@ test('prints exactly the documented JSON keys', async () => {
     { config: NEW },
     null,
   ];
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences } });
+  cluster.create('machineconfigguards', {
+    metadata: { name: 'cluster' },
+    status: { danglingReferences },
+  });
   cluster.create('certificatesigningrequests', {
     metadata: { name: 'csr-a' },
     spec: { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' },
   });
   const { exitCode, stdout, stderr } = await run('check', '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
-  const node = { name: 'worker-0', ok: false, pool: 'worker', currentConfig: NEW, desiredConfig: TYPO };
+  const node = {
+    name: 'worker-0',
+    ok: false,
+    pool: 'worker',
+    currentConfig: NEW,
+    desiredConfig: TYPO,
+  };
   const pool = {
     name: 'worker',
     ok: true,
     specConfig: NEW,
     statusConfig: NEW,
-    paused: false,
-    terminating: false,
   };
   expect(JSON.parse(stdout)).toStrictEqual({
     server: address,
@@ -123,7 +113,15 @@ test('prints exactly the documented JSON keys', async () => {
     ok: false,
     canHeal: false,
     nodes: [{ ...node, state: 'Degraded', reason: 'missing' }],
-    pools: [{ ...pool, machineCount: 1, updatedMachineCount: 1 }],
+    pools: [
+      {
+        ...pool,
+        paused: false,
+        terminating: false,
+        machineCount: 1,
+        updatedMachineCount: 1,
+      },
+    ],
     problems: [
       {
         code: 'ConfigMissing',
@@ -141,12 +139,20 @@ test('prints exactly the documented JSON keys', async () => {
       readable: true,
       reason: null,
       requests: [
-        { name: 'csr-a', node: 'worker-1', signer: 'kubernetes.io/kubelet-serving', createdAt: TIME },
+        {
+          name: 'csr-a',
+          node: 'worker-1',
+          signer: 'kubernetes.io/kubelet-serving',
+          createdAt: TIME,
+        },
       ],
     },
     repairs: [
-      { what: TEXT, command: expect.stringMatching(/^oc annotate node worker-0 /) as string },
-      { what: TEXT, command: 'oc adm certificate approve csr-a' },
+      {
+        what: expect.any(String) as string,
+        command: expect.stringMatching(/^oc annotate /) as string,
+      },
+      { what: expect.any(String) as string, command: 'oc adm certificate approve csr-a' },
     ],
   });
 });
@@ -156,8 +162,18 @@ test('prints null for unknown JSON values', async () => {
   cluster.create('nodes', { metadata: { name: 'new' } });
   cluster.create('machineconfigpools', { metadata: { name: 'empty' } });
   const { stdout } = await run('check', '--output', 'json', '--min-nodes', '3');
+  const unknown = { suggestion: null, explanation: null };
   expect(JSON.parse(stdout)).toMatchObject({
-    nodes: [{ pool: null, currentConfig: null, desiredConfig: null, state: '', reason: '' }, {}],
+    nodes: [
+      {
+        pool: null,
+        currentConfig: null,
+        desiredConfig: null,
+        state: '',
+        reason: '',
+      },
+      {},
+    ],
     pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
     problems: [
       {
@@ -166,8 +182,7 @@ test('prints null for unknown JSON values', async () => {
         name: null,
         field: null,
         config: null,
-        suggestion: null,
-        explanation: null,
+        ...unknown,
       },
       { code: 'NotReported', kind: 'Node', name: 'new', field: null },
       { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },

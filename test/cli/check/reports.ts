@@ -46,7 +46,12 @@ export function checkNodesAndPools(
 
 /** An install that stopped at 93 %: the masters name a config that only the bootstrap host rendered. */
 export function checkIncidentB(): ReturnType<typeof checkNodesAndPools> {
-  const stuck = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
+  const stuck = {
+    current: MISSING,
+    desired: MISSING,
+    role: 'master',
+    state: 'Degraded',
+  };
   const reason = `missing MachineConfig ${MISSING}\nmachineconfigs "${MISSING}" not found`;
   const nodes = [
     ...['control1.gw.lo', 'control2.gw.lo'].map((name) => ({ ...inspectedNode(name, stuck), reason })),

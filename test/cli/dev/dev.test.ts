@@ -28,7 +28,7 @@ function registrations(): readonly unknown[] {
   return inspected.cluster.list('validatingwebhookconfigurations');
 }
 
-test('registers the webhook, prints a line per decision, and removes the webhook on SIGINT', async () => {
+test('registers the webhook, prints decisions, and removes the webhook on SIGINT', async () => {
   const { cluster } = inspected;
   const dev = await startDev();
   expect(registrations()).toMatchObject([

@@ -1,22 +1,17 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { usageError, type Outcome, runProgram } from '../run-program.ts';
+import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
 const SECRET = '99_machineconfig-guard-40-secret.yaml';
 const WEBHOOK = '99_machineconfig-guard-80-validatingwebhookconfiguration.yaml';
 let out: string;
 
-beforeEach(async () => {
-  out = path.join(await mkdtemp(path.join(tmpdir(), 'mcg-render-')), 'openshift');
-});
-
-afterEach(async () => {
-  await rm(path.dirname(out), { recursive: true });
+beforeEach(() => {
+  out = path.join(createTemporaryDirectory(), 'openshift');
 });
 
 async function render(...args: string[]): Promise<Outcome> {
@@ -27,32 +22,24 @@ function read(name: string): string {
   return readFileSync(path.join(out, name), 'utf8');
 }
 
-async function readSet(): Promise<Record<string, string>> {
-  return Object.fromEntries((await readdir(out)).map((name) => [name, read(name)]));
+function readSet(): Record<string, string> {
+  return Object.fromEntries(readdirSync(out).map((name) => [name, read(name)]));
 }
 
-test('prints the files and the next steps, with the directory quoted for the shell', async () => {
+test('prints the files and the next steps, quoted for the shell', async () => {
   const parent = path.dirname(out);
   out = path.join(parent, "it's");
   const { exitCode, stdout, stderr } = await render('--kubernetes-version', '1.31');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  for (const file of await readdir(out)) expect(stdout).toContain(`  ${file} `);
+  for (const file of readdirSync(out)) expect(stdout).toContain(`  ${file} `);
   expect(stdout).toContain(`oc apply -f '${parent}/it'\\''s'`);
   expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
 });
 
 test('warns on stderr about an image without a digest', async () => {
-  const { exitCode, stderr } = await runProgram([
-    'render',
-    '--out',
-    out,
-    '--image',
-    'registry.example.com/guard:1',
-  ]);
+  const { exitCode, stderr } = await render('--image', 'example.com/guard:1');
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(
-    /^machineconfig-guard: warning: --image registry\.example\.com\/guard:1 has no digest.+\n$/,
-  );
+  expect(stderr).toMatch(/^machineconfig-guard: warning: --image example\.com\/guard:1 has no digest.+\n$/);
 });
 
 test('replaces an earlier set only with --force, and no other file', async () => {
@@ -72,9 +59,9 @@ test('replaces an earlier set only with --force, and no other file', async () =>
   expect(existsSync(path.join(out, removed))).toBe(false);
 });
 
-test('renders the same set again with the same authority, and otherwise changes only the keys', async () => {
+test('renders the same set with the same authority, else changes only the keys', async () => {
   await render();
-  const before = await readSet();
+  const before = readSet();
   const { data } = parse(before[SECRET] ?? '') as { data: Record<string, string> };
   const [certificate, key] = ['ca.crt', 'ca.key'].map((name) => {
     const file = path.join(path.dirname(out), name);
@@ -82,10 +69,10 @@ test('renders the same set again with the same authority, and otherwise changes 
     return file;
   }) as [string, string];
   expect((await render('--force', '--ca-cert-file', certificate, '--ca-key-file', key)).exitCode).toBe(0);
-  expect(await readSet()).toEqual(before);
+  expect(readSet()).toEqual(before);
 
   await render('--force');
-  const after = await readSet();
+  const after = readSet();
   expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([SECRET, WEBHOOK]);
 });
 
@@ -98,7 +85,12 @@ test('prints exactly the documented JSON keys', async () => {
   expect(JSON.parse((await render('--output', 'json', '--days', '30')).stdout)).toEqual({
     directory: out,
     files: expect.arrayContaining([
-      { file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true },
+      {
+        file: SECRET,
+        kind: 'Secret',
+        name: 'machineconfig-guard-ca',
+        secret: true,
+      },
     ]),
     removed: [],
     bytes: expect.any(Number),

@@ -1,9 +1,9 @@
-import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, constants, openSync } from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createJsonLog } from '../../../src/cli/serve/json-log.ts';
 import { LogPipe } from '../../support/log-pipe.ts';
+import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 test('continues while the disk is full', async () => {
   // Every write to this device fails with ENOSPC.
@@ -15,13 +15,11 @@ test('continues while the disk is full', async () => {
 });
 
 test('continues while its pipe is not read, and writes the pending lines later', () => {
-  const directory = mkdtempSync(path.join(tmpdir(), 'mcg-log-'));
-  const pipe = new LogPipe(path.join(directory, 'log'));
+  const pipe = new LogPipe(path.join(createTemporaryDirectory(), 'log'));
   const descriptor = openSync(pipe.file, constants.O_WRONLY);
   onTestFinished(() => {
     pipe.close();
     closeSync(descriptor);
-    rmSync(directory, { recursive: true });
   });
   const log = createJsonLog('info', descriptor);
   pipe.fill();

@@ -5,7 +5,13 @@ import { toConfigName } from '../../../src/decision/config-name.ts';
 const NOTE = { kind: 'Node', name: 'n', field: 'lastAppliedDrain' } as const;
 
 const toConfig = (createdAt: string, sizeBytes: number, mentionedBy = [NOTE]) => {
-  return { name: toConfigName(`rendered-${sizeBytes}`), pool: null, createdAt, sizeBytes, mentionedBy };
+  return {
+    name: toConfigName(`rendered-${sizeBytes}`),
+    pool: null,
+    createdAt,
+    sizeBytes,
+    mentionedBy,
+  };
 };
 
 test('formats unused configs with ages and sizes in one unit, and with notes', () => {
@@ -29,6 +35,6 @@ test('formats unused configs with ages and sizes in one unit, and with notes', (
     'rendered-200000   <none>  60m  195 KiB',
   ]);
   expect(text?.replaceAll('\n', ' ')).toMatch(
-    /^3 unused rendered configs, 1\.6 MiB in total\. Point-in-time .* NOTES .* 1 node has not .* of these configs\. $/,
+    /^3 unused rendered configs, 1\.6 MiB in total\. Point-in-time .* NOTES .* 1 node has not .* configs\. $/,
   );
 });

@@ -6,7 +6,14 @@ const CONFIG = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 const PATH = `/apis/machineconfiguration.openshift.io/v1/machineconfigs/${CONFIG}`;
 const ALLOWED: StubAnswer = { response: { allowed: true } };
 const DENIED = {
-  response: { allowed: false, status: { code: 403, reason: 'Forbidden', message: 'it is in use' } },
+  response: {
+    allowed: false,
+    status: {
+      code: 403,
+      reason: 'Forbidden',
+      message: 'it is in use',
+    },
+  },
 };
 
 async function registerWebhook(answer: StubAnswer, failurePolicy: 'Fail' | 'Ignore' = 'Fail') {
@@ -63,18 +70,12 @@ test('denies in the words of the webhook', async () => {
 
 test.each<[string, StubAnswer, string]>([
   ['does not answer in time', 'nothing', 'context deadline exceeded'],
-  [
-    'answers another review',
-    { response: { uid: 'other', allowed: true } },
-    'response was absent or has another uid',
-  ],
+  ['answers another review', { response: { uid: 'other', allowed: true } }, 'or has another uid'],
 ])('denies with failurePolicy Fail if the webhook %s', async (_title, answer, message) => {
   const { cluster } = await registerWebhook(answer);
   const { status, body } = await cluster.delete('machineconfigs', CONFIG);
   expect([status, body.reason]).toEqual([500, 'InternalError']);
-  expect(body.message).toContain(
-    'Internal error occurred: failed calling webhook "guard.machineconfig-guard.io": ',
-  );
+  expect(body.message).toContain('failed calling webhook "guard.machineconfig-guard.io": ');
   expect(body.message).toContain(message);
   expect(exists(cluster)).toBe(true);
 });

@@ -20,7 +20,10 @@ async function watch(query: string): Promise<string[]> {
   const events: string[] = [];
   body.on('data', (chunk: Buffer) => {
     for (const line of chunk.toString().trim().split('\n')) {
-      const { type, object } = JSON.parse(line) as { type: string; object: { metadata: { name: string } } };
+      const { type, object } = JSON.parse(line) as {
+        type: string;
+        object: { metadata: { name: string } };
+      };
       events.push(`${type} ${object.metadata.name}`);
     }
   });
@@ -30,7 +33,10 @@ async function watch(query: string): Promise<string[]> {
 
 test('lists all or selected objects, whole or as metadata', async () => {
   const api = cluster.connect();
-  cluster.create('nodes', { metadata: { name: 'b', labels: { role: 'worker' } }, status: { x: 1 } });
+  cluster.create('nodes', {
+    metadata: { name: 'b', labels: { role: 'worker' } },
+    status: { x: 1 },
+  });
   cluster.create('nodes', { metadata: { name: 'a', labels: { role: 'master' } } });
   const names = async (query: string): Promise<string[]> => {
     const list = await api.json({ path: `${NODES}?${query}`, signal: SIGNAL });
