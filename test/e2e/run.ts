@@ -41,6 +41,11 @@ interface Counts {
   readonly failed: number;
 }
 
+interface VitestReport {
+  readonly numPassedTests?: number;
+  readonly numFailedTests?: number;
+}
+
 async function main(): Promise<number> {
   const { values: flags, positionals: files } = parseArgs({
     allowPositionals: true,
@@ -104,15 +109,9 @@ async function runTests(release: Release, args: readonly string[], env: NodeJS.P
 }
 
 async function readCounts(report: string): Promise<Counts> {
-  try {
-    const json = JSON.parse(await readFile(report, 'utf8')) as {
-      numPassedTests: number;
-      numFailedTests: number;
-    };
-    return { passed: json.numPassedTests, failed: json.numFailedTests };
-  } catch {
-    return { passed: 0, failed: 0 };
-  }
+  const json = await readFile(report, 'utf8').catch(() => '{}');
+  const { numPassedTests: passed = 0, numFailedTests: failed = 0 } = JSON.parse(json) as VitestReport;
+  return { passed, failed };
 }
 
 /**

@@ -8,7 +8,6 @@ import {
   auditedByPolicy,
   awaitFloor,
   awaitReferences,
-  BINDINGS,
   policyDenialOf,
   type Policy,
 } from '../support/floor.ts';
@@ -18,7 +17,6 @@ import { PATHS } from '../support/paths.ts';
 const DOCS =
   'See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_in_use';
 const ALLOW_DELETION = 'machineconfig-guard.io/allow-deletion';
-const MIX_LABEL = 'e2e.machineconfig-guard.io/mix';
 /** Just below the limit of etcd for one request, 1.5 MiB. */
 const LARGEST_BYTES = Math.floor(1.4 * 1024 * 1024);
 /** The API server reads its policies every second. */
@@ -51,8 +49,7 @@ test.for([
 
   const response = await cluster.delete(config);
 
-  expect(response.status).toBe(403);
-  expect(statusOf(response).reason).toBe('Forbidden');
+  expect(statusOf(response)).toMatchObject({ code: 403, reason: 'Forbidden' });
   const kind = policy.slice(0, -1);
   expect(policyDenialOf(response)).toEqual({
     policy,
@@ -113,11 +110,8 @@ test('a source config is deleted although a node and a pool name it', async () =
 
 test('a terminating pool does not count', async () => {
   const config = await cluster.config();
-  const pool = await cluster.pool({
-    spec: config,
-    status: config,
-    finalizers: ['e2e.machineconfig-guard.io/hold'],
-  });
+  const finalizers = ['e2e.machineconfig-guard.io/hold'];
+  const pool = await cluster.pool({ spec: config, status: config, finalizers });
   const path = `${PATHS.pools}/${pool.metadata.name}`;
   await awaitReferences(cluster, config, ['pools']);
 
@@ -152,37 +146,26 @@ test.for([
   },
 );
 
-test.for(['', '   ', '\n\t', '\u0000\u200b'])(
-  'the annotation with the empty reason %j denies',
-  async (reason) => {
-    const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
-    await createReferrer('nodes', config);
-    await awaitReferences(cluster, config, ['nodes']);
+test.for(['', ' \n\t', '\u0000\u200b'])('the annotation with the empty reason %j denies', async (reason) => {
+  const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
+  await createReferrer('nodes', config);
+  await awaitReferences(cluster, config, ['nodes']);
 
-    const response = await cluster.delete(config);
+  const { message } = policyDenialOf(await cluster.delete(config)) ?? {};
 
-    expect(response.status).toBe(403);
-    expect(policyDenialOf(response)?.message).toContain(
-      'allow-deletion annotation has no reason, so it is ignored.',
-    );
-  },
-);
+  expect(message).toContain('allow-deletion annotation has no reason, so it is ignored.');
+});
 
-test('the deletion of a collection stops at the config in use', async () => {
-  const [label, pool] = [unique('mix'), unique('mixed')];
-  const names = ['a', 'b', 'c'].map((digit) => `rendered-${pool}-${digit.repeat(32)}`);
-  for (const name of names) await cluster.config({ name, labels: { [MIX_LABEL]: label } });
-  const used = names[2] ?? '';
+// The request has no name of an object.
+test('the deletion of a collection is denied at the config in use', async () => {
+  const used = await cluster.config({ labels: { e2e: 'collection' } });
   await createReferrer('nodes', used);
   await awaitReferences(cluster, used, ['nodes']);
-  const query = { labelSelector: `${MIX_LABEL}=${label}` };
 
-  const response = await cluster.admin.delete(PATHS.configs, query);
+  const response = await cluster.admin.delete(PATHS.configs, { labelSelector: 'e2e=collection' });
 
   expect(policyDenialOf(response)?.message).toContain(`MCG_IN_USE: ${used} is in use by node`);
-  expect((await cluster.admin.list(PATHS.configs, query)).map(({ metadata }) => metadata.name)).toEqual([
-    used,
-  ]);
+  expect(await cluster.exists(used)).toBe(true);
   const event = await cluster.auditEvent(response);
   expect(auditedByPolicy('nodes', event)).toEqual({ denied: { name: used, code: 'MCG_IN_USE' } });
 });
@@ -202,26 +185,3 @@ test('a denial names one of 200 nodes, and neither log grows with their number',
   // The validation action Audit would write 2 kB for each node.
   expect((await readLogSize()) - before).toBeLessThan(4_000);
 });
-
-function dryRunStatus(config: string): () => Promise<number> {
-  return async () => (await cluster.dryRun(config)).status;
-}
-
-test.for(['nodes', 'pools'] as const)(
-  'the policy of %s does nothing without its binding, and sees all references when it is applied again',
-  async (policy) => {
-    await installed.applyOverlay('policy-floor');
-    const before = await cluster.config();
-    await createReferrer(policy, before);
-    await expect.poll(dryRunStatus(before), POLICY_CHANGE).toBe(403);
-
-    await cluster.admin.delete(`${BINDINGS}/${policy}.machineconfig-guard.io`);
-    await expect.poll(dryRunStatus(before), POLICY_CHANGE).toBe(200);
-    const meanwhile = await cluster.config();
-    await createReferrer(policy, meanwhile);
-    await installed.applyOverlay('policy-floor');
-
-    for (const config of [before, meanwhile])
-      await expect.poll(dryRunStatus(config), POLICY_CHANGE).toBe(403);
-  },
-);

@@ -1,26 +1,14 @@
 import { beforeAll, expect, test } from 'vitest';
 
+import type { GuardStatus } from '../../../src/guard/status-writer.ts';
 import { until } from '../control-plane/until.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
-interface Status {
-  readonly mode: string;
-  readonly protectedConfigs: number;
-  readonly danglingCount: number;
-  readonly danglingReferences: readonly Readonly<Record<string, string>>[];
-  readonly lastDenial?: {
-    readonly name: string;
-    readonly user: string;
-    readonly referrers: readonly object[];
-  };
-  readonly conditions: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly message: string;
-  }[];
+interface Status extends GuardStatus {
+  readonly lastDenial?: { readonly name: string };
 }
 
 const installed = await sharedInstalledCluster();
@@ -70,7 +58,7 @@ test('reports dangling references in status, columns and Events, and forgets the
   ]);
   expect(found.toSorted()).toEqual(['MachineConfigPool master status ', ...ofNodes]);
   const ofNode = status.danglingReferences.find(({ kind }) => kind === 'Node');
-  expect(ofNode?.['explanation']).toMatch(/^never existed since/);
+  expect(ofNode?.explanation).toMatch(/^never existed since/);
   expect(formatConditions(status)).toContain('ReferencesConsistent=False');
   const table = await kubectlOk(controlPlane, ['get', 'mcguard', 'cluster']);
   const [columns, row] = table.split('\n').map((line) => line.split(/\s{2,}/));
