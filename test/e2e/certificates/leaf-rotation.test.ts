@@ -20,17 +20,10 @@ const { guard, connection, controlPlane } = await sharedGuardedCluster();
 async function rotateLeaf(): Promise<string> {
   const read = (name: string) => readFile(join(guard.certDir, name), 'utf8');
   const authority = { certificatePem: await read('ca.crt'), privateKeyPem: await read('ca.key') };
-  const leaf = await issueLeaf({
-    authority,
-    dnsNames: [],
-    ipAddresses: ['127.0.0.1'],
-    days: 7,
-    now: new Date(),
-  });
-  for (const [name, text] of Object.entries({
-    'tls.key': leaf.privateKeyPem,
-    'tls.crt': leaf.certificatePem,
-  })) {
+  const names = { dnsNames: [], ipAddresses: ['127.0.0.1'] };
+  const leaf = await issueLeaf({ authority, ...names, days: 7, now: new Date() });
+  const files = { 'tls.key': leaf.privateKeyPem, 'tls.crt': leaf.certificatePem };
+  for (const [name, text] of Object.entries(files)) {
     await writeFile(join(guard.certDir, `${name}.new`), text);
     await rename(join(guard.certDir, `${name}.new`), join(guard.certDir, name));
   }

@@ -13,12 +13,10 @@ import { Shell } from '../support/shell.ts';
 
 const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const DELETION = `oc delete machineconfig ${CONFIG}`;
-const [README, INSTALL, FLEET, FLOOR] = PAGES.installation.map((file) => new DocumentedPage(file)) as [
-  DocumentedPage,
-  DocumentedPage,
-  DocumentedPage,
-  DocumentedPage,
-];
+const README = new DocumentedPage(PAGES.installation[0]);
+const INSTALL = new DocumentedPage(PAGES.installation[1]);
+const FLEET = new DocumentedPage(PAGES.installation[2]);
+const FLOOR = new DocumentedPage(PAGES.installation[3]);
 
 const installed = await InstalledCluster.start();
 const { cluster, controlPlane } = installed;
@@ -35,8 +33,9 @@ async function awaitUninstalled(): Promise<void> {
   await installed.kubelet.awaitRollout();
 }
 
+const isApply = (line: string) => line.startsWith('oc apply');
+
 test('README.md installs, verifies, switches and uninstalls the guard, and shows its denial', async () => {
-  const isApply = (line: string) => line.startsWith('oc apply');
   await README.run(shell, { heading: 'Install it', isWanted: isApply });
   await installed.awaitGuard();
   const [{ stderr }] = await README.run(shell, {
@@ -106,7 +105,6 @@ test('docs/fleet/README.md creates a ConfigMap with the manifests', async () => 
 });
 
 test('docs/policy-floor.md applies, tries and removes the policies', async () => {
-  const isApply = (line: string) => line.startsWith('oc apply');
   shell.goHome();
   await FLOOR.run(shell, { heading: 'Apply it', isWanted: isApply });
   await awaitFloor(cluster);

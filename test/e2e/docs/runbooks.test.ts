@@ -119,7 +119,7 @@ test('the runbooks Unverified and IndexStale show that the guard has lost its ri
   await installed.awaitGuard();
 }, 120_000);
 
-test('the runbooks Unreachable and FailedOpen show that no replica answers', async () => {
+test('the runbooks Unreachable and FailedOpen and the program show that no replica answers', async () => {
   const setFailurePolicy = (value: string) => {
     const patch = JSON.stringify([{ op: 'replace', path: '/webhooks/0/failurePolicy', value }]);
     return shell.run(`oc patch validatingwebhookconfiguration machineconfig-guard --type json -p '${patch}'`);
@@ -129,6 +129,7 @@ test('the runbooks Unreachable and FailedOpen show that no replica answers', asy
 
   const [verified] = await run('Unreachable', { exitCodes: { 'machineconfig-guard verify': 1 } });
   expect(verified.stdout).toContain('no endpoints available for service "machineconfig-guard"');
+  expect(verified.stdout).toContain('is denied because no guard pod is ready');
 
   await setFailurePolicy('Ignore');
   await expect.poll(dryRunStatus, SOON).toBe(200);
@@ -137,6 +138,7 @@ test('the runbooks Unreachable and FailedOpen show that no replica answers', asy
     /"failed-open\.validating\.webhook\.admission\.k8s\.io\/\w+":"guard\.machineconfig-guard\.io"/;
   expect(audited.stdout).toMatch(annotation);
   expect(audited.stdout).toContain(CONFIG);
+  expect(await readStdout('machineconfig-guard verify')).toContain('its failurePolicy is Ignore');
 
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
   await setFailurePolicy('Fail');

@@ -105,7 +105,7 @@ test.for([
     start: () => startTlsServer('10.1.2.3', NOW),
   },
   {
-    problem: 'nobody listens',
+    problem: 'the port is closed',
     end: 'connect: connection refused',
     start: async () => {
       const server = createServer();
@@ -115,7 +115,7 @@ test.for([
     },
   },
   {
-    problem: 'nobody answers',
+    problem: 'the server does not answer',
     end: 'context deadline exceeded',
     start: async () => ({ port: await listen(createServer()), ca: UNRELATED_CA }),
   },
