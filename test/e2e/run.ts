@@ -12,7 +12,7 @@ import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/
 import { log, runCommand, selectRelease } from './support/runner.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** The tests of every release: who may be deleted, and that no stale data leads to an allowed deletion. */
+/** The tests of every release: verdicts, and that no stale data leads to an allowed deletion. */
 const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/policies.test.ts'];
 
 const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most important
@@ -22,7 +22,7 @@ Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT --write-docs
 
 Options:
   --kubernetes VERSION  all tests on this release only: 1.33.0 or 1.31.0
-  --long                the long versions of the tests that have one: 1,000 leaf rotations, all faults and so on
+  --long                the long versions of the tests that have one, such as 1,000 leaf rotations
   --only TEXT           the tests whose name contains this text
   --write-docs          replace the table in docs/failure-modes.md by the results of this run
   --help                this text

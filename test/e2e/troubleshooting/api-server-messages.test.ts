@@ -34,10 +34,8 @@ afterAll(async () => {
 
 /** A heading of docs/troubleshooting.md. A heading may have several texts, and `…` is any text. */
 function headingPattern(end: string): RegExp {
-  const headings = [...PAGE.matchAll(/^### (?<heading>`.*`)$/gm)].map(
-    ({ groups }) => groups?.['heading'] ?? '',
-  );
-  const texts = headings.flatMap((heading) => heading.slice(1, -1).split('`, `'));
+  const headings = [...PAGE.matchAll(/^### `(.*)`$/gm)];
+  const texts = headings.flatMap(([, heading = '']) => heading.split('`, `'));
   const text = texts.find((one) => one.endsWith(end)) ?? expect.fail(`no heading ${end}`);
   const parts = text.split('…').map((part) => part.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(parts.join('.*'));
@@ -75,7 +73,7 @@ async function startTlsServer(ipAddress: string, issuedAt: Date) {
   return { port: await listen(server), ca: authority.certificatePem };
 }
 
-test('the page has the messages of the API server when no replica runs, and without the Service', async () => {
+test('the page has the messages for no replica and for no Service', async () => {
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
 
   const message = headingPattern('no endpoints available for service "machineconfig-guard"');
@@ -119,7 +117,7 @@ test.for([
     end: 'context deadline exceeded',
     start: async () => ({ port: await listen(createServer()), ca: UNRELATED_CA }),
   },
-])('the page has the message of the API server when $problem', async ({ end, start }) => {
+])('the page has the message when $problem', async ({ end, start }) => {
   const { port, ca } = await start();
   await callInstead(port, ca);
 

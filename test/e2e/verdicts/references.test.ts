@@ -58,7 +58,7 @@ test.for([
   },
 );
 
-test('allows with a warning when only a finished build names the config', async () => {
+test('allows with a warning when only a finished build names it', async () => {
   const config = await cluster.config();
   const name = await cluster.build(config, 'Succeeded');
 

@@ -44,12 +44,9 @@ test('finds that the guard protects, deletes nothing, and prints its findings as
   expect([await cluster.exists(used), await cluster.exists(unused)]).toEqual([true, true]);
 });
 
-test('finds that nothing protects without webhook and policies, and that the policies protect alone', async () => {
+test('finds no protection without webhook and policies, and that policies protect alone', async () => {
   await cluster.admin.delete(PATHS.guardWebhook);
-  await expectVerify(
-    1,
-    'NOT PROTECTED: the deletion is allowed: neither the webhook nor the policies are installed\\.',
-  );
+  await expectVerify(1, 'NOT PROTECTED: .* neither the webhook nor the policies are installed');
 
   await installed.applyOverlay('policy-floor');
   await awaitFloor(cluster);
