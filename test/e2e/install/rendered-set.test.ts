@@ -39,7 +39,7 @@ test('the objects may exist before OpenShift does, in any order, and the guard p
   const flags = ['--image', IMAGE, '--kubernetes-version', '1.31', '--mode', 'Enforce'];
   await runProgram('render', '--out', directory, ...flags);
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
-  await createAll(files.reverse().map((name) => join(directory, name)));
+  await createAll(files.toReversed().map((name) => join(directory, name)));
   await kubelet.awaitRollout();
 
   await controlPlane.installOpenShift();
