@@ -22,7 +22,7 @@ export interface RequestParts {
   readonly target?: string;
 }
 
-/** A client that sends what no API server sends. Its reviews ask for the deletion of a config in use. */
+/** A client that is no API server. Its reviews ask for the deletion of a config in use. */
 export class Attacker {
   readonly cluster: Cluster;
   /** A config that a node names. */
@@ -45,7 +45,8 @@ export class Attacker {
   /** The review as the API server would send it, except for some fields. */
   review(changes: Readonly<Record<string, unknown>> = {}): string {
     const name = this.usedConfig;
-    return JSON.stringify(reviewBody({ name, oldObject: machineConfig({ name }), dryRun: true, ...changes }));
+    const oldObject = machineConfig({ name });
+    return JSON.stringify(reviewBody({ name, oldObject, dryRun: true, ...changes }));
   }
 
   /** A whole HTTP request. */
@@ -71,12 +72,13 @@ export class Attacker {
   }
 
   async connect(): Promise<TLSSocket> {
-    const socket = connectTls({ host: '127.0.0.1', port: this.#port, ca: this.#guarded.guard.ca });
+    const { ca } = this.#guarded.guard;
+    const socket = connectTls({ host: '127.0.0.1', port: this.#port, ca });
     await once(socket, 'secureConnect');
     return socket.on('error', () => undefined);
   }
 
-  /** Sends bytes and returns the meanings of this many answers, or of fewer if the guard closes the connection. */
+  /** Sends bytes and returns the meanings of the answers until `count` or the end of the connection. */
   async send(bytes: Buffer, count = 1): Promise<readonly string[]> {
     const socket = await this.connect();
     const chunks: Buffer[] = [];

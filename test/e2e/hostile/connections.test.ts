@@ -31,9 +31,10 @@ async function startSlowBody(firstBytes = ''): Promise<SlowClient> {
   return [socket, Buffer.from(attacker.review())];
 }
 
+const SLOW_HEADER = Buffer.from('POST /validate HTTP/1.1\r\nX-Slow: '.padEnd(200, 'x'));
 const SLOW_CLIENTS: readonly (() => Promise<SlowClient>)[] = [
   async () => [await attacker.connectTcp(), Buffer.concat([CLIENT_HELLO, randomBytes(100)])],
-  async () => [await attacker.connect(), Buffer.from('POST /validate HTTP/1.1\r\nX-Slow: '.padEnd(200, 'x'))],
+  async () => [await attacker.connect(), SLOW_HEADER],
   () => startSlowBody(),
   () => startSlowBody(`{"padding":"${'x'.repeat(256 * 1024)}`),
 ];

@@ -53,11 +53,10 @@ const FRAMING: readonly Case[] = [
 ];
 
 const TARGETS: readonly Case[] = [
-  ...['//validate', '/../../etc/passwd', '/%76alidate', '/validate%00', '/%'].map((path): Case => [
-    `the path ${path}`,
-    withTarget(path),
-    ['404'],
-  ]),
+  ['a double slash', withTarget('//validate'), ['404']],
+  ['an escaped path', withTarget('/%76alidate'), ['404']],
+  ['a null character', withTarget('/validate%00'), ['404']],
+  ['a broken escape', withTarget('/%'), ['404']],
   ['timeouts as an object', withTarget('/validate?timeout=5s&timeout[__proto__]=1'), ['MCG_IN_USE']],
 ];
 

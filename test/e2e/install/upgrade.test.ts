@@ -10,7 +10,8 @@ import { probeDuring } from '../support/prober.ts';
 
 const installed = await InstalledCluster.start();
 const { cluster, controlPlane, kubelet } = installed;
-await kubectlOk(controlPlane, ['apply', '--filename', join(import.meta.dirname, 'manifests-0.1.0.yaml')]);
+const oldManifests = join(import.meta.dirname, 'manifests-0.1.0.yaml');
+await kubectlOk(controlPlane, ['apply', '--filename', oldManifests]);
 await installed.awaitGuard();
 
 afterAll(() => installed.stop());

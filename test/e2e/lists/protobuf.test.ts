@@ -30,7 +30,8 @@ afterAll(() => api.close());
 async function listProtobuf(collection: string): Promise<readonly ApiObject[]> {
   const objects: ApiObject[] = [];
   const add = (object: ApiObject) => void objects.push(object);
-  await listCollection(api, collection, { isMetadataOnly: true }, add, AbortSignal.timeout(10_000));
+  const signal = AbortSignal.timeout(10_000);
+  await listCollection(api, collection, { isMetadataOnly: true }, add, signal);
   return objects;
 }
 

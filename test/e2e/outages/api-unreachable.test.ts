@@ -46,7 +46,8 @@ test('recovers from a gap in its watches that ends with 410', async () => {
   expect(event.object?.code ?? watch.status).toBe(410);
   await network.resume();
 
-  await until('the index to have the change', () => isInIndex(second), { timeoutMs: 60_000, everyMs: 500 });
+  const polling = { timeoutMs: 60_000, everyMs: 500 };
+  await until('the index to have the change', () => isInIndex(second), polling);
   await cluster.expectDenied(second, [{ kind: 'Node', name, field: 'currentConfig' }]);
   await cluster.expectAllowed(first);
   expect(guarded.guard.isRunning).toBe(true);

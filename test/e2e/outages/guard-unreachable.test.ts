@@ -46,7 +46,8 @@ test('rendered configs can be deleted without the webhook configuration', async 
 
   expect((await cluster.admin.delete(PATHS.guardWebhook)).status).toBe(200);
 
-  await expect.poll(async () => (await cluster.delete(config)).status, { timeout: 10_000 }).toBe(200);
+  const deletionStatus = async () => (await cluster.delete(config)).status;
+  await expect.poll(deletionStatus, { timeout: 10_000 }).toBe(200);
   const restored = { ...configuration, metadata: { name: 'machineconfig-guard' } };
   await cluster.admin.create(PATHS.webhookConfigurations, restored);
 });

@@ -13,7 +13,7 @@ import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/troubleshooting.md', import.meta.url), 'utf8');
-const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io": failed to call webhook:';
+const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io"';
 const SOON = { timeout: 20_000 };
 const NOW = new Date();
 const LAST_WEEK = new Date(NOW.getTime() - 7 * 86_400_000);
@@ -56,7 +56,8 @@ async function callInstead(port: number, certificatePem: string): Promise<void> 
     { op: 'replace', path: '/webhooks/0/timeoutSeconds', value: 1 },
   ];
   const extras = { contentType: 'application/json-patch+json' };
-  expectStatus(await cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras), [200], 'PATCH');
+  const response = await cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras);
+  expectStatus(response, [200], 'PATCH');
 }
 
 async function listen(server: Server): Promise<number> {
@@ -67,7 +68,8 @@ async function listen(server: Server): Promise<number> {
 
 async function startTlsServer(ipAddress: string, issuedAt: Date) {
   const authority = await createAuthority({ days: 30, now: issuedAt });
-  const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: [ipAddress], days: 1, now: issuedAt });
+  const names = { dnsNames: [], ipAddresses: [ipAddress] };
+  const leaf = await issueLeaf({ authority, ...names, days: 1, now: issuedAt });
   const server = createTlsServer({ cert: leaf.certificatePem, key: leaf.privateKeyPem });
   server.on('tlsClientError', () => undefined);
   return { port: await listen(server), ca: authority.certificatePem };
@@ -132,7 +134,8 @@ test('the page has the message of kubectl when the cluster lacks a kind', async 
     metadata: { name: 'version' },
   };
 
-  const { stderr } = await kubectl(controlPlane, ['apply', '--filename=-'], JSON.stringify(object));
+  const apply = ['apply', '--filename=-'];
+  const { stderr } = await kubectl(controlPlane, apply, JSON.stringify(object));
 
   expect(stderr).toMatch(headingPattern('no matches for kind "…" in version "…"'));
 });
