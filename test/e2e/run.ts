@@ -110,8 +110,8 @@ async function runTests(release: Release, args: readonly string[], env: NodeJS.P
 
 async function readCounts(report: string): Promise<Counts> {
   const json = await readFile(report, 'utf8').catch(() => '{}');
-  const { numPassedTests: passed = 0, numFailedTests: failed = 0 } = JSON.parse(json) as VitestReport;
-  return { passed, failed };
+  const { numPassedTests = 0, numFailedTests = 0 } = JSON.parse(json) as VitestReport;
+  return { passed: numPassedTests, failed: numFailedTests };
 }
 
 /**
@@ -130,7 +130,9 @@ async function runNode(args: readonly string[], env: NodeJS.ProcessEnv = {}): Pr
   return exitCode ?? 1;
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => interruption.abort());
+}
 
 await runCommand('test:e2e', async () => {
   try {

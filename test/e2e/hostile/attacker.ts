@@ -138,10 +138,7 @@ function parseAnswers(bytes: Buffer): readonly string[] {
   }
 }
 
-/**
- * `allowed`, the code of a denial, or the HTTP status if it is not 200. `invalid` if a webhook must not answer so: 200
- * without an AdmissionReview, or an error page.
- */
+/** `allowed`, the code of a denial, an HTTP status except 200, or `invalid` if no webhook may answer so. */
 function meaningOf(status: number, body: string): string {
   if (status !== 200)
     return body.length < 200 && !/<html|\bat .+:\d+/i.test(body) ? String(status) : 'invalid';

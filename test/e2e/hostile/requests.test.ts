@@ -57,7 +57,7 @@ const TARGETS: readonly Case[] = [
   ['an escaped path', withTarget('/%76alidate'), ['404']],
   ['a null character', withTarget('/validate%00'), ['404']],
   ['a broken escape', withTarget('/%'), ['404']],
-  ['timeouts as an object', withTarget('/validate?timeout=5s&timeout[__proto__]=1'), ['MCG_IN_USE']],
+  ['timeouts as an object', withTarget('/validate?timeout[__proto__]=1'), ['MCG_IN_USE']],
 ];
 
 const BODIES: readonly Case[] = [

@@ -78,6 +78,7 @@ test('the pods run without privileges, and stay available when a node fails or d
     capabilities: { drop: ['ALL'] },
   };
   const topology = { topologyKey: 'kubernetes.io/hostname' };
+  const podAntiAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [topology] };
   expect(findObjects('service-ca', 'Deployment')[0]?.spec).toMatchObject({
     replicas: 2,
     strategy: { rollingUpdate: { maxUnavailable: 1 } },
@@ -87,7 +88,7 @@ test('the pods run without privileges, and stay available when a node fails or d
         securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
         priorityClassName: 'system-cluster-critical',
         nodeSelector: { 'node-role.kubernetes.io/control-plane': '' },
-        affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [topology] } },
+        affinity: { podAntiAffinity },
         containers: [{ securityContext: readOnly }],
       },
     },
@@ -98,7 +99,7 @@ test('the pods run without privileges, and stay available when a node fails or d
   expect(findObjects('service-ca', 'FlowSchema')).toHaveLength(1);
 });
 
-test('no overlay has a MachineConfigGuard, a key, a limit or an object of the operators', () => {
+test('no overlay has settings, a key, a limit or an object of the operators', () => {
   const objects = [...builds.values()].flat();
   expect(JSON.stringify(objects)).not.toMatch(/"(?:caBundle|limits)":/);
   expect(objects.map(({ kind }) => kind)).not.toContain('MachineConfigGuard');

@@ -36,7 +36,8 @@ test.for(['SIGTERM', 'SIGKILL'] as const)('leaves no process and no file after %
 
   command.kill(signal);
 
-  expect(await once(command, 'exit')).toEqual(signal === 'SIGTERM' ? [0, null] : [null, signal]);
+  const exit = signal === 'SIGTERM' ? [0, null] : [null, signal];
+  expect(await once(command, 'exit')).toEqual(exit);
   await expect.poll(() => listProcesses(directory), { timeout: 10_000 }).toEqual([]);
   await expect.poll(() => existsSync(directory), { timeout: 10_000 }).toBe(false);
 });

@@ -32,7 +32,7 @@ afterAll(async () => {
   await installed.awaitGuard();
 });
 
-/** A heading of docs/troubleshooting.md. A heading may have several texts, and `…` is any text. */
+/** Finds a text in the headings of docs/troubleshooting.md, in which `…` is any text. */
 function headingPattern(end: string): RegExp {
   const headings = [...PAGE.matchAll(/^### `(.*)`$/gm)];
   const texts = headings.flatMap(([, heading = '']) => heading.split('`, `'));
@@ -81,7 +81,8 @@ test('the page has the messages for no replica and for no Service', async () => 
   const message = headingPattern('no endpoints available for service "machineconfig-guard"');
   await expect.poll(readMessage, SOON).toMatch(message);
   await cluster.admin.delete(`${PATHS.guardNamespace}/services/machineconfig-guard`);
-  await expect.poll(readMessage, SOON).toMatch(headingPattern('service "machineconfig-guard" not found'));
+  const notFound = headingPattern('service "machineconfig-guard" not found');
+  await expect.poll(readMessage, SOON).toMatch(notFound);
 
   await installed.applyOverlay('monitoring');
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
