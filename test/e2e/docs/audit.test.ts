@@ -43,7 +43,7 @@ const shell = await Shell.open(installed.controlPlane);
 const page = new DocumentedPage(PAGES.audit[0]);
 const deletions: AuditedDeletion[] = [];
 
-/** Creates a config for a situation. The caller must set the hold and remove the guard's rights. */
+/** Creates a config for a situation. The caller sets the hold and removes the rights. */
 async function createConfig(situation: Situation): Promise<string> {
   const isOverridden = situation === 'overridden';
   const reason = { 'machineconfig-guard.io/allow-deletion': 'CHG-7' };
@@ -107,7 +107,8 @@ test('docs/audit.md finds the denied deletions with time and user', async () => 
 test('docs/audit.md counts the denied deletions by user and code', async () => {
   const lines = await query('How often, by whom, and why');
   for (const code of ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED']) {
-    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^[1-9]\\d* \\S+ ${code}$`)));
+    const pattern = new RegExp(`^[1-9]\\d* \\S+ ${code}$`);
+    expect(lines).toContainEqual(expect.stringMatching(pattern));
   }
 });
 

@@ -61,13 +61,15 @@ test('docs/install.md installs into a running cluster and uninstalls', async () 
   const [{ stdout }] = await INSTALL.run(shell, { heading, isWanted: isProgram });
   expect(stdout).toMatch(/^Protected: /m);
   shell.goHome();
-  await INSTALL.run(shell, { heading: 'Uninstall', isWanted: (line) => line.startsWith('oc delete -k') });
+  const isDelete = (line: string) => line.startsWith('oc delete -k');
+  await INSTALL.run(shell, { heading: 'Uninstall', isWanted: isDelete });
   await awaitUninstalled();
 }, 180_000);
 
 test('docs/install.md renders files, upgrades and rotates the authority', async () => {
   await INSTALL.run(shell, { heading: 'Before the install' });
-  await kubectlOk(controlPlane, ['apply', '--filename', join(shell.home, 'cluster/openshift')]);
+  const rendered = join(shell.home, 'cluster/openshift');
+  await kubectlOk(controlPlane, ['apply', '--filename', rendered]);
   await installed.awaitGuard();
 
   await INSTALL.run(shell, { heading: 'Upgrade' });
@@ -86,7 +88,8 @@ test('docs/install.md helps when the namespace was deleted before the webhook', 
     isWanted: (line) => line.includes('validatingwebhookconfiguration'),
   });
 
-  await expect.poll(async () => (await cluster.dryRun(CONFIG)).status, { timeout: 5_000 }).toBe(200);
+  const dryRunStatus = async () => (await cluster.dryRun(CONFIG)).status;
+  await expect.poll(dryRunStatus, { timeout: 5_000 }).toBe(200);
   expect(INSTALL.remaining).toEqual([]);
 }, 120_000);
 

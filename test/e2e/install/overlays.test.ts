@@ -77,6 +77,7 @@ test('the pods run without privileges, and stay available when a node fails or d
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] },
   };
+  const readinessProbe = { httpGet: { path: '/readyz' } };
   const topology = { topologyKey: 'kubernetes.io/hostname' };
   const podAntiAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [topology] };
   expect(findObjects('service-ca', 'Deployment')[0]?.spec).toMatchObject({
@@ -89,7 +90,7 @@ test('the pods run without privileges, and stay available when a node fails or d
         priorityClassName: 'system-cluster-critical',
         nodeSelector: { 'node-role.kubernetes.io/control-plane': '' },
         affinity: { podAntiAffinity },
-        containers: [{ securityContext: readOnly }],
+        containers: [{ securityContext: readOnly, readinessProbe }],
       },
     },
   });

@@ -17,6 +17,12 @@ interface Dashboard {
   }[];
 }
 
+interface Rule {
+  readonly name: string;
+  readonly health: string;
+  readonly state: string;
+}
+
 const INTERVAL = '500ms';
 const SOON = { timeout: 20_000 };
 const dashboardFile = join(MANIFESTS, 'overlays/dashboard/machineconfig-guard.json');
@@ -56,10 +62,8 @@ async function readUp(jobName: string): Promise<readonly string[]> {
 }
 
 async function readRules() {
-  const { groups: read } = (await prometheus.read('rules')) as {
-    readonly groups: readonly { readonly rules: readonly Record<'name' | 'health' | 'state', string>[] }[];
-  };
-  return read.flatMap((group) => group.rules);
+  const { groups } = (await prometheus.read('rules')) as { groups: readonly { rules: readonly Rule[] }[] };
+  return groups.flatMap((group) => group.rules);
 }
 
 async function readFiring(): Promise<readonly string[]> {
@@ -94,7 +98,7 @@ test('every query of the dashboard has data', async () => {
   }
 }, 120_000);
 
-test('an alert fires on the first deletion without an answer, failing closed and open', async () => {
+test('an alert fires on the first deletion without an answer', async () => {
   const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
   const setFailurePolicy = (value: 'Fail' | 'Ignore') => {
     const patch = [{ op: 'replace', path: '/webhooks/0/failurePolicy', value }];
