@@ -15,8 +15,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The tests of every release: verdicts, and that no stale data leads to an allowed deletion. */
 const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/policies.test.ts'];
 
-const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most important
-ones on the older release.
+const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most
+important ones on the older release.
 
 Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT --write-docs FILE...]
 

@@ -18,8 +18,8 @@ const { controlPlane, kubelet } = installed;
 afterAll(() => installed.stop());
 
 /**
- * Creates objects as OpenShift's bootstrap does (library-go, pkg/assets/create): it creates what does not exist, never
- * updates, and retries what failed.
+ * Creates objects as OpenShift's bootstrap does (library-go, pkg/assets/create): it creates what does not
+ * exist, never updates, and retries what failed.
  */
 async function createAll(files: readonly string[]): Promise<void> {
   const remaining = new Set(files);
