@@ -12,17 +12,17 @@ import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/
 import { log, runCommand, selectRelease } from './support/runner.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** The tests of every release: who may be deleted, and that no stale data leads to an allowed deletion. */
+/** The tests of every release: verdicts, and that no stale data leads to an allowed deletion. */
 const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/policies.test.ts'];
 
-const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most important
-ones on the older release.
+const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most
+important ones on the older release.
 
 Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT --write-docs FILE...]
 
 Options:
   --kubernetes VERSION  all tests on this release only: 1.33.0 or 1.31.0
-  --long                the long versions of the tests that have one: 1,000 leaf rotations, all faults and so on
+  --long                the long versions of the tests that have one, such as 1,000 leaf rotations
   --only TEXT           the tests whose name contains this text
   --write-docs          replace the table in docs/failure-modes.md by the results of this run
   --help                this text
@@ -39,6 +39,11 @@ const INTERRUPTED_EXIT_CODE = 130;
 interface Counts {
   readonly passed: number;
   readonly failed: number;
+}
+
+interface VitestReport {
+  readonly numPassedTests?: number;
+  readonly numFailedTests?: number;
 }
 
 async function main(): Promise<number> {
@@ -104,15 +109,9 @@ async function runTests(release: Release, args: readonly string[], env: NodeJS.P
 }
 
 async function readCounts(report: string): Promise<Counts> {
-  try {
-    const json = JSON.parse(await readFile(report, 'utf8')) as {
-      numPassedTests: number;
-      numFailedTests: number;
-    };
-    return { passed: json.numPassedTests, failed: json.numFailedTests };
-  } catch {
-    return { passed: 0, failed: 0 };
-  }
+  const json = await readFile(report, 'utf8').catch(() => '{}');
+  const { numPassedTests = 0, numFailedTests = 0 } = JSON.parse(json) as VitestReport;
+  return { passed: numPassedTests, failed: numFailedTests };
 }
 
 /**
@@ -131,7 +130,9 @@ async function runNode(args: readonly string[], env: NodeJS.ProcessEnv = {}): Pr
   return exitCode ?? 1;
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => interruption.abort());
+}
 
 await runCommand('test:e2e', async () => {
   try {

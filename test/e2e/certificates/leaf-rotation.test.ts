@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -7,7 +8,6 @@ import { expect, test } from 'vitest';
 
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
-import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
@@ -19,18 +19,12 @@ const { guard, connection, controlPlane } = await sharedGuardedCluster();
 /** Writes a new certificate and key, and returns the serial number. */
 async function rotateLeaf(): Promise<string> {
   const read = (name: string) => readFile(join(guard.certDir, name), 'utf8');
-  const authority = { certificatePem: await read('ca.crt'), privateKeyPem: await read('ca.key') };
-  const leaf = await issueLeaf({
-    authority,
-    dnsNames: [],
-    ipAddresses: ['127.0.0.1'],
-    days: 7,
-    now: new Date(),
-  });
-  for (const [name, text] of Object.entries({
-    'tls.key': leaf.privateKeyPem,
-    'tls.crt': leaf.certificatePem,
-  })) {
+  const [certificatePem, privateKeyPem] = [await read('ca.crt'), await read('ca.key')];
+  const authority = { certificatePem, privateKeyPem };
+  const names = { dnsNames: [], ipAddresses: ['127.0.0.1'] };
+  const leaf = await issueLeaf({ authority, ...names, days: 7, now: new Date() });
+  const files = { 'tls.key': leaf.privateKeyPem, 'tls.crt': leaf.certificatePem };
+  for (const [name, text] of Object.entries(files)) {
     await writeFile(join(guard.certDir, `${name}.new`), text);
     await rename(join(guard.certDir, `${name}.new`), join(guard.certDir, name));
   }
@@ -38,17 +32,16 @@ async function rotateLeaf(): Promise<string> {
 }
 
 /** The serial number of the certificate that the guard presents. */
-async function readServedSerial(): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port: Number(new URL(guard.url).port), ca: guard.ca }, () => {
-      resolve(socket.getPeerX509Certificate()?.serialNumber ?? '');
-      socket.destroy();
-    });
-    socket.once('error', reject);
-  });
+async function readServedSerial(): Promise<string | undefined> {
+  const { hostname: host, port } = new URL(guard.url);
+  const socket = connect({ host, port: Number(port), ca: guard.ca });
+  await once(socket, 'secureConnect');
+  const certificate = socket.getPeerX509Certificate();
+  socket.destroy();
+  return certificate?.serialNumber;
 }
 
-/** With another caBundle the API server makes new connections. Otherwise its connections would outlive every leaf. */
+/** With another caBundle the API server makes new connections. */
 async function forceReconnect(generation: number): Promise<void> {
   const caBundle = Buffer.from(`# ${generation}\n${guard.ca}`).toString('base64');
   const { webhooks } = buildWebhookConfiguration({
@@ -62,8 +55,7 @@ test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
   const { faults } = await probeDuring(connection.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       const serial = await rotateLeaf();
-      const isServed = async () => (await readServedSerial()) === serial;
-      await until(`the leaf ${serial}`, isServed, { everyMs: 50 });
+      await expect.poll(readServedSerial).toBe(serial);
       await forceReconnect(rotation);
       await prober.awaitMore(5);
     }

@@ -18,7 +18,7 @@ for (let count = 0; count < 2; count += 1) await installed.cluster.config();
 
 afterAll(() => installed.clear());
 
-test('the commands of docs/inspect.md work in their order, in the cluster that the page shows', async () => {
+test('the commands of docs/inspect.md work in the cluster that the page shows', async () => {
   const page = new DocumentedPage(PAGES.inspection[0]);
 
   for (const { stderr } of await page.run(shell)) {
@@ -38,7 +38,7 @@ test('kubectl lists the plugin without a warning, and passes its exit code on', 
   });
 });
 
-test('the documented script does not reboot while a config is missing, and prints the repair', async () => {
+test('the documented script prints the repair instead of a reboot for a missing config', async () => {
   const text = readFileSync(join(shell.home, PAGES.inspection[0]), 'utf8');
   const script = /^```bash\n(?<script>[\s\S]*?)^```$/m.exec(text)?.groups?.['script'] ?? '';
   expect(script).toContain('systemctl reboot');

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { until } from '../control-plane/until.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
 import { awaitFloor, BINDINGS } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
@@ -13,12 +12,10 @@ import { Shell } from '../support/shell.ts';
 
 const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const DELETION = `oc delete machineconfig ${CONFIG}`;
-const [README, INSTALL, FLEET, FLOOR] = PAGES.installation.map((file) => new DocumentedPage(file)) as [
-  DocumentedPage,
-  DocumentedPage,
-  DocumentedPage,
-  DocumentedPage,
-];
+const README = new DocumentedPage(PAGES.installation[0]);
+const INSTALL = new DocumentedPage(PAGES.installation[1]);
+const FLEET = new DocumentedPage(PAGES.installation[2]);
+const FLOOR = new DocumentedPage(PAGES.installation[3]);
 
 const installed = await InstalledCluster.start();
 const { cluster, controlPlane } = installed;
@@ -30,13 +27,14 @@ await cluster.pool({ name: 'worker', spec: CONFIG });
 afterAll(() => installed.stop());
 
 async function awaitUninstalled(): Promise<void> {
-  const isGone = async () => (await cluster.admin.find(PATHS.guardNamespace)) === undefined;
-  await until('the namespace to go', isGone, { timeoutMs: 60_000 });
+  const findNamespace = () => cluster.admin.find(PATHS.guardNamespace);
+  await expect.poll(findNamespace, { timeout: 60_000 }).toBeUndefined();
   await installed.kubelet.awaitRollout();
 }
 
-test('README.md installs, verifies, switches and uninstalls the guard, and shows its denial', async () => {
-  const isApply = (line: string) => line.startsWith('oc apply');
+const isApply = (line: string) => line.startsWith('oc apply');
+
+test('README.md installs, tries and uninstalls the guard, and shows its denial', async () => {
   await README.run(shell, { heading: 'Install it', isWanted: isApply });
   await installed.awaitGuard();
   const [{ stderr }] = await README.run(shell, {
@@ -63,13 +61,15 @@ test('docs/install.md installs into a running cluster and uninstalls', async () 
   const [{ stdout }] = await INSTALL.run(shell, { heading, isWanted: isProgram });
   expect(stdout).toMatch(/^Protected: /m);
   shell.goHome();
-  await INSTALL.run(shell, { heading: 'Uninstall', isWanted: (line) => line.startsWith('oc delete -k') });
+  const isDelete = (line: string) => line.startsWith('oc delete -k');
+  await INSTALL.run(shell, { heading: 'Uninstall', isWanted: isDelete });
   await awaitUninstalled();
 }, 180_000);
 
-test('docs/install.md renders files for an installer, upgrades and rotates the authority', async () => {
+test('docs/install.md renders files, upgrades and rotates the authority', async () => {
   await INSTALL.run(shell, { heading: 'Before the install' });
-  await kubectlOk(controlPlane, ['apply', '--filename', join(shell.home, 'cluster/openshift')]);
+  const rendered = join(shell.home, 'cluster/openshift');
+  await kubectlOk(controlPlane, ['apply', '--filename', rendered]);
   await installed.awaitGuard();
 
   await INSTALL.run(shell, { heading: 'Upgrade' });
@@ -79,7 +79,7 @@ test('docs/install.md renders files for an installer, upgrades and rotates the a
   expect(stdout).toContain('rotation/');
 }, 180_000);
 
-test('docs/install.md helps when the namespace was deleted before the webhook configuration', async () => {
+test('docs/install.md helps when the namespace was deleted before the webhook', async () => {
   await cluster.admin.delete(PATHS.guardNamespace);
   await awaitUninstalled();
 
@@ -88,7 +88,8 @@ test('docs/install.md helps when the namespace was deleted before the webhook co
     isWanted: (line) => line.includes('validatingwebhookconfiguration'),
   });
 
-  await expect.poll(async () => (await cluster.dryRun(CONFIG)).status, { timeout: 5_000 }).toBe(200);
+  const dryRunStatus = async () => (await cluster.dryRun(CONFIG)).status;
+  await expect.poll(dryRunStatus, { timeout: 5_000 }).toBe(200);
   expect(INSTALL.remaining).toEqual([]);
 }, 120_000);
 
@@ -106,7 +107,6 @@ test('docs/fleet/README.md creates a ConfigMap with the manifests', async () => 
 });
 
 test('docs/policy-floor.md applies, tries and removes the policies', async () => {
-  const isApply = (line: string) => line.startsWith('oc apply');
   shell.goHome();
   await FLOOR.run(shell, { heading: 'Apply it', isWanted: isApply });
   await awaitFloor(cluster);

@@ -8,7 +8,7 @@ const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
 
-test('the commands of docs/operate.md work in their order, and leave the config protected', async () => {
+test('the commands of docs/operate.md work and leave the config protected', async () => {
   await installed.clear();
   await cluster.config({ name: CONFIG });
   await cluster.config();

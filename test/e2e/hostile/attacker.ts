@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
@@ -21,17 +22,15 @@ export interface RequestParts {
   readonly target?: string;
 }
 
-/** A client that sends what no API server sends. Its reviews ask for the deletion of a config in use. */
+/** A client that is no API server. Its reviews ask for the deletion of a config in use. */
 export class Attacker {
   readonly cluster: Cluster;
   /** A config that a node names. */
   readonly usedConfig: string;
   readonly #guarded: GuardedCluster;
-  readonly #pid: number;
 
   private constructor(guarded: GuardedCluster, cluster: Cluster, usedConfig: string) {
     this.#guarded = guarded;
-    this.#pid = guarded.guard.pid;
     this.cluster = cluster;
     this.usedConfig = usedConfig;
   }
@@ -46,7 +45,8 @@ export class Attacker {
   /** The review as the API server would send it, except for some fields. */
   review(changes: Readonly<Record<string, unknown>> = {}): string {
     const name = this.usedConfig;
-    return JSON.stringify(reviewBody({ name, oldObject: machineConfig({ name }), dryRun: true, ...changes }));
+    const oldObject = machineConfig({ name });
+    return JSON.stringify(reviewBody({ name, oldObject, dryRun: true, ...changes }));
   }
 
   /** A whole HTTP request. */
@@ -67,25 +67,24 @@ export class Attacker {
   /** Opens a connection without TLS. */
   async connectTcp(): Promise<Socket> {
     const socket = connectTcp(this.#port, '127.0.0.1');
-    await new Promise<void>((resolve, reject) => socket.once('error', reject).once('connect', resolve));
+    await once(socket, 'connect');
     return socket.on('error', () => undefined);
   }
 
   async connect(): Promise<TLSSocket> {
-    const socket = connectTls({ host: '127.0.0.1', port: this.#port, ca: this.#guarded.guard.ca });
-    await new Promise<void>((resolve, reject) => socket.once('error', reject).once('secureConnect', resolve));
+    const { ca } = this.#guarded.guard;
+    const socket = connectTls({ host: '127.0.0.1', port: this.#port, ca });
+    await once(socket, 'secureConnect');
     return socket.on('error', () => undefined);
   }
 
-  /** Sends bytes and returns the meanings of this many answers, or of fewer if the guard closes the connection. */
+  /** Sends bytes and returns the meanings of the answers until `count` or the end of the connection. */
   async send(bytes: Buffer, count = 1): Promise<readonly string[]> {
     const socket = await this.connect();
     const chunks: Buffer[] = [];
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(
-        () => reject(new Error(`No answer to ${bytes.toString('latin1', 0, 80)}`)),
-        ANSWER_TIMEOUT_MS,
-      );
+      const fail = () => reject(new Error(`No answer to ${bytes.toString('latin1', 0, 80)}`));
+      const timer = setTimeout(fail, ANSWER_TIMEOUT_MS);
       const finish = () => {
         clearTimeout(timer);
         resolve();
@@ -104,9 +103,9 @@ export class Attacker {
   async findDamage(): Promise<readonly string[]> {
     const { guard } = this.#guarded;
     const log = await readFile(guard.log, 'utf8');
-    const { peak } = await memoryOf(this.#pid);
+    const { peak } = await memoryOf(guard.pid);
     const checks: readonly (readonly [isDamaged: boolean, text: string])[] = [
-      [!guard.isRunning || guard.pid !== this.#pid, 'the process ended'],
+      [!guard.isRunning, 'the process ended'],
       [!(await fetch(`${guard.healthUrl}/readyz`)).ok, 'not ready'],
       [/"stack"|^\s+at .+:\d+/m.test(log), 'a stack trace in the log'],
       [log.includes(SECRET), 'a credential in the log'],
@@ -125,25 +124,21 @@ function parseAnswers(bytes: Buffer): readonly string[] {
   const meanings: string[] = [];
   let rest = bytes.toString('latin1');
   for (;;) {
-    const head = /^HTTP\/1\.1 (?<status>\d{3})[^\r\n]*\r\n(?<fields>(?:[^\r\n]+\r\n)*)\r\n/.exec(rest);
-    if (head === null) return meanings;
-    const status = Number(head.groups?.['status']);
-    const length = /^content-length: (?<length>\d+)/im.exec(head.groups?.['fields'] ?? '')?.groups?.[
-      'length'
-    ];
-    const start = head[0].length;
-    // Without a length the body lasts until the connection ends. 100 Continue has none.
-    const end = length === undefined && status >= 200 ? rest.length : start + Number(length ?? 0);
+    const [head, code] = /^HTTP\/1\.1 (\d{3})[^]*?\r\n\r\n/.exec(rest) ?? [];
+    if (head === undefined) return meanings;
+    const status = Number(code);
+    const length = /^content-length: (\d+)/im.exec(head)?.[1];
+    const start = head.length;
+    // Without a length the body lasts until the connection ends.
+    const end = length === undefined ? rest.length : start + Number(length);
     if (rest.length < end) return meanings;
-    meanings.push(meaningOf(status, Buffer.from(rest.slice(start, end), 'latin1').toString('utf8')));
+    const body = Buffer.from(rest.slice(start, end), 'latin1');
+    meanings.push(meaningOf(status, body.toString('utf8')));
     rest = rest.slice(end);
   }
 }
 
-/**
- * `allowed`, the code of a denial, or the HTTP status if it is not 200. `invalid` if a webhook must not answer so: 200
- * without an AdmissionReview, or an error page.
- */
+/** `allowed`, the code of a denial, an HTTP status except 200, or `invalid` if no webhook may answer so. */
 function meaningOf(status: number, body: string): string {
   if (status !== 200)
     return body.length < 200 && !/<html|\bat .+:\d+/i.test(body) ? String(status) : 'invalid';

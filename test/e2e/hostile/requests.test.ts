@@ -36,12 +36,6 @@ type Case = readonly [title: string, request: Buffer, meanings: readonly string[
 const HEADERS: readonly Case[] = [
   ['a good request', attacker.request(), ['MCG_IN_USE']],
   ['a header of 20 kB', withHead(`Content-Length: ${length}`, `X: ${'x'.repeat(20_000)}`), ['431']],
-  ['1,000 headers', withHead(`Content-Length: ${length}`, ...Array(1_000).fill('X: y')), ['MCG_IN_USE']],
-  [
-    'Expect: 100-continue',
-    withHead(`Content-Length: ${length}`, 'Expect: 100-continue'),
-    ['100', 'MCG_IN_USE'],
-  ],
 ];
 
 // Two readers must never disagree about the end of a request.
@@ -59,12 +53,11 @@ const FRAMING: readonly Case[] = [
 ];
 
 const TARGETS: readonly Case[] = [
-  ...['//validate', '/../../etc/passwd', '/%76alidate', '/validate%00', '/%'].map((path): Case => [
-    `the path ${path}`,
-    withTarget(path),
-    ['404'],
-  ]),
-  ['timeouts as an object', withTarget('/validate?timeout=5s&timeout[__proto__]=1'), ['MCG_IN_USE']],
+  ['a double slash', withTarget('//validate'), ['404']],
+  ['an escaped path', withTarget('/%76alidate'), ['404']],
+  ['a null character', withTarget('/validate%00'), ['404']],
+  ['a broken escape', withTarget('/%'), ['404']],
+  ['timeouts as an object', withTarget('/validate?timeout[__proto__]=1'), ['MCG_IN_USE']],
 ];
 
 const BODIES: readonly Case[] = [
@@ -83,15 +76,15 @@ const BODIES: readonly Case[] = [
     ['MCG_BAD_REVIEW', 'MCG_IN_USE'],
   ],
   [
-    'three pipelined requests',
-    Buffer.concat([attacker.request(), attacker.request(), attacker.request()]),
-    ['MCG_IN_USE', 'MCG_IN_USE', 'MCG_IN_USE'],
+    'pipelined requests',
+    Buffer.concat([attacker.request(), attacker.request()]),
+    ['MCG_IN_USE', 'MCG_IN_USE'],
   ],
 ];
 
 test.each([...HEADERS, ...FRAMING, ...TARGETS, ...BODIES])(
   'answers correctly: %s',
   async (_title, request, meanings) => {
-    expect(await attacker.send(request, Math.max(1, meanings.length))).toEqual(meanings);
+    expect(await attacker.send(request, meanings.length)).toEqual(meanings);
   },
 );

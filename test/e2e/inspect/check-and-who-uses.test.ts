@@ -40,13 +40,12 @@ afterAll(() => installed.clear());
 async function openShell(rules: readonly Rule[], name = unique('reader')): Promise<Shell> {
   const token = await createServiceAccount(admin, name, rules);
   const file = join(controlPlane.directory, `${name}.kubeconfig`);
-  await writeFile(file, kubeconfig(controlPlane.apiServer.url, controlPlane.caCertificate, { token }), {
-    mode: 0o600,
-  });
+  const { apiServer, caCertificate } = controlPlane;
+  await writeFile(file, kubeconfig(apiServer.url, caCertificate, { token }), { mode: 0o600 });
   return Shell.open(controlPlane, file);
 }
 
-test('check finds the missing config, the empty status and the pending request, and its repair works', async () => {
+test('check finds the problems and the pending request, and its repair works', async () => {
   await createIncidentB(cluster);
   const shell = await openShell([...READ_ONLY, REQUESTS]);
 
@@ -67,7 +66,7 @@ test('check finds the missing config, the empty status and the pending request, 
       { ...missing, name, field: 'currentConfig' },
       { ...missing, name, field: 'desiredConfig' },
     ]),
-    { code: 'StatusEmpty', kind: 'MachineConfigPool', name: 'master', field: 'status', canHeal: false },
+    { code: 'StatusEmpty', name: 'master', field: 'status', canHeal: false },
   ]);
   expect(pendingCertificateRequests.requests).toMatchObject([{ node: INCIDENT_B.waiting }]);
 
@@ -82,7 +81,7 @@ test('check finds the missing config, the empty status and the pending request, 
   expect(await shell.run('machineconfig-guard check')).toMatchObject({ exitCode: 0 });
 });
 
-test('who-uses needs no other right than get and list, and lists unused configs with their sizes', async () => {
+test('who-uses needs only get and list, and lists unused configs', async () => {
   const [old, used, built, unused] = ['infra-d', 'worker-a', 'worker-b', 'worker-c'].map(
     (name) => `rendered-${name}4983d88dabdc54ecf977ee120fd3796`,
   ) as [string, string, string, string];
@@ -100,8 +99,9 @@ test('who-uses needs no other right than get and list, and lists unused configs 
   expect(referrers).toMatchObject({ exitCode: 0, stderr: '' });
   expect(referrers.stdout).toMatch(/^Node +worker0 +currentConfig, desiredConfig +hard$/m);
   expect(referrers.stdout).toMatch(/^MachineConfigPool +worker +spec, status +hard$/m);
-  expect(referrers.stdout).toMatch(new RegExp(`^MachineOSBuild +${build} +machineConfig +hard$`, 'm'));
-  expect(await shell.run(`machineconfig-guard who-uses ${unused}`)).toMatchObject({ exitCode: 1 });
+  expect(referrers.stdout).toContain(build);
+  const { exitCode } = await shell.run(`machineconfig-guard who-uses ${unused}`);
+  expect(exitCode).toBe(1);
   const { stdout } = await shell.run('machineconfig-guard who-uses --unused --output json');
   const report = JSON.parse(stdout) as UnusedReport;
   expect(report.unused.map(({ name, pool }) => [name, pool])).toEqual([
@@ -111,6 +111,7 @@ test('who-uses needs no other right than get and list, and lists unused configs 
   expect(report.unused[0]?.sizeBytes).toBeGreaterThan(1_200_000);
 
   const requests = await cluster.auditLog.events((event) => event.user.username.endsWith(`:${user}`));
-  expect([...new Set(requests.map(({ verb }) => verb))].toSorted()).toEqual(['get', 'list']);
-  expect(requests.filter(({ responseStatus }) => (responseStatus?.code ?? 0) >= 400)).toEqual([]);
+  expect(new Set(requests.map(({ verb }) => verb))).toEqual(new Set(['get', 'list']));
+  const codes = requests.map(({ responseStatus }) => responseStatus?.code);
+  expect(new Set(codes)).toEqual(new Set([200]));
 });

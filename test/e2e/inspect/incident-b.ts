@@ -33,17 +33,15 @@ export async function createIncidentB(cluster: Cluster): Promise<void> {
     };
     await admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
   }
-  for (const name of workers) await cluster.node({ name, currentConfig: worker, desiredConfig: worker });
+  const configs = { currentConfig: worker, desiredConfig: worker };
+  for (const name of workers) await cluster.node({ name, ...configs });
   await cluster.pool({ name: 'master', spec: master });
   await cluster.pool({ name: 'worker', spec: worker, status: worker });
   await admin.delete(REQUESTS);
   await requestCertificate(cluster, waiting);
 }
 
-/**
- * Requests a node certificate as a joining kubelet does. All nodes use one bootstrapper, so only the request names the
- * node.
- */
+/** Requests a certificate as a joining kubelet does. Only the request names the node, not the requestor. */
 async function requestCertificate({ admin }: Cluster, nodeName: string): Promise<void> {
   const keys = forge.pki.rsa.generateKeyPair(2048);
   const request = forge.pki.createCertificationRequest();

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { pause, until } from '../control-plane/until.ts';
+import { pause } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
@@ -10,7 +10,8 @@ import { probeDuring } from '../support/prober.ts';
 
 const installed = await InstalledCluster.start();
 const { cluster, controlPlane, kubelet } = installed;
-await kubectlOk(controlPlane, ['apply', '--filename', join(import.meta.dirname, 'manifests-0.1.0.yaml')]);
+const oldManifests = join(import.meta.dirname, 'manifests-0.1.0.yaml');
+await kubectlOk(controlPlane, ['apply', '--filename', oldManifests]);
 await installed.awaitGuard();
 
 afterAll(() => installed.stop());
@@ -39,6 +40,6 @@ test('every config can be deleted 1 s after the overlay was deleted', async () =
   await pause(1_000);
 
   expect((await cluster.delete(config)).status).toBe(200);
-  const isGone = async () => (await cluster.admin.find(PATHS.guardNamespace)) === undefined;
-  await until('the namespace to go', isGone, { timeoutMs: 30_000 });
+  const findNamespace = () => cluster.admin.find(PATHS.guardNamespace);
+  await expect.poll(findNamespace, { timeout: 30_000 }).toBeUndefined();
 }, 120_000);

@@ -26,17 +26,9 @@ test('Prometheus accepts every alert with its texts', async () => {
   expect(stdout).toContain(`SUCCESS: ${rules.length} rules found`);
 });
 
-test('every alert fires in the cases of alerts.yaml that expect it, and in no other case', async () => {
+test('every alert fires in the cases of alerts.yaml that expect it, and in no other', async () => {
   // The texts are for people. The cases compare labels only.
-  const bare = rules.map(({ alert, expr, for: duration, labels }) => ({
-    alert,
-    expr,
-    for: duration,
-    labels,
-  }));
-  const { exitCode, stdout, stderr } = await runPromtool('test', 'alerts.yaml', bare);
-  expect({ exitCode, stderr, stdout }).toMatchObject({
-    exitCode: 0,
-    stdout: expect.stringContaining('SUCCESS'),
-  });
+  const bare = rules.map((rule) => ({ ...rule, annotations: undefined }));
+  const result = await runPromtool('test', 'alerts.yaml', bare);
+  expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('SUCCESS') });
 });

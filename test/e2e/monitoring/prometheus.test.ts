@@ -13,11 +13,14 @@ import { buildScrapeJob } from './service-monitor.ts';
 
 interface Dashboard {
   readonly rows: readonly {
-    readonly panels: readonly {
-      readonly title: string;
-      readonly targets: readonly { readonly expr: string }[];
-    }[];
+    readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
   }[];
+}
+
+interface Rule {
+  readonly name: string;
+  readonly health: string;
+  readonly state: string;
 }
 
 const INTERVAL = '500ms';
@@ -46,11 +49,11 @@ const configuration = {
     },
   ],
 };
-const groups = [{ name: 'machineconfig-guard', rules: rules.map((rule) => ({ ...rule, for: undefined })) }];
+const immediate = rules.map((rule) => ({ ...rule, for: undefined }));
 const prometheus = await startPrometheus(configuration, {
   ...files,
   'api-ca.crt': ca,
-  'rules.yaml': stringify({ groups }),
+  'rules.yaml': stringify({ groups: [{ name: 'all', rules: immediate }] }),
 });
 
 afterAll(async () => {
@@ -63,55 +66,48 @@ async function readUp(jobName: string): Promise<readonly string[]> {
 }
 
 async function readRules() {
-  const { groups: read } = (await prometheus.read('rules')) as {
-    readonly groups: readonly {
-      readonly rules: readonly { name: string; health: string; state: string }[];
-    }[];
-  };
-  return read.flatMap((group) => group.rules);
+  const { groups } = (await prometheus.read('rules')) as { groups: readonly { rules: readonly Rule[] }[] };
+  return groups.flatMap((group) => group.rules);
 }
 
 async function readFiring(): Promise<readonly string[]> {
   return (await readRules()).filter(({ state }) => state === 'firing').map(({ name }) => name);
 }
 
-test('Prometheus scrapes all replicas with the credentials of the ServiceMonitor, and none without', async () => {
+test('Prometheus scrapes all replicas with the credentials, and none without', async () => {
   await expect.poll(() => readUp('machineconfig-guard'), SOON).toEqual(['1', '1']);
   await expect.poll(() => readUp('without-credentials'), SOON).toEqual(['0', '0']);
 });
 
-test('Prometheus evaluates every alert without an error, and none of unreachable guards fires', async () => {
-  const isHealthy = async () => (await readRules()).map(({ name, health }) => `${name} ${health}`);
-  await expect.poll(isHealthy, SOON).toEqual(rules.map(({ alert }) => `${alert} ok`));
+test('Prometheus evaluates every alert, and none of unreachable guards fires', async () => {
+  const readHealth = async () => (await readRules()).map(({ health }) => health);
+  await expect.poll(readHealth, SOON).toEqual(rules.map(() => 'ok'));
   const firing = await readFiring();
-  for (const { alert } of await alertingRules(RULE_FILES[1])) expect(firing).not.toContain(alert);
+  expect(firing).not.toContain('MachineConfigGuardUnreachable');
+  expect(firing).not.toContain('MachineConfigGuardFailedOpen');
 });
 
 test('every query of the dashboard has data', async () => {
-  const [used, unused] = [await cluster.config(), await cluster.config()];
+  const used = await cluster.config();
+  const unused = await cluster.config();
   await cluster.node({ currentConfig: used, desiredConfig: used });
   const panels = dashboard.rows.flatMap((row) => row.panels);
-  for (const { title, expr } of panels.flatMap(({ title, targets }) =>
-    targets.map(({ expr }) => ({ title, expr })),
-  )) {
+  for (const { expr } of panels.flatMap(({ targets }) => targets)) {
     // Rates need an increase between two scrapes.
     const hasData = async () => {
       await Promise.all([cluster.dryRun(used), cluster.dryRun(unused)]);
       return (await prometheus.query(expr)).some(({ value }) => value[1] !== 'NaN');
     };
-    await expect.poll(hasData, { ...SOON, message: `${title}: ${expr}` }).toBe(true);
+    await expect.poll(hasData, { ...SOON, message: expr }).toBe(true);
   }
 }, 120_000);
 
-test('an alert fires on the first deletion that the guard did not answer, failing closed and open', async () => {
+test('an alert fires on the first deletion without an answer', async () => {
   const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
-  const setFailurePolicy = async (failurePolicy: 'Fail' | 'Ignore') => {
-    const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as {
-      webhooks: readonly object[];
-    };
-    await cluster.admin.patch(PATHS.guardWebhook, {
-      webhooks: webhooks.map((one) => ({ ...one, failurePolicy })),
-    });
+  const setFailurePolicy = (value: 'Fail' | 'Ignore') => {
+    const patch = [{ op: 'replace', path: '/webhooks/0/failurePolicy', value }];
+    const extras = { contentType: 'application/json-patch+json' };
+    return cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras);
   };
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
   await expect.poll(dryRunStatus, SOON).toBe(500);

@@ -20,7 +20,7 @@ interface Endpoint {
   readonly tlsConfig: { readonly serverName: string; readonly ca: { readonly configMap: Reference } };
 }
 
-/** Builds the scrape job of the guard's ServiceMonitor for the current pods, and the files that it refers to. */
+/** Builds the scrape job of the guard's ServiceMonitor for the current pods, and its files. */
 export async function buildScrapeJob({ cluster, kubelet }: InstalledCluster) {
   const { admin } = cluster;
   const { spec } = (await admin.find(MONITOR)) as unknown as { spec: { endpoints: readonly [Endpoint] } };
@@ -37,14 +37,16 @@ export async function buildScrapeJob({ cluster, kubelet }: InstalledCluster) {
   );
   const account = secret?.metadata.annotations?.['kubernetes.io/service-account.name'];
   if (secret?.type !== 'kubernetes.io/service-account-token' || account === undefined) {
-    throw new Error(`The Secret ${authorization.credentials.name} would hold no token of a service account.`);
+    throw new Error('The Secret of the ServiceMonitor would get no token.');
   }
+  const credentials = await serviceAccountToken(admin, 'machineconfig-guard', account);
+  const targets = kubelet.pods.map(({ ports }) => `127.0.0.1:${ports?.metricsPort}`);
   const job = {
     metrics_path: path,
     scheme,
-    authorization: { credentials: await serviceAccountToken(admin, 'machineconfig-guard', account) },
+    authorization: { credentials },
     tls_config: { ca_file: CA_FILE, server_name: tlsConfig.serverName },
-    static_configs: [{ targets: kubelet.pods.map(({ ports }) => `127.0.0.1:${ports?.metricsPort}`) }],
+    static_configs: [{ targets }],
   };
   return { job, files: { [CA_FILE]: authority } };
 }

@@ -2,7 +2,6 @@ import { afterEach, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
-import { auditedVerdicts } from '../support/audit-log.ts';
 import { Cluster } from '../support/cluster.ts';
 import { decisionsAbout } from '../support/guard-process.ts';
 import { PATHS } from '../support/paths.ts';
@@ -24,11 +23,13 @@ afterEach(async () => {
 
 // First, because the index needs up to 15 s to recover from the other outages.
 test('recovers from a gap in its watches that ends with 410', async () => {
-  const [first, second] = [await cluster.config(), await cluster.config()];
+  const first = await cluster.config();
+  const second = await cluster.config();
   const name = await cluster.node({ currentConfig: first });
   const isInIndex = async (config: string) => {
     expect([403, 503]).toContain((await cluster.delete(config)).status);
-    return (await decisionsAbout(guarded.guard.log, config)).some(({ path }) => path === 'index');
+    const decisions = await decisionsAbout(guarded.guard.log, config);
+    return decisions.some(({ path }) => path === 'index');
   };
   await until('the index to have the node', () => isInIndex(first));
   const list = await cluster.admin.request('GET', PATHS.nodes);
@@ -45,30 +46,27 @@ test('recovers from a gap in its watches that ends with 410', async () => {
   expect(event.object?.code ?? watch.status).toBe(410);
   await network.resume();
 
-  await until('the index to have the change', () => isInIndex(second), { timeoutMs: 60_000, everyMs: 500 });
+  const polling = { timeoutMs: 60_000, everyMs: 500 };
+  await until('the index to have the change', () => isInIndex(second), polling);
   await cluster.expectDenied(second, [{ kind: 'Node', name, field: 'currentConfig' }]);
   await cluster.expectAllowed(first);
   expect(guarded.guard.isRunning).toBe(true);
 }, 120_000);
 
-test.for([
-  { state: 'refused', method: 'refuse' },
-  { state: 'silent', method: 'silence' },
-] as const)(
-  'denies in time while the connections of the guard are $state, except by the annotation',
+test.for(['refuse', 'silence'] as const)(
+  'denies in time while the network can only %s, except by the annotation',
   async (outage) => {
     const unused = await cluster.config();
     const used = await cluster.config();
-    const reason = 'API unreachable';
-    const overridden = await cluster.config({
-      annotations: { 'machineconfig-guard.io/allow-deletion': reason },
-    });
+    const annotations = { 'machineconfig-guard.io/allow-deletion': 'API unreachable' };
+    const overridden = await cluster.config({ annotations });
     for (const config of [used, overridden]) await cluster.node({ currentConfig: config });
-    await network[outage.method]();
+    await network[outage]();
 
     // The first call finds open connections. The second one has to open new ones.
     for (let call = 0; call < 2; call += 1) {
-      expect((await cluster.expectUnverified(unused)).ms).toBeLessThan(CALL_TIMEOUT_MS);
+      const { ms } = await cluster.expectUnverified(unused);
+      expect(ms).toBeLessThan(CALL_TIMEOUT_MS);
     }
     const response = await cluster.delete(used);
     expect(response.ms).toBeLessThan(CALL_TIMEOUT_MS);
@@ -77,10 +75,6 @@ test.for([
     const override = await cluster.delete(overridden);
     expect(override.status).toBe(200);
     expect(override.ms).toBeLessThan(1_000);
-    expect(auditedVerdicts(await cluster.auditEvent(override)).overridden).toMatchObject({
-      name: overridden,
-      reason,
-    });
   },
 );
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 
 import { expect, test } from 'vitest';
 
-import { pause, until } from '../control-plane/until.ts';
+import { pause } from '../control-plane/until.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
@@ -20,7 +20,7 @@ const LOSSES = [
 
 const { cluster, controlPlane, kubelet } = await sharedInstalledCluster();
 
-test('no call fails during a rolling restart, and another replica writes the status', async () => {
+test('no call fails during a restart, and another replica writes the status', async () => {
   const before = kubelet.history.length;
   const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
     for (let restart = 0; restart < RESTARTS; restart += 1) {
@@ -36,14 +36,13 @@ test('no call fails during a rolling restart, and another replica writes the sta
   const logs = await Promise.all(kubelet.pods.map(({ log }) => readFile(log, 'utf8')));
   expect(logs.join('')).toContain('"verdict":');
   const readProtected = async () => {
-    const status = (await cluster.admin.find(PATHS.guard))?.status as
-      { readonly protectedConfigs: number } | undefined;
-    return status?.protectedConfigs ?? 0;
+    const guard = await cluster.admin.find(PATHS.guard);
+    return (guard?.status as { protectedConfigs: number } | undefined)?.protectedConfigs ?? 0;
   };
   const protectedBefore = await readProtected();
   await cluster.node({ currentConfig: await cluster.config() });
   // A stopping leader releases the Lease. The other replica tries to acquire it every 26 s.
-  await until('a status write', async () => (await readProtected()) > protectedBefore, { timeoutMs: 40_000 });
+  await expect.poll(readProtected, { timeout: 40_000 }).toBeGreaterThan(protectedBefore);
 }, 300_000);
 
 test.for(LOSSES.slice(0, IS_LONG ? 2 : 1))(

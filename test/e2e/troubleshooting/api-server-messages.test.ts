@@ -13,7 +13,7 @@ import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/troubleshooting.md', import.meta.url), 'utf8');
-const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io": failed to call webhook:';
+const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io"';
 const SOON = { timeout: 20_000 };
 const NOW = new Date();
 const LAST_WEEK = new Date(NOW.getTime() - 7 * 86_400_000);
@@ -32,12 +32,10 @@ afterAll(async () => {
   await installed.awaitGuard();
 });
 
-/** A heading of docs/troubleshooting.md. A heading may have several texts, and `…` is any text. */
+/** Finds a text in the headings of docs/troubleshooting.md, in which `…` is any text. */
 function headingPattern(end: string): RegExp {
-  const headings = [...PAGE.matchAll(/^### (?<heading>`.*`)$/gm)].map(
-    ({ groups }) => groups?.['heading'] ?? '',
-  );
-  const texts = headings.flatMap((heading) => heading.slice(1, -1).split('`, `'));
+  const headings = [...PAGE.matchAll(/^### `(.*)`$/gm)];
+  const texts = headings.flatMap(([, heading = '']) => heading.split('`, `'));
   const text = texts.find((one) => one.endsWith(end)) ?? expect.fail(`no heading ${end}`);
   const parts = text.split('…').map((part) => part.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(parts.join('.*'));
@@ -58,7 +56,8 @@ async function callInstead(port: number, certificatePem: string): Promise<void> 
     { op: 'replace', path: '/webhooks/0/timeoutSeconds', value: 1 },
   ];
   const extras = { contentType: 'application/json-patch+json' };
-  expectStatus(await cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras), [200], 'PATCH');
+  const response = await cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras);
+  expectStatus(response, [200], 'PATCH');
 }
 
 async function listen(server: Server): Promise<number> {
@@ -69,19 +68,21 @@ async function listen(server: Server): Promise<number> {
 
 async function startTlsServer(ipAddress: string, issuedAt: Date) {
   const authority = await createAuthority({ days: 30, now: issuedAt });
-  const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: [ipAddress], days: 1, now: issuedAt });
+  const names = { dnsNames: [], ipAddresses: [ipAddress] };
+  const leaf = await issueLeaf({ authority, ...names, days: 1, now: issuedAt });
   const server = createTlsServer({ cert: leaf.certificatePem, key: leaf.privateKeyPem });
   server.on('tlsClientError', () => undefined);
   return { port: await listen(server), ca: authority.certificatePem };
 }
 
-test('the page has the messages of the API server when no replica runs, and without the Service', async () => {
+test('the page has the messages for no replica and for no Service', async () => {
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
 
   const message = headingPattern('no endpoints available for service "machineconfig-guard"');
   await expect.poll(readMessage, SOON).toMatch(message);
   await cluster.admin.delete(`${PATHS.guardNamespace}/services/machineconfig-guard`);
-  await expect.poll(readMessage, SOON).toMatch(headingPattern('service "machineconfig-guard" not found'));
+  const notFound = headingPattern('service "machineconfig-guard" not found');
+  await expect.poll(readMessage, SOON).toMatch(notFound);
 
   await installed.applyOverlay('monitoring');
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
@@ -105,7 +106,7 @@ test.for([
     start: () => startTlsServer('10.1.2.3', NOW),
   },
   {
-    problem: 'nobody listens',
+    problem: 'the port is closed',
     end: 'connect: connection refused',
     start: async () => {
       const server = createServer();
@@ -115,11 +116,11 @@ test.for([
     },
   },
   {
-    problem: 'nobody answers',
+    problem: 'the server does not answer',
     end: 'context deadline exceeded',
     start: async () => ({ port: await listen(createServer()), ca: UNRELATED_CA }),
   },
-])('the page has the message of the API server when $problem', async ({ end, start }) => {
+])('the page has the message when $problem', async ({ end, start }) => {
   const { port, ca } = await start();
   await callInstead(port, ca);
 
@@ -134,7 +135,8 @@ test('the page has the message of kubectl when the cluster lacks a kind', async 
     metadata: { name: 'version' },
   };
 
-  const { stderr } = await kubectl(controlPlane, ['apply', '--filename=-'], JSON.stringify(object));
+  const apply = ['apply', '--filename=-'];
+  const { stderr } = await kubectl(controlPlane, apply, JSON.stringify(object));
 
   expect(stderr).toMatch(headingPattern('no matches for kind "…" in version "…"'));
 });

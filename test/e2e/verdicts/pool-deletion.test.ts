@@ -1,29 +1,30 @@
 import { expect, test } from 'vitest';
 
 import { expectStatus } from '../control-plane/kube-client.ts';
-import { until } from '../control-plane/until.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const { cluster } = await sharedInstalledCluster();
 const GARBAGE_COLLECTOR = 'system:serviceaccount:kube-system:generic-garbage-collector';
+const SOON = { timeout: 20_000 };
 
-test("denies the garbage collector the config of a deleted pool until the pool's node has moved", async () => {
+test('denies the garbage collector the config of a deleted pool until its node has moved', async () => {
   const pool = await cluster.pool();
   const path = `${PATHS.pools}/${pool.metadata.name}`;
-  const [unused, used] = [await cluster.config({ owner: pool }), await cluster.config({ owner: pool })];
+  const unused = await cluster.config({ owner: pool });
+  const used = await cluster.config({ owner: pool });
   await cluster.admin.patch(path, { spec: { configuration: { name: used } } });
   const node = await cluster.node({ currentConfig: used, desiredConfig: used });
   expectStatus(await cluster.admin.delete(path), [200], `DELETE ${path}`);
-  await until('the unused config to go', async () => !(await cluster.exists(unused)), { timeoutMs: 20_000 });
+  await expect.poll(() => cluster.exists(unused), SOON).toBe(false);
   const findAttempts = () =>
     cluster.auditLog.events(
       ({ user, verb, objectRef }) =>
         user.username === GARBAGE_COLLECTOR && verb === 'delete' && objectRef?.name === used,
     );
-  const hasTwoAttempts = async () => (await findAttempts()).length >= 2;
-  await until('two attempts of the garbage collector', hasTwoAttempts, { timeoutMs: 20_000 });
+  const countAttempts = async () => (await findAttempts()).length;
+  await expect.poll(countAttempts, SOON).toBeGreaterThan(1);
   expect(await cluster.exists(used)).toBe(true);
   for (const event of await findAttempts()) {
     expect(event.responseStatus?.code).toBe(403);
@@ -34,6 +35,6 @@ test("denies the garbage collector the config of a deleted pool until the pool's
   const next = await cluster.config();
   await cluster.moveNode(node, { currentConfig: next, desiredConfig: next });
 
-  await until('the config to go', async () => !(await cluster.exists(used)), { timeoutMs: 60_000 });
+  await expect.poll(() => cluster.exists(used), { timeout: 60_000 }).toBe(false);
   expect((await findAttempts()).at(-1)?.responseStatus?.code).toBe(200);
 }, 110_000);

