@@ -82,7 +82,9 @@ export class BenchCluster {
     const isCalled = async () => {
       await this.admin.delete(`${PATHS.configs}/${probe}`, { dryRun: 'All' });
       const metrics = String((await this.admin.request('GET', '/metrics')).body);
-      return ['200', '403'].some((code) => metrics.includes(`${CALLS_METRIC}{code="${code}",name="${name}"`));
+      return ['200', '403'].some((code) =>
+        metrics.includes(`${CALLS_METRIC}{code="${code}",name="${name}"`),
+      );
     };
     await until(`the API server to ask ${candidate}`, isCalled, {
       timeoutMs: EFFECTIVE_TIMEOUT_MS,
@@ -91,7 +93,11 @@ export class BenchCluster {
   }
 
   /** Starts a webhook and registers it for a candidate of the same name. */
-  async startCandidate(name: string, program: WebhookProgram, kubeconfig?: string): Promise<RunningWebhook> {
+  async startCandidate(
+    name: string,
+    program: WebhookProgram,
+    kubeconfig?: string,
+  ): Promise<RunningWebhook> {
     const webhook = await startWebhook(this.guarded.controlPlane, program, kubeconfig);
     await this.registerWebhook(name, webhook);
     return webhook;
@@ -101,7 +107,8 @@ export class BenchCluster {
   async countNodeLists(username: string): Promise<number> {
     const auditLog = new AuditLog(this.guarded.controlPlane.apiServer.auditLog);
     const events = await auditLog.events(({ user }) => user.username === username);
-    return events.filter(({ verb, objectRef }) => verb === 'list' && objectRef?.resource === 'nodes').length;
+    return events.filter(({ verb, objectRef }) => verb === 'list' && objectRef?.resource === 'nodes')
+      .length;
   }
 }
 

@@ -49,7 +49,10 @@ export function nodeName(index: number): string {
 }
 
 /** Creates nodes of real size. */
-export async function createFleet(admin: KubeClient, { from = 0, to, configs }: FleetOptions): Promise<void> {
+export async function createFleet(
+  admin: KubeClient,
+  { from = 0, to, configs }: FleetOptions,
+): Promise<void> {
   const indexes = Array.from({ length: to - from }, (_, offset) => from + offset);
   const queue = new PQueue({ concurrency: MAX_PARALLEL_WRITES });
   await queue.addAll(indexes.map((index) => () => createNode(admin, index, configs)));
@@ -86,7 +89,8 @@ function createWrites(index: number, configs: readonly string[]): readonly Write
     machineId: toHex(name, 32),
   };
   return WRITES.map(
-    (write) => JSON.parse(write.replaceAll(/\$\{(\w+)\}/g, (_, key: string) => values[key] ?? '')) as Write,
+    (write) =>
+      JSON.parse(write.replaceAll(/\$\{(\w+)\}/g, (_, key: string) => values[key] ?? '')) as Write,
   );
 }
 

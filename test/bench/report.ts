@@ -60,7 +60,9 @@ function formatEnvironment({ date, commit, kubernetes, node, ...machine }: Envir
 /** The reports in test/bench/results. */
 export function readReports(): readonly Report[] {
   const files = readdirSync(RESULTS).filter((file) => file.endsWith('.json'));
-  return files.toSorted().map((file) => JSON.parse(readFileSync(new URL(file, RESULTS), 'utf8')) as Report);
+  return files
+    .toSorted()
+    .map((file) => JSON.parse(readFileSync(new URL(file, RESULTS), 'utf8')) as Report);
 }
 
 /** The goals of all stored reports as Markdown, for docs/performance.md: the worst case of each. */

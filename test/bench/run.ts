@@ -76,7 +76,14 @@ async function main(): Promise<number> {
       await guarded.stop();
     }
     const command = `npm run bench -- --only ${name}${flags.quick ? ' --quick' : ''}`;
-    const report: Report = { bench: name, question, command, environment, seconds: elapsedSeconds(), tables };
+    const report: Report = {
+      bench: name,
+      question,
+      command,
+      environment,
+      seconds: elapsedSeconds(),
+      tables,
+    };
     writeReport(report, flags.quick ? undefined : RESULTS);
   }
   return 0;

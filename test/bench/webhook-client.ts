@@ -95,7 +95,11 @@ export function buildReview(config: string): Buffer {
  */
 export function buildOverriddenReview(bytes: number): Buffer {
   const annotations = { [ALLOW_DELETION_ANNOTATION]: 'measured' };
-  const { metadata, ...config } = machineConfig({ name: NAME, annotations, bytes: bytes - ENVELOPE_BYTES });
+  const { metadata, ...config } = machineConfig({
+    name: NAME,
+    annotations,
+    bytes: bytes - ENVELOPE_BYTES,
+  });
   const oldObject = { ...config, metadata: { ...metadata, uid: 'c-uid' } };
   return Buffer.from(JSON.stringify(reviewBody({ oldObject, dryRun: true })));
 }

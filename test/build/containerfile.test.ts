@@ -81,13 +81,17 @@ describe('in a copy of the files that .containerignore lets through', () => {
     };
     expect(sbom).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.5' });
     const { packages } = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
-      readonly packages: Readonly<Record<string, { version: string; dev?: boolean; devOptional?: boolean }>>;
+      readonly packages: Readonly<
+        Record<string, { version: string; dev?: boolean; devOptional?: boolean }>
+      >;
     };
     const urls = Object.entries(packages)
       .filter(([file, { dev, devOptional }]) => file !== '' && !dev && !devOptional)
       .map(
         ([file, { version }]) => `${file.replace(/^.*node_modules\//, '').replace('@', '%40')}@${version}`,
       );
-    expect(new Set(sbom.components.map(({ purl }) => purl.replace('pkg:npm/', '')))).toEqual(new Set(urls));
+    expect(new Set(sbom.components.map(({ purl }) => purl.replace('pkg:npm/', '')))).toEqual(
+      new Set(urls),
+    );
   });
 });

@@ -46,7 +46,11 @@ test('does not load undici at the start, and does not contain unused classes', (
   expect(readFileSync(program, 'utf8')).not.toContain('V1ReplicaSet');
 });
 
-const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin', interactiveMode: 'Never' };
+const EXEC = {
+  apiVersion: 'client.authentication.k8s.io/v1',
+  command: './plugin',
+  interactiveMode: 'Never',
+};
 const GCP = { 'cmd-path': './plugin', 'token-key': '{.status.token}', 'expiry-key': '{.status.expiry}' };
 const OUTPUT = {
   ...EXEC,

@@ -18,14 +18,23 @@ beforeAll(async () => {
 });
 
 /** Puts other keys into the authority. The signature is then wrong, which the check ignores. */
-function replaceKeys({ publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject }): Authority {
+function replaceKeys({
+  publicKey,
+  privateKey,
+}: {
+  publicKey: KeyObject;
+  privateKey: KeyObject;
+}): Authority {
   const certificate = forge.asn1.fromDer(forge.pem.decode(authority.certificatePem)[0]!.body);
   const [tbsCertificate] = certificate.value as forge.asn1.Asn1[];
   const publicKeyDer = publicKey.export({ type: 'spki', format: 'der' }).toString('latin1');
   // version, serial, algorithm, issuer, validity, subject, subjectPublicKeyInfo
   (tbsCertificate!.value as forge.asn1.Asn1[])[6] = forge.asn1.fromDer(publicKeyDer);
   return {
-    certificatePem: forge.pem.encode({ type: 'CERTIFICATE', body: forge.asn1.toDer(certificate).getBytes() }),
+    certificatePem: forge.pem.encode({
+      type: 'CERTIFICATE',
+      body: forge.asn1.toDer(certificate).getBytes(),
+    }),
     privateKeyPem: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
   };
 }
@@ -52,7 +61,9 @@ test('creates a v3 root that signs leaves only, with a 3072-bit key and SHA-256'
 });
 
 test('gives two authorities different subjects, and writes plain line ends', () => {
-  const [first, second] = [authority, other].map((pair) => new X509Certificate(pair.certificatePem).subject);
+  const [first, second] = [authority, other].map(
+    (pair) => new X509Certificate(pair.certificatePem).subject,
+  );
   expect(first).not.toBe(second);
   expect(authority.certificatePem + authority.privateKeyPem).not.toContain('\r');
 });

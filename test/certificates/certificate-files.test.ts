@@ -61,7 +61,14 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
     messages,
     write,
     start: async (options: Partial<CertificateFilesOptions> = {}) =>
-      await watchCertificateFiles({ certFile, keyFile, log, signal: stop.signal, retryMs: 20, ...options }),
+      await watchCertificateFiles({
+        certFile,
+        keyFile,
+        log,
+        signal: stop.signal,
+        retryMs: 20,
+        ...options,
+      }),
   };
 }
 
@@ -83,7 +90,11 @@ async function swapSecretVolume(volume: string, generation: number, pair: KeyPai
 const GARBAGE = '-----BEGIN CERTIFICATE-----\nx';
 
 test.each<[string, () => Partial<KeyPair>, RegExp]>([
-  ['there is no key', () => ({ certificatePem: first.certificatePem }), /^\S+\/tls\.key does not exist\.$/],
+  [
+    'there is no key',
+    () => ({ certificatePem: first.certificatePem }),
+    /^\S+\/tls\.key does not exist\.$/,
+  ],
   [
     'the key belongs to another certificate',
     () => ({ ...first, privateKeyPem: second.privateKeyPem }),
@@ -145,7 +156,10 @@ test.each<[string, (files: Files) => Promise<void>]>([
   const onChange = vi.fn<() => void>();
   certificate.onChange(onChange);
   await spoil(files);
-  await vi.waitFor(() => expect(files.messages()).toContainEqual(expect.stringContaining(NOT_USABLE)), 5_000);
+  await vi.waitFor(
+    () => expect(files.messages()).toContainEqual(expect.stringContaining(NOT_USABLE)),
+    5_000,
+  );
   await sleep(500);
   expect(files.messages()).toHaveLength(2);
   expect(onChange).not.toHaveBeenCalled();

@@ -22,7 +22,9 @@ test('the warning names the certificate, the date and the repair', () => {
     'the authority of the serving certificates expires at 2030-01-01T00:00:00.000Z, in 29 days: ' +
       'rotate it with `machineconfig-guard certs rotate`',
   ]);
-  expect(logBeforeEnd(-1, { certificate: 'serving' })[0]).toMatch(/ expired at .* calls fail: renew it at/);
+  expect(logBeforeEnd(-1, { certificate: 'serving' })[0]).toMatch(
+    / expired at .* calls fail: renew it at/,
+  );
 });
 
 test('does not warn about a certificate that the process renews', () => {

@@ -1,7 +1,11 @@
 import { isIPv6 } from 'node:net';
 import { assert, ipV6, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { expandIpAddress, findDnsNameProblem, findIpAddressProblem } from '../../src/certificates/names.ts';
+import {
+  expandIpAddress,
+  findDnsNameProblem,
+  findIpAddressProblem,
+} from '../../src/certificates/names.ts';
 
 const OTHER_CHARACTERS = 'not letters, digits and inner hyphens';
 

@@ -17,7 +17,12 @@ test.each([
   ['a CliError without a message', new CliError('', EXIT_CODE.no), 1, ''],
   ['an Error with two lines', new TypeError('a\n    at b'), 1, `machineconfig-guard: a at b${HINT}`],
   ['a text', 'thrown', 1, `machineconfig-guard: thrown${HINT}`],
-  ['an error that commander has printed', new CommanderError(1, 'commander.unknownOption', 'error'), 2, ''],
+  [
+    'an error that commander has printed',
+    new CommanderError(1, 'commander.unknownOption', 'error'),
+    2,
+    '',
+  ],
 ])('reportError prints %s in at most one line', (_name, error, exitCode, stderr) => {
   expect(report(error)).toEqual({ exitCode, stderr });
   expect(report(error, { MCG_DEBUG: '0' })).toEqual({ exitCode, stderr });

@@ -26,7 +26,8 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
     nodes.some((object) => {
       const annotations = object.metadata?.annotations ?? {};
       return (
-        annotations[`${group}/currentConfig`] === config || annotations[`${group}/desiredConfig`] === config
+        annotations[`${group}/currentConfig`] === config ||
+        annotations[`${group}/desiredConfig`] === config
       );
     }) ||
     pools.some((object) => {

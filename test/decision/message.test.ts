@@ -31,7 +31,9 @@ function decideReferrers(referrers: readonly Referrer[], situation: Situation = 
 }
 
 test('names at most three referrers of a kind, and counts the others', () => {
-  const nodes = [0, 1, 2, 3, 4].map((index) => createReferrer('Node', `worker-${index}`, ['currentConfig']));
+  const nodes = [0, 1, 2, 3, 4].map((index) =>
+    createReferrer('Node', `worker-${index}`, ['currentConfig']),
+  );
   const { message } = decideReferrers([...nodes, createReferrer('MachineConfigPool', 'worker', ['spec'])]);
   expect(message).toBe(
     `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, ` +
@@ -51,7 +53,12 @@ test.each<[ReferrerKind, string[], string]>([
 });
 
 test('says how to remove a node from its pool if the pool is terminating', () => {
-  const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true };
+  const pool: Referrer = {
+    kind: 'MachineConfigPool',
+    name: 'worker',
+    references: [],
+    isTerminating: true,
+  };
   const { message } = decideReferrers([pool, WORKER]);
   expect(message).toContain("Its pool is being deleted: remove the pool's label from the node");
 });

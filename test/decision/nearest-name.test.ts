@@ -68,7 +68,9 @@ test('finds a config despite three typing errors, among any others', () => {
       fc.boolean(),
       (expected, others, typos, isLast) => {
         const typed = typos.reduce(applyTypo, String(expected));
-        expect(findNearestName(typed, isLast ? [...others, expected] : [expected, ...others])).toBe(expected);
+        expect(findNearestName(typed, isLast ? [...others, expected] : [expected, ...others])).toBe(
+          expected,
+        );
       },
     ),
   );

@@ -20,7 +20,11 @@ test('prints JSON with a deadlock without the guard and a complete install with 
   expect(rest).toEqual({ speed: 2000, asExpected: true });
   const [unguarded, guarded] = runs;
   expect(unguarded).toMatchObject({ guard: false, outcome: 'deadlock', decisions: [] });
-  expect(guarded).toMatchObject({ guard: true, outcome: 'completed', configs: ['rendered-master-bbb222'] });
+  expect(guarded).toMatchObject({
+    guard: true,
+    outcome: 'completed',
+    configs: ['rendered-master-bbb222'],
+  });
   expect(guarded?.decisions).toMatchObject([
     {
       name: 'rendered-master-aaa111',
@@ -51,7 +55,9 @@ test('prints JSON with a deadlock without the guard and a complete install with 
 test('prints the denial and both ends, without long lines and colors in a pipe', async () => {
   const { stdout } = await runDemo('--speed', '2000');
   const text = stdout.replaceAll(/\s+/g, ' ');
-  expect(text).toContain('admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE');
+  expect(text).toContain(
+    'admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE',
+  );
   expect(text).toContain('Without the guard: deadlock, the install never completes');
   expect(text).toContain('With the guard: the install completes');
   const longLines = stdout.split('\n').filter((line) => line.length > 80);

@@ -8,10 +8,13 @@ import { createDemoCommand } from '../../src/demo/demo-command.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
-test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))('%s is YAML with valid modes', (file) => {
-  expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
-  expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '(\w*)'/g)));
-});
+test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))(
+  '%s is YAML with valid modes',
+  (file) => {
+    expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
+    expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '(\w*)'/g)));
+  },
+);
 
 test('docs/install.md names flags that render has, and every overlay', async () => {
   const names = findAll(readFile('docs/install.md'), /^\| `([a-z-]+)/gm);
@@ -19,7 +22,10 @@ test('docs/install.md names flags that render has, and every overlay', async () 
   const flags = names.filter((name) => name.startsWith('--'));
   expect(flags.length).toBeGreaterThan(5);
   expect(flags.filter((flag) => !stdout.includes(`${flag} `))).toEqual([]);
-  const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
+  const overlays = findAll(
+    listFiles('manifests/overlays').join('\n'),
+    /^manifests\/overlays\/([^/\n]+)$/gm,
+  );
   expect(names.filter((name) => !name.startsWith('--')).toSorted()).toEqual(overlays.toSorted());
 });
 
@@ -29,5 +35,7 @@ test('docs/images/demo.svg shows what the demo prints (npm run picture)', async 
   const terminal = { stdout: (text: string) => void (stdout += text), stderr: () => {}, env: {} };
   await runCommand(createDemoCommand(), ['--speed', '2000'], terminal);
   vi.unstubAllEnvs();
-  expect(readFile('docs/images/demo.svg')).toBe(terminalPicture(`$ npm run demo\n\n${demoExcerpt(stdout)}`));
+  expect(readFile('docs/images/demo.svg')).toBe(
+    terminalPicture(`$ npm run demo\n\n${demoExcerpt(stdout)}`),
+  );
 });

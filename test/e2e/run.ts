@@ -88,7 +88,11 @@ async function main(): Promise<number> {
   return total.passed > 0 && total.failed === 0 ? 0 : 1;
 }
 
-async function runTests(release: Release, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Counts> {
+async function runTests(
+  release: Release,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<Counts> {
   console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
   const directory = await mkdtemp(join(tmpdir(), 'mcg-e2e-'));
   const report = join(directory, 'report.json');

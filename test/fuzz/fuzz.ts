@@ -20,7 +20,9 @@ export function fuzz({ name, seeds, run }: Target, cases: number, seed: number):
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
     } catch (error) {
       const input = bytes.subarray(0, 2_000).toString('base64');
-      throw new Finding(`${name}, seed ${seed}, case ${index}: ${String(error)}: ${input}`, { cause: error });
+      throw new Finding(`${name}, seed ${seed}, case ${index}: ${String(error)}: ${input}`, {
+        cause: error,
+      });
     }
   }
   return outcomes;

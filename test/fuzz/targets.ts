@@ -142,7 +142,10 @@ export const TARGETS: readonly Target[] = [
   },
   {
     name: 'protobuf list',
-    seeds: [encodeAnswer(encodeList({ resourceVersion: '7', items: ITEMS })), ...readSeeds('protobuf-list')],
+    seeds: [
+      encodeAnswer(encodeList({ resourceVersion: '7', items: ITEMS })),
+      ...readSeeds('protobuf-list'),
+    ],
     run: (bytes, random) =>
       runList(bytes, random, (onObject) => new ProtobufListParser(onObject, NODE_REFERENCE_ANNOTATIONS)),
   },

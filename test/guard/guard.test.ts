@@ -87,5 +87,7 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   expect(await readyz()).toBe('503 stopping');
   expect((await cluster.delete('machineconfigs', USED)).status).toBe(403);
   await stopped;
-  expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
+  expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain(
+    'failed calling webhook',
+  );
 });

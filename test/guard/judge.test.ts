@@ -2,7 +2,11 @@ import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import type { ClusterState, Referrer } from '../../src/decision/references.ts';
 import type { Review } from '../../src/decision/review.ts';
-import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
+import {
+  ALLOW_DELETION_ANNOTATION,
+  DEFAULT_SETTINGS,
+  type Settings,
+} from '../../src/decision/settings.ts';
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
@@ -19,11 +23,17 @@ const UNUSED: ClusterState = { referrers: [], unreadable: [] };
 const UNREADABLE: ClusterState = { referrers: [], unreadable: [{ name: 'nodes', reason: 'gone' }] };
 
 function referrer(name: string): Referrer {
-  return { kind: 'Node', name, references: [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] };
+  return {
+    kind: 'Node',
+    name,
+    references: [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }],
+  };
 }
 
 function node(name: string, config: string) {
-  return { metadata: { name, annotations: { 'machineconfiguration.openshift.io/currentConfig': config } } };
+  return {
+    metadata: { name, annotations: { 'machineconfiguration.openshift.io/currentConfig': config } },
+  };
 }
 
 interface Situation {

@@ -95,7 +95,9 @@ test('applies Enforce while the object was never readable', async () => {
 
 test('applies Enforce for an invalid mode and logs it once', async () => {
   const { cluster, follower, messages } = await follow({ mode: false });
-  const problem = expect.stringMatching(/^machineconfigguard cluster: spec.mode false is .* using Enforce$/);
+  const problem = expect.stringMatching(
+    /^machineconfigguard cluster: spec.mode false is .* using Enforce$/,
+  );
   await expect.poll(messages).toEqual([problem]);
   cluster.patch(RESOURCE, 'cluster', { metadata: { labels: { a: 'b' } } });
   expect(follower.settings.mode).toBe('Enforce');

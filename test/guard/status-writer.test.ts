@@ -55,7 +55,9 @@ test('writes the status once, and again only if it changes', async () => {
   const { writer } = createWriter();
   await writer.writeIfChanged(signal);
   await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toMatchObject([{ mode: 'Enforce', protectedConfigs: 1, observedGeneration: 1 }]);
+  expect(writtenStatuses()).toMatchObject([
+    { mode: 'Enforce', protectedConfigs: 1, observedGeneration: 1 },
+  ]);
   status = toStatus(2);
   await writer.writeIfChanged(signal);
   expect(writtenStatuses()).toHaveLength(2);

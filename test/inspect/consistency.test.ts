@@ -37,19 +37,24 @@ test.each([
   [0, 1, 'role/wroker', 'no node has label role/wroker. Roles here: master, worker'],
   [1, 2, 'role/worker', 'only 1 node with label role/worker, 2 are required'],
   [2, 3, undefined, 'only 2 nodes in the cluster, 3 are required'],
-])('reports too few nodes: %i of %i with the selector %j: %s', (count, minNodes, selector, description) => {
-  const nodes = [NODE, NODE].slice(0, count);
-  const cluster = { ...snapshot(nodes, [WORKER], [NEW]), roles: ['master', 'worker'] };
-  const result = checkConsistency(cluster, { selector, minNodes });
-  expect(result).toMatchObject({
-    ok: false,
-    isRecoverable: true,
-    problems: [{ code: 'TooFewNodes', description }],
-  });
-});
+])(
+  'reports too few nodes: %i of %i with the selector %j: %s',
+  (count, minNodes, selector, description) => {
+    const nodes = [NODE, NODE].slice(0, count);
+    const cluster = { ...snapshot(nodes, [WORKER], [NEW]), roles: ['master', 'worker'] };
+    const result = checkConsistency(cluster, { selector, minNodes });
+    expect(result).toMatchObject({
+      ok: false,
+      isRecoverable: true,
+      problems: [{ code: 'TooFewNodes', description }],
+    });
+  },
+);
 
 test('assigns a node to master, else a custom pool, else worker, else the pool of its config', () => {
-  const pools = ['worker', 'infra', 'master'].map((name) => inspectedPool(name, { spec: NEW, status: NEW }));
+  const pools = ['worker', 'infra', 'master'].map((name) =>
+    inspectedPool(name, { spec: NEW, status: NEW }),
+  );
   const node = inspectedNode('n', { current: OLD, desired: INFRA });
   const nodes = [['worker', 'infra', 'master'], ['worker', 'infra'], ['worker'], []].map((roles) => {
     const labels = Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, '']));
@@ -82,7 +87,9 @@ test('agrees with a naive model for any cluster', () => {
           live.some(([, { spec }]) => spec === name) ||
           (poolOfConfig(name as never) !== undefined &&
             (live.length === 0 ||
-              live.some(([pool, { spec }]) => pool === poolOfConfig(name as never) && spec === undefined)));
+              live.some(
+                ([pool, { spec }]) => pool === poolOfConfig(name as never) && spec === undefined,
+              )));
 
         const result = checkAll(
           nodeOptions.map((options, index) => inspectedNode(`n${index}`, options)),

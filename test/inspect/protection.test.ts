@@ -82,10 +82,13 @@ describe('is not protected if the deletion is allowed', () => {
     ['only warns', 'MachineConfigPool', WARNING_FLOOR, /pools\S+ has Warn and Audit/, /patch .*"Deny"/],
     ['is not bound', 'MachineConfigPool', FLOOR.slice(0, 1), /pools\S+ has no binding$/, /policy-floor/],
     ['does not exist', 'MachineOSBuild', FLOOR, /do not check MachineOSBuilds$/, /overlays\/service-ca/],
-  ])('because there is no webhook and the policy %s (%s)', (_name, referrer, floor, explanation, advice) => {
-    const installed = { webhooks: [], floor, mode: undefined };
-    expect(assess(200, '', installed, referrer)).toEqual(matching(null, explanation, advice));
-  });
+  ])(
+    'because there is no webhook and the policy %s (%s)',
+    (_name, referrer, floor, explanation, advice) => {
+      const installed = { webhooks: [], floor, mode: undefined };
+      expect(assess(200, '', installed, referrer)).toEqual(matching(null, explanation, advice));
+    },
+  );
 });
 
 test.each<[string, number, string, RegExp, RegExp]>([

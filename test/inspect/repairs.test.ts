@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { checkConsistency, type InspectedNode, type InspectedPool } from '../../src/inspect/consistency.ts';
+import {
+  checkConsistency,
+  type InspectedNode,
+  type InspectedPool,
+} from '../../src/inspect/consistency.ts';
 import { planRepairs } from '../../src/inspect/repairs.ts';
 import { MASTER, MISSING, WORKER } from '../cli/check/reports.ts';
 import { EVERYTHING, inspectedNode, inspectedPool, names, snapshot } from './snapshot.ts';
@@ -19,7 +23,9 @@ function commands(
 
 test('repairs a pool, its nodes and certificate requests', () => {
   const nodes = [inspectedNode('control1', STUCK), inspectedNode('control2', STUCK)];
-  expect(commands(nodes, [inspectedPool('master', { spec: MASTER })], [MASTER], ['csr-a', 'csr-b'])).toEqual([
+  expect(
+    commands(nodes, [inspectedPool('master', { spec: MASTER })], [MASTER], ['csr-a', 'csr-b']),
+  ).toEqual([
     'oc patch machineconfigpool master --subresource=status --type=merge ' +
       `-p '{"status":{"configuration":{"name":"${MASTER}"}}}'`,
     `oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ` +

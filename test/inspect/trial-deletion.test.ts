@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { ClusterAccessError } from '../../src/inspect/cluster-access.ts';
-import { assertDryRunIsHonored, DryRunError, tryDryRunDeletion } from '../../src/inspect/trial-deletion.ts';
+import {
+  assertDryRunIsHonored,
+  DryRunError,
+  tryDryRunDeletion,
+} from '../../src/inspect/trial-deletion.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 
@@ -26,7 +30,9 @@ describe('assertDryRunIsHonored', () => {
   test('accepts a rejected value of dryRun', async () => {
     const { api, requests } = createApi(apiError(422, 'dryRun: Unsupported value: "Proof"'));
     await assertDryRunIsHonored(api);
-    expect(requests.map(({ path }) => path)).toEqual([expect.stringMatching(/-guard-verify\?dryRun=Proof$/)]);
+    expect(requests.map(({ path }) => path)).toEqual([
+      expect.stringMatching(/-guard-verify\?dryRun=Proof$/),
+    ]);
   });
 
   test.each([apiError(404), apiError(422)])('throws a DryRunError after the answer %j', async (error) => {

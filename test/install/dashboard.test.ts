@@ -29,15 +29,18 @@ const DRAWN_TYPES = ['graph', 'singlestat'];
 /** Units of OpenShift's console (openshift/monitoring-plugin, format.tsx). */
 const UNITS = ['bytes', 's', 'short'];
 
-test.each(PANELS)('the console can draw the panel $title', ({ type, datasource, format, yaxes, targets }) => {
-  expect(DRAWN_TYPES).toContain(type);
-  expect(UNITS).toContain(type === 'graph' ? yaxes?.[0]?.format : format);
-  // The console would interpret a name as a plugin.
-  expect(datasource).toBe('$datasource');
-  const names = targets.flatMap(({ expr }) => expr.match(/(?:mcguard|process)_\w+/g) ?? []);
-  expect(names.length).toBeGreaterThanOrEqual(targets.length);
-  expect(DOCUMENTED).toEqual(expect.arrayContaining(names));
-});
+test.each(PANELS)(
+  'the console can draw the panel $title',
+  ({ type, datasource, format, yaxes, targets }) => {
+    expect(DRAWN_TYPES).toContain(type);
+    expect(UNITS).toContain(type === 'graph' ? yaxes?.[0]?.format : format);
+    // The console would interpret a name as a plugin.
+    expect(datasource).toBe('$datasource');
+    const names = targets.flatMap(({ expr }) => expr.match(/(?:mcguard|process)_\w+/g) ?? []);
+    expect(names.length).toBeGreaterThanOrEqual(targets.length);
+    expect(DOCUMENTED).toEqual(expect.arrayContaining(names));
+  },
+);
 
 test('the panel Mode shows the name of each mode', () => {
   const { valueMaps = [], targets = [] } = PANELS.find(({ title }) => title === 'Mode') ?? {};

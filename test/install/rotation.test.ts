@@ -60,7 +60,10 @@ function renderSteps(input: RotationInput): [first: Configuration, second: Secre
 test('trusts both authorities, issues from the new one, then trusts only the new one', () => {
   const [first, second, third] = renderSteps(createInput());
   expect(bundleOf(first)).toBe(encode(OLD.certificatePem, NEW.certificatePem));
-  expect(second.data).toEqual({ 'ca.crt': encode(NEW.certificatePem), 'ca.key': encode(NEW.privateKeyPem) });
+  expect(second.data).toEqual({
+    'ca.crt': encode(NEW.certificatePem),
+    'ca.key': encode(NEW.privateKeyPem),
+  });
   expect(bundleOf(third)).toBe(encode(NEW.certificatePem));
 });
 

@@ -21,7 +21,10 @@ async function listenUntilEnd(server: Server) {
 }
 
 /** Sends one request to a server whose address depends on its port, and returns what the server received. */
-async function sendRequest(address: (port: number) => string, proxyUrl?: (port: number) => Promise<string>) {
+async function sendRequest(
+  address: (port: number) => string,
+  proxyUrl?: (port: number) => Promise<string>,
+) {
   const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
   const received: { host: string | undefined; url: string | undefined }[] = [];
   const server = createServer({ key, cert }, ({ headers: { host }, url }, response) => {
@@ -46,10 +49,13 @@ async function sendRequest(address: (port: number) => string, proxyUrl?: (port: 
   return received[0];
 }
 
-test.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])('sends a request below the path %s', async (base) => {
-  const received = await sendRequest((port) => `https://127.0.0.1:${port}${base}`);
-  expect(received?.url).toBe('/k8s/clusters/c-1/api/v1/nodes?limit=1');
-});
+test.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])(
+  'sends a request below the path %s',
+  async (base) => {
+    const received = await sendRequest((port) => `https://127.0.0.1:${port}${base}`);
+    expect(received?.url).toBe('/k8s/clusters/c-1/api/v1/nodes?limit=1');
+  },
+);
 
 test('sends a request through a proxy', async () => {
   const proxied: string[] = [];

@@ -51,7 +51,8 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
     messages,
     changes,
     /** `NAME CONFIG` of all known objects. */
-    known: () => [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
+    known: () =>
+      [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
     /** The resourceVersions that watches started from. */
     watchedVersions: () => watches().map(({ query }) => query.get('resourceVersion') ?? ''),
     listCount: () =>

@@ -107,7 +107,10 @@ test('tells a deleted config from an unknown one, and suggests the nearest name'
   it.configs.add(CONFIG);
   it.configOfNode = [CONFIG.replace('rendered', 'render')];
   const [finding] = await it.check();
-  expect(finding).toMatchObject({ explanation: expect.stringMatching(/^never existed/), suggestion: CONFIG });
+  expect(finding).toMatchObject({
+    explanation: expect.stringMatching(/^never existed/),
+    suggestion: CONFIG,
+  });
 });
 
 function toMissingConfig(index: number) {

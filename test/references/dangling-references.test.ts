@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { toConfigName, type ConfigName } from '../../src/decision/config-name.ts';
-import { countProtectedConfigs, findDanglingReferences } from '../../src/references/dangling-references.ts';
+import {
+  countProtectedConfigs,
+  findDanglingReferences,
+} from '../../src/references/dangling-references.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -9,7 +12,9 @@ const MISSING = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
 const CONFIGS: ReadonlySet<ConfigName> = new Set([CONFIG, toConfigName('99-worker')]);
 
 function node(annotations: Record<string, string>) {
-  const all = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]));
+  const all = Object.fromEntries(
+    Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]),
+  );
   return parseNodeReferrer({ metadata: { name: 'worker-0', annotations: all } });
 }
 

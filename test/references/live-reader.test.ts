@@ -80,7 +80,8 @@ describe('over HTTPS', () => {
       expect(lists.indexOf(`${path}?`)).toBeLessThan(lists.lastIndexOf(`${NODES}?`));
       expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
     }
-    for (const { headers } of cluster.faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
+    for (const { headers } of cluster.faults.requests)
+      expect(headers).not.toHaveProperty('accept-encoding');
     const accept = cluster.faults.requests.find(({ path }) => path === NODES)?.headers.accept;
     expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
   });
@@ -111,12 +112,15 @@ describe('over HTTPS', () => {
       { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') },
       'a Node has no name',
     ],
-  ])('retries until the deadline if the list of nodes is answered with %s', async (_title, fault, reason) => {
-    const deadline = abortAfterThree(NODES, (path) => (path === NODES ? fault : 'pass'));
-    expect((await reader.read(deadline)).unreadable).toEqual([
-      { name: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
-    ]);
-  });
+  ])(
+    'retries until the deadline if the list of nodes is answered with %s',
+    async (_title, fault, reason) => {
+      const deadline = abortAfterThree(NODES, (path) => (path === NODES ? fault : 'pass'));
+      expect((await reader.read(deadline)).unreadable).toEqual([
+        { name: 'nodes', reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason },
+      ]);
+    },
+  );
 
   test('retries a 404 for pools that discovery lists', async () => {
     const deadline = abortAfterThree(POOLS, (path) => (path === POOLS ? NOT_SERVED : 'pass'));

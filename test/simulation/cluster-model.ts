@@ -108,7 +108,10 @@ export class ClusterModel {
 
   #writeNode(name: string, current: string, desired: string): void {
     this.#nodes.set(name, { current, desired });
-    const annotations = { [`${MCO_GROUP}/currentConfig`]: current, [`${MCO_GROUP}/desiredConfig`]: desired };
+    const annotations = {
+      [`${MCO_GROUP}/currentConfig`]: current,
+      [`${MCO_GROUP}/desiredConfig`]: desired,
+    };
     this.cluster.patch('nodes', name, { metadata: { annotations } });
   }
 

@@ -89,7 +89,9 @@ export class Simulation {
       this.#step += 1;
       this.#takeStep();
       await runPendingCallbacks();
-      const finished = this.#deletions.filter(({ judgement, isLost }) => judgement !== undefined || isLost);
+      const finished = this.#deletions.filter(
+        ({ judgement, isLost }) => judgement !== undefined || isLost,
+      );
       for (const deletion of finished) this.#finishDeletion(deletion);
     }
     for (const { timer } of this.#deletions.splice(0)) clearTimeout(timer);
@@ -219,6 +221,10 @@ async function runPendingCallbacks(): Promise<void> {
 }
 
 function toReview(config: string, step: number): Review {
-  const reviewed = { name: toConfigName(config), uid: `uid-${step}`, annotations: new Map<string, string>() };
+  const reviewed = {
+    name: toConfigName(config),
+    uid: `uid-${step}`,
+    annotations: new Map<string, string>(),
+  };
   return { uid: `review-${step}`, dryRun: false, user: 'somebody', config: reviewed };
 }

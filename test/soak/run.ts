@@ -53,7 +53,14 @@ async function main(): Promise<number> {
   const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
   const run = await soak(binaries, minutes, nodes);
   const tables = createTables(run);
-  const report = { bench: 'soak', question: QUESTION, command, environment, seconds: minutes * 60, tables };
+  const report = {
+    bench: 'soak',
+    question: QUESTION,
+    command,
+    environment,
+    seconds: minutes * 60,
+    tables,
+  };
   writeReport({ ...report, observations: run.observations }, resolve(values.out));
   const failures = listFailures(run, tables);
   for (const failure of failures) log(`FAILED: ${failure}`);
@@ -90,7 +97,8 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
     await Promise.race([churning, observing]);
     churn.stop();
     await Promise.all([churning, observing]);
-    const cpu = ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
+    const cpu =
+      ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
     return { observations, tally: churn.tally, cpu };
   } finally {
     await guarded.stop();

@@ -34,6 +34,8 @@ export class ServedKinds {
     const resources = served
       .filter(({ kind, version }) => toApiVersion(kind, version) === groupVersion)
       .map(({ kind }) => ({ name: kind.resource }));
-    return resources.length === 0 ? NOT_FOUND : { status: 200, body: { kind: 'APIResourceList', resources } };
+    return resources.length === 0
+      ? NOT_FOUND
+      : { status: 200, body: { kind: 'APIResourceList', resources } };
   }
 }

@@ -38,7 +38,11 @@ export async function stubWebhook(answer: (review: SentReview) => StubAnswer): P
         response.writeHead(reply.status ?? 200).end(reply.body);
         return;
       }
-      const review = { ...sent, request: undefined, response: { uid: sent.request.uid, ...reply.response } };
+      const review = {
+        ...sent,
+        request: undefined,
+        response: { uid: sent.request.uid, ...reply.response },
+      };
       response.setHeader('content-type', 'application/json').end(JSON.stringify(review));
     });
   });

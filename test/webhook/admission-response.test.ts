@@ -9,7 +9,12 @@ const NAME = toConfigName('rendered-worker-a');
 
 function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
   const annotations = new Map([[ALLOW_DELETION_ANNOTATION, reason]]);
-  const review = { uid: 'u', dryRun: false, user: 'someone', config: { name: NAME, uid: 'c', annotations } };
+  const review = {
+    uid: 'u',
+    dryRun: false,
+    user: 'someone',
+    config: { name: NAME, uid: 'c', annotations },
+  };
   const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }] as const;
   const referrers = Array.from({ length: nodes }, (_, index): Referrer => {
     return { kind: 'Node', name: `n${index}`, references };

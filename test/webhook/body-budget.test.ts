@@ -158,7 +158,9 @@ test('denies a body without a length that exceeds the limit', async () => {
 
 test('reads many large bodies in turn if there is memory for one', async () => {
   const port = await serve(ONE_LARGE_BODY);
-  const answers = await Promise.all(Array.from({ length: 40 }, async () => await review(port, '30s', LARGE)));
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, async () => await review(port, '30s', LARGE)),
+  );
   expect(answers.filter(({ allowed }) => allowed)).toHaveLength(40);
 });
 

@@ -8,7 +8,9 @@ test.each([
   ['silent TCP connections', false],
   ['TLS connections with half a request', true],
 ])('%s beyond the limit close each other and not a useful connection', async (_case, isTls) => {
-  const { connectTcp, connectTls, createClient } = await startTestServer({ maxConnections: MAX_CONNECTIONS });
+  const { connectTcp, connectTls, createClient } = await startTestServer({
+    maxConnections: MAX_CONNECTIONS,
+  });
   const client = createClient();
   await client();
   let closedCount = 0;

@@ -23,7 +23,13 @@ export async function startTestServer(options: Partial<TlsServerOptions> = {}, a
     response.send('slow');
   });
   app.use((_request, response) => void response.send('ok'));
-  const server = new TlsServer({ app, certificate, minVersion: 'TLSv1.2', log: memoryLog().log, ...options });
+  const server = new TlsServer({
+    app,
+    certificate,
+    minVersion: 'TLSv1.2',
+    log: memoryLog().log,
+    ...options,
+  });
   const port = await server.listen(0, '127.0.0.1');
   const closeables: { destroy: () => unknown }[] = [];
   atEnd(async () => {

@@ -6,7 +6,14 @@ import { awaitAnswers, type Deletion, measureDeletions } from '../deletions.ts';
 import { NODE_SIZE, nodeName } from '../fleet.ts';
 import { getSummary } from '../interleave.ts';
 import { createIdentity, nodeProgram } from '../peers/webhook-process.ts';
-import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
+import {
+  createColumns,
+  createGoalTable,
+  type Goal,
+  type Row,
+  summaryColumns,
+  type Table,
+} from '../table.ts';
 
 export const question =
   'How long does the deletion of a rendered config take, compared with minimal webhooks and the policies?';
@@ -99,7 +106,11 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
     const caseRows = await measureCase(cluster, testCase, deletions);
     rows.push(...caseRows);
     const denial = caseRows.find(({ who }) => who === `${GUARD} (index and one GET)`);
-    goals.push({ what: formatCase(testCase), found: Number(denial?.['timesDenier']), atMost: DENIAL_GOAL });
+    goals.push({
+      what: formatCase(testCase),
+      found: Number(denial?.['timesDenier']),
+      atMost: DENIAL_GOAL,
+    });
   }
   return [
     { ...TABLE, rows },

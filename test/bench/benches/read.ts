@@ -11,7 +11,14 @@ import type { BenchCluster } from '../bench-cluster.ts';
 import { measureAllowed } from '../deletions.ts';
 import { NODE_SIZE } from '../fleet.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
-import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
+import {
+  createColumns,
+  createGoalTable,
+  type Goal,
+  type Row,
+  summaryColumns,
+  type Table,
+} from '../table.ts';
 
 export const question = 'How long do a live read and an allowed deletion take?';
 
@@ -84,7 +91,8 @@ function createReads(
   ) => {
     let found = 0;
     const parser = createParser((object) => {
-      if (parseNodeReferrer(object).references.some((reference) => reference.config === config)) found += 1;
+      if (parseNodeReferrer(object).references.some((reference) => reference.config === config))
+        found += 1;
     });
     for await (const chunk of await list(accept)) parser.write(chunk);
     parser.end();

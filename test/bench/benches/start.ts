@@ -4,7 +4,14 @@ import { createAuthority } from '../../../src/certificates/authority.ts';
 import type { BenchCluster } from '../bench-cluster.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
 import { guardProgram, prepareWebhook } from '../peers/webhook-process.ts';
-import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
+import {
+  createColumns,
+  createGoalTable,
+  type Goal,
+  type Row,
+  summaryColumns,
+  type Table,
+} from '../table.ts';
 import { buildReview, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
 
 export const question = 'How long after its start does the guard give the first correct answer?';
@@ -82,12 +89,14 @@ async function measureStart(
   isAllowed: boolean,
   ca?: string,
 ): Promise<number> {
-  const program = ca === undefined ? guardProgram() : guardProgram([`--tls-secret=${NAMESPACE}/${SECRET}`]);
+  const program =
+    ca === undefined ? guardProgram() : guardProgram([`--tls-secret=${NAMESPACE}/${SECRET}`]);
   const prepared = await prepareWebhook(guarded.controlPlane, program, guarded.kubeconfig);
   const address = { url: prepared.url, ca: ca ?? prepared.ca };
   const client = new WebhookClient(address, 1, ca === undefined ? undefined : SERVICE);
   const isRight = (response: ReviewResponse) => {
-    if (response.allowed !== isAllowed) throw new Error(`The first answer was ${JSON.stringify(response)}`);
+    if (response.allowed !== isAllowed)
+      throw new Error(`The first answer was ${JSON.stringify(response)}`);
     return true;
   };
   return await client.measureFirstAnswer(buildReview(config), isRight, prepared.start);

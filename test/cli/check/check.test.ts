@@ -38,7 +38,10 @@ test('checks only the selected nodes and the pools that select them', async () =
 test.each([
   [['--role', 'a/b'], 'Must be a role, such as master or worker.'],
   [['--selector', ' '], 'Must not be empty'],
-  [['--selector', 'a=b=c'], /: invalid label selector \(--role, --selector\): unable to parse .* "a=b=c"\n$/],
+  [
+    ['--selector', 'a=b=c'],
+    /: invalid label selector \(--role, --selector\): unable to parse .* "a=b=c"\n$/,
+  ],
   [['--min-nodes', '0'], 'a whole number of at least 1'],
   [['--timeout', '5m'], '--timeout needs --wait\n'],
 ])('with %j, exits with 2', async (args, sentence) => {

@@ -74,7 +74,9 @@ test('explains whether a missing config can return, and suggests the nearest nam
     "does not exist; node n names it. No pool's spec names it, so waiting does not help. " +
       `Closest existing name: ${WORKER}. The guard reports: never seen in this cluster.`,
   );
-  expect(text).toContain('node m and pool master name it. The Machine Config Operator can still render it.');
+  expect(text).toContain(
+    'node m and pool master name it. The Machine Config Operator can still render it.',
+  );
 });
 
 test.each([

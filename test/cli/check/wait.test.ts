@@ -29,7 +29,9 @@ test('waits for a consistent cluster, and prints one line per change on stderr',
 test('exits with 1 immediately if a problem is unrecoverable', async () => {
   const { cluster, run } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig: GONE });
-  const stdout = expect.stringMatching(/oc annotate node worker-0 [^]* Waiting does not help\.\n$/) as string;
+  const stdout = expect.stringMatching(
+    /oc annotate node worker-0 [^]* Waiting does not help\.\n$/,
+  ) as string;
   expect(await run('check', '--wait', '--timeout', '10m')).toMatchObject({ exitCode: 1, stdout });
 });
 

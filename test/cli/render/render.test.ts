@@ -39,7 +39,9 @@ test('prints the files and the next steps, quoted for the shell', async () => {
 test('warns on stderr about an image without a digest', async () => {
   const { exitCode, stderr } = await render('--image', 'example.com/guard:1');
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/^machineconfig-guard: warning: --image example\.com\/guard:1 has no digest.+\n$/);
+  expect(stderr).toMatch(
+    /^machineconfig-guard: warning: --image example\.com\/guard:1 has no digest.+\n$/,
+  );
 });
 
 test('replaces an earlier set only with --force, and no other file', async () => {

@@ -29,7 +29,9 @@ test.each([
 
 test('an environment variable sets each flag', async () => {
   const { stdout } = await runProgram(['serve', '--help']);
-  const flags = [...stdout.matchAll(/^ {2}--(?<flag>[a-z-]+)/gm)].map(({ groups }) => groups?.['flag'] ?? '');
+  const flags = [...stdout.matchAll(/^ {2}--(?<flag>[a-z-]+)/gm)].map(
+    ({ groups }) => groups?.['flag'] ?? '',
+  );
   expect(flags).toContain('secure-port');
   for (const flag of flags) expect(stdout).toContain(`MCG_${flag.replaceAll('-', '_').toUpperCase()}`);
   vi.stubEnv('MCG_SECURE_PORT', '70000');

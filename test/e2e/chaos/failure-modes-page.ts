@@ -75,7 +75,9 @@ function formatRow({ fault, result }: Row): string {
 /** The most frequent answer first. */
 function formatCounts(...several: readonly AnswerCounts[]): string {
   const sums = new Map<Answer, number>();
-  for (const [answer, count] of several.flatMap((counts) => Object.entries(counts) as [Answer, number][])) {
+  for (const [answer, count] of several.flatMap(
+    (counts) => Object.entries(counts) as [Answer, number][],
+  )) {
     sums.set(answer, (sums.get(answer) ?? 0) + count);
   }
   const sorted = [...sums].sort(([, a], [, b]) => b - a);

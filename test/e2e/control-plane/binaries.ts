@@ -82,13 +82,21 @@ async function buildAll(release: Release, directory: string, log: Log) {
         `or point KUBEBUILDER_ASSETS at a folder with ${NAMES.join(', ')}.`,
     );
   }
-  log(`Building Kubernetes ${release.kubernetes} from its Go modules, once: about 5 minutes on two cores.`);
+  log(
+    `Building Kubernetes ${release.kubernetes} from its Go modules, once: about 5 minutes on two cores.`,
+  );
   const module = moduleDirectory(release);
   const ldflags = versionFlags(release);
   await fillCache(directory, async (unfinished, reaper) => {
     for (const [index, tool] of TOOLS.entries()) {
       log(`[${index + 1}/${TOOLS.length}] ${tool.name} …`);
-      await goBuild({ module, package: tool.package, output: join(unfinished, tool.name), ldflags, reaper });
+      await goBuild({
+        module,
+        package: tool.package,
+        output: join(unfinished, tool.name),
+        ldflags,
+        reaper,
+      });
     }
   });
   log(`Built: ${directory}`);

@@ -30,20 +30,24 @@ function findObjects(name: string, kind: string): readonly KubeObject[] {
   return (builds.get(name) ?? []).filter((object) => object.kind === kind);
 }
 
-test.each(OVERLAYS)('%s is valid and causes no warning, and a second apply changes nothing', async (name) => {
-  const apply = ['apply', '--validate=strict', '--kustomize', overlay(name)];
-  // The namespace exists, and the annotation of an earlier `apply` is missing.
-  const first = await kubectl(controlPlane, apply);
-  expect(first.exitCode).toBe(0);
-  // Pod security warns about a Deployment whose pods it would reject.
-  const warnings = first.stderr.replace(/^Warning: resource namespaces\/\S+ is missing.*\n/, '');
-  expect(warnings).toBe('');
+test.each(OVERLAYS)(
+  '%s is valid and causes no warning, and a second apply changes nothing',
+  async (name) => {
+    const apply = ['apply', '--validate=strict', '--kustomize', overlay(name)];
+    // The namespace exists, and the annotation of an earlier `apply` is missing.
+    const first = await kubectl(controlPlane, apply);
+    expect(first.exitCode).toBe(0);
+    // Pod security warns about a Deployment whose pods it would reject.
+    const warnings = first.stderr.replace(/^Warning: resource namespaces\/\S+ is missing.*\n/, '');
+    expect(warnings).toBe('');
 
-  const second = await kubectlOk(controlPlane, apply);
-  // kubectl always replaces the selector of a PodDisruptionBudget, even by the same one.
-  const isChange = (line: string) => !line.endsWith(' unchanged') && !line.startsWith('poddisruptionbudget');
-  expect(second.trimEnd().split('\n').filter(isChange)).toEqual([]);
-});
+    const second = await kubectlOk(controlPlane, apply);
+    // kubectl always replaces the selector of a PodDisruptionBudget, even by the same one.
+    const isChange = (line: string) =>
+      !line.endsWith(' unchanged') && !line.startsWith('poddisruptionbudget');
+    expect(second.trimEnd().split('\n').filter(isChange)).toEqual([]);
+  },
+);
 
 test('the namespace of service-ca rejects pods in the network of the host', async () => {
   await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);

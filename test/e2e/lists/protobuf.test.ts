@@ -39,7 +39,9 @@ async function listProtobuf(collection: string): Promise<readonly ApiObject[]> {
 function selectMetadata({ metadata }: ApiObject): unknown {
   const fields = Object.entries(metadata as Readonly<Record<string, unknown>>);
   const isFilled = (value: unknown) => value !== undefined && JSON.stringify(value) !== '{}';
-  return Object.fromEntries(fields.filter(([name, value]) => METADATA_FIELDS.has(name) && isFilled(value)));
+  return Object.fromEntries(
+    fields.filter(([name, value]) => METADATA_FIELDS.has(name) && isFilled(value)),
+  );
 }
 
 test.each([PATHS.nodes, PATHS.configs])(

@@ -38,7 +38,13 @@ const PROTECTED_RESOURCES = [
 const FOREIGN_OBJECTS: readonly Right[] = [
   { verb: 'get', group: '', resource: 'secrets', namespace: 'machineconfig-guard', name: 'another' },
   { verb: 'list', group: '', resource: 'secrets', namespace: 'machineconfig-guard' },
-  { verb: 'get', group: '', resource: 'secrets', namespace: 'kube-system', name: 'machineconfig-guard-ca' },
+  {
+    verb: 'get',
+    group: '',
+    resource: 'secrets',
+    namespace: 'kube-system',
+    name: 'machineconfig-guard-ca',
+  },
   { verb: 'create', group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-system' },
   { verb: 'create', group: 'events.k8s.io', resource: 'events', namespace: 'kube-system' },
   { verb: 'list', group: '', resource: 'pods' },

@@ -105,15 +105,15 @@ export class Cluster {
   }
 
   /** Deletes a config and expects a denial because of these referrers: answer, object and audit event. */
-  async expectDenied(config: string, referrers: readonly Referrer[], query: Query = {}) {
+  async expectDenied(config: string, referrers: readonly Referrer[]) {
     const denied = { name: config, code: 'MCG_IN_USE', referrers, more: 0 };
-    return this.#expectDenial(config, query, { status: 403, reason: 'Forbidden', denied });
+    return this.#expectDenial(config, { status: 403, reason: 'Forbidden', denied });
   }
 
   /** Deletes a config and expects a denial because the guard could not read the cluster. */
   async expectUnverified(config: string) {
     const denied = { name: config, code: 'MCG_UNVERIFIED', referrers: [], more: 0 };
-    return this.#expectDenial(config, {}, { status: 503, reason: 'ServiceUnavailable', denied });
+    return this.#expectDenial(config, { status: 503, reason: 'ServiceUnavailable', denied });
   }
 
   /** Deletes a config and expects that it is gone. The referrers have weak references only. */
@@ -130,10 +130,9 @@ export class Cluster {
 
   async #expectDenial(
     config: string,
-    query: Query,
     { status, reason, denied }: { status: number; reason: string; denied: AuditedVerdict },
   ) {
-    const response = await this.delete(config, query);
+    const response = await this.delete(config);
     expect({ status: response.status, reason: statusOf(response).reason }).toEqual({ status, reason });
     expect(DENIAL.exec(statusOf(response).message ?? '')?.groups).toEqual({ code: denied.code, config });
     expect(await this.exists(config)).toBe(true);
@@ -169,7 +168,8 @@ export interface DeletionEvent extends KubeObject {
 /** Whether a response is the guard's denial of a config in use. */
 export function isDeniedInUse(response: KubeResponse) {
   return (
-    response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true
+    response.status === 403 &&
+    statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true
   );
 }
 

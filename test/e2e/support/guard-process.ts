@@ -48,7 +48,10 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
 
   function startChild(ports: Ports, { script, env = {} }: Launch = {}) {
     const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];
-    const serve = [...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }), ...flags];
+    const serve = [
+      ...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }),
+      ...flags,
+    ];
     return new Child({
       command: script === undefined ? process.execPath : '/bin/sh',
       args: script === undefined ? serve : ['-c', script, 'sh', process.execPath, ...serve],

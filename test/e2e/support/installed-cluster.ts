@@ -8,7 +8,7 @@ import { expectStatus, KubeClient, type KubeClientOptions } from '../control-pla
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
-import { decisionsAbout, readJsonLines } from './guard-process.ts';
+import { readJsonLines } from './guard-process.ts';
 import { kubectlOk } from './kubectl.ts';
 import { Kubelet } from './kubelet.ts';
 import { overlay } from './overlays.ts';
@@ -76,12 +76,6 @@ export class InstalledCluster {
     };
     // The documentation promises 2 s. Another 2 s are for a busy machine.
     await until(`mode ${mode} in all replicas`, isApplied, { timeoutMs: 4_000, everyMs: 50 });
-  }
-
-  /** The log lines of all replicas about a config. */
-  async decisionsAbout(config: string) {
-    const logs = await Promise.all(this.kubelet.history.map(({ log }) => decisionsAbout(log, config)));
-    return logs.flat();
   }
 
   /** A connection with the rights of the guard. */

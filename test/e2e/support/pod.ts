@@ -15,7 +15,10 @@ export interface PodTemplate {
       readonly args: readonly string[];
       readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
     }[];
-    readonly volumes?: readonly { readonly name: string; readonly secret: { readonly secretName: string } }[];
+    readonly volumes?: readonly {
+      readonly name: string;
+      readonly secret: { readonly secretName: string };
+    }[];
     readonly terminationGracePeriodSeconds: number;
   };
 }

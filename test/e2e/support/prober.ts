@@ -110,7 +110,10 @@ export class Prober {
   /** Waits for more probes. */
   async awaitMore(count: number) {
     const total = this.probes.length + count;
-    await until('more probes', async () => this.probes.length >= total, { timeoutMs: 60_000, everyMs: 20 });
+    await until('more probes', async () => this.probes.length >= total, {
+      timeoutMs: 60_000,
+      everyMs: 20,
+    });
   }
 
   /** Returns when all probes have their answer or timed out. */
@@ -163,7 +166,12 @@ export class Prober {
       this.probes.push({ subject, answer, message, sentAt, answeredAt: performance.now() });
     try {
       const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
-      const response = await this.#client.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);
+      const response = await this.#client.request(
+        'DELETE',
+        `${PATHS.configs}/${config}`,
+        undefined,
+        extras,
+      );
       record(answerOf(response), statusOf(response).message ?? '');
     } catch (error) {
       record('no answer', String(error));

@@ -28,7 +28,8 @@ export async function serviceAccountToken(
   const spec = { expirationSeconds: 7_200, boundObjectRef };
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
   const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
-  if (status?.token === undefined) throw new Error('The API server answered a TokenRequest without a token.');
+  if (status?.token === undefined)
+    throw new Error('The API server answered a TokenRequest without a token.');
   return status.token;
 }
 

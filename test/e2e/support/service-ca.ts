@@ -93,7 +93,10 @@ export class ServiceCa {
   /** Prometheus reads the authority from here. */
   async #injectIntoConfigMap(bundle: string): Promise<void> {
     const configMap: ConfigMap | undefined = await this.#admin.find(CONFIG_MAP);
-    if (configMap?.metadata.annotations?.[INJECT] !== 'true' || configMap.data?.['service-ca.crt'] === bundle)
+    if (
+      configMap?.metadata.annotations?.[INJECT] !== 'true' ||
+      configMap.data?.['service-ca.crt'] === bundle
+    )
       return;
     await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': bundle } });
   }
@@ -103,7 +106,10 @@ async function buildSecret(name: string, authority: Authority) {
   const service = 'machineconfig-guard.machineconfig-guard.svc';
   const dnsNames = [service, `${service}.cluster.local`];
   const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: 20, now: new Date() });
-  const data = { 'tls.crt': encodeBase64(leaf.certificatePem), 'tls.key': encodeBase64(leaf.privateKeyPem) };
+  const data = {
+    'tls.crt': encodeBase64(leaf.certificatePem),
+    'tls.key': encodeBase64(leaf.privateKeyPem),
+  };
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'kubernetes.io/tls', data };
 }
 

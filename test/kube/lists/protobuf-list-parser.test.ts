@@ -110,7 +110,10 @@ test.each([
   ['two lists', Buffer.concat([encodeAnswer(list), bytesField(2, list)])],
   ['a compressed list', Buffer.concat([encodeAnswer(list), bytesField(3, 'gzip')])],
   ['an incomplete field', Buffer.concat([encodeAnswer(list), Buffer.from([0x22])])],
-  ['an item that is longer than the list', encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 0x7f, 1])]))],
+  [
+    'an item that is longer than the list',
+    encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 0x7f, 1])])),
+  ],
   ['a number where an item should be', encodeAnswer(Buffer.concat([list, numberField(2, 1)]))],
   ['a number without end', encodeAnswer(Buffer.concat([list, Buffer.alloc(12, 0xff)]))],
   ['an unknown wire type in an item', encodeAnswer(bytesField(2, Buffer.from([0x0b])))],
