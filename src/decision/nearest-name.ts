@@ -17,12 +17,12 @@ const MIN_HASH_CHARACTERS = 6;
  * Finds the existing config that a missing name probably means: the one with the same hash, else the only one
  * that starts with the name, else the one with the smallest edit distance.
  *
- * @returns the first in alphabetical order of equally near names, or undefined if no name is near
+ * @returns undefined if no name is near, or if several are equally near
  */
 export function findNearestName(missing: string, existing: Iterable<ConfigName>): ConfigName | undefined {
   // Kubernetes names are lower case. Pasted values can have spaces around them.
   const wanted = missing.trim().toLowerCase();
-  const names = [...existing].sort();
+  const names = [...existing];
   return findSameHash(wanted, names) ?? findOnlyCompletion(wanted, names) ?? findFewestEdits(wanted, names);
 }
 
@@ -51,17 +51,12 @@ function findFewestEdits(wanted: string, names: readonly ConfigName[]): ConfigNa
   return findMinimum(near, (name) => editDistance(wanted, name, max));
 }
 
-/** The first name with the smallest value. */
-function findMinimum(
-  names: readonly ConfigName[],
-  valueOf: (name: ConfigName) => number,
-): ConfigName | undefined {
-  let minimum: { name: ConfigName; value: number } | undefined;
-  for (const name of names) {
-    const value = valueOf(name);
-    if (minimum === undefined || value < minimum.value) minimum = { name, value };
-  }
-  return minimum?.name;
+/** The name with the smallest value, or undefined if several have it. */
+function findMinimum(names: readonly ConfigName[], valueOf: (name: ConfigName) => number) {
+  const values = names.map(valueOf);
+  const minimum = Math.min(...values);
+  const position = values.indexOf(minimum);
+  return position === values.lastIndexOf(minimum) ? names[position] : undefined;
 }
 
 /**

@@ -184,6 +184,7 @@ export class Guard {
     const event = {
       regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
       action: 'Delete',
+      user,
     } as const;
     if (verdict.outcome === 'denied') {
       this.#events.record({ ...event, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });

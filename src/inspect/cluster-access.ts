@@ -1,5 +1,5 @@
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, isNotFound, isRetryable } from '../kube/errors.ts';
+import { ApiError, isNotFound, isRetryable, orUndefined } from '../kube/errors.ts';
 
 type Verb = 'get' | 'list' | 'delete';
 
@@ -38,15 +38,6 @@ export async function accessCluster<T>(
 export async function readObject(api: KubeApi, path: string, verb: Verb = 'get'): Promise<unknown> {
   const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
-}
-
-export async function orUndefined<T>(response: Promise<T>): Promise<T | undefined> {
-  try {
-    return await response;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 export function isRetryableRead(error: unknown): boolean {

@@ -3,10 +3,11 @@ import type { ConfigMetadata, Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
+import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../references/sources.ts';
-import { accessCluster, orUndefined } from './cluster-access.ts';
+import { accessCluster } from './cluster-access.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistency.ts';
 
 const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';

@@ -65,7 +65,12 @@ export class KubeApi {
       if (error instanceof StaleConnection && (request.method ?? 'GET') === 'GET')
         return await this.#send(request);
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
-      this.#connection.reload();
+      try {
+        this.#connection.reload();
+      } catch {
+        // The kubeconfig is being replaced or is broken. What the API server answered stays true.
+        throw error;
+      }
       return await this.#send(request);
     }
   }

@@ -1,5 +1,5 @@
 import type { KubeApi } from './api.ts';
-import { ApiUnreachable, isNotFound } from './errors.ts';
+import { ApiUnreachable, orUndefined } from './errors.ts';
 
 /** `/apis/GROUP/VERSION/RESOURCE` */
 const COLLECTION = /^\/apis\/(?<group>[^/]+)\/(?<version>[^/]+)\/(?<resource>[^/]+)$/;
@@ -18,17 +18,11 @@ export async function isServed(
   const { group, version, resource } = COLLECTION.exec(collection)?.groups ?? {};
   // The core group is always served.
   if (group === undefined || version === undefined) return true;
-  try {
-    const list = (await api.json({ path: `/apis/${group}/${version}`, signal })) as DiscoveryList;
+  const list = await orUndefined(api.json({ path: `/apis/${group}/${version}`, signal }));
+  if (list !== undefined) {
     return readEntries(list, 'APIResourceList', 'resources').some(({ name }) => name === resource);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
   }
-  const groups = readEntries(
-    (await api.json({ path: '/apis', signal })) as DiscoveryList,
-    'APIGroupList',
-    'groups',
-  );
+  const groups = readEntries(await api.json({ path: '/apis', signal }), 'APIGroupList', 'groups');
   return groups.some(
     ({ name, versions = [] }) => name === group && versions.some((entry) => entry.version === version),
   );
@@ -46,10 +40,11 @@ interface DiscoveryEntry {
 }
 
 function readEntries(
-  list: DiscoveryList,
+  response: unknown,
   kind: string,
   field: 'resources' | 'groups',
 ): readonly DiscoveryEntry[] {
+  const list = response as DiscoveryList;
   const entries = list.kind === kind ? list[field] : undefined;
   if (!Array.isArray(entries)) throw new ApiUnreachable(`discovery returned no ${kind}`);
   return entries as readonly DiscoveryEntry[];

@@ -30,6 +30,16 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
 
+/** Awaits a response. A 404 becomes undefined. */
+export async function orUndefined<T>(response: Promise<T>): Promise<T | undefined> {
+  try {
+    return await response;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
 /** Whether the same request can succeed a moment later. */
 export function isRetryable(error: unknown): boolean {
   return (

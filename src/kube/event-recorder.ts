@@ -19,6 +19,8 @@ export interface ClusterEvent {
   readonly action: 'Delete' | 'Check';
   /** Truncated to 1 KiB, the limit of the API. */
   readonly note: string;
+  /** Who sent the request. The note names the user, so each user starts a series. */
+  readonly user?: string;
 }
 
 export interface EventRecorderOptions {
@@ -79,7 +81,8 @@ export class EventRecorder {
   }
 
   record(event: ClusterEvent): void {
-    const key = `${event.reason}/${event.regarding.kind}/${event.regarding.uid}/${event.regarding.name}`;
+    const { kind, uid, name } = event.regarding;
+    const key = `${event.reason}/${kind}/${uid}/${name}/${event.user ?? ''}`;
     const now = this.#now();
     const series = this.#series.get(key);
     if (series === undefined || now - series.lastAt > SERIES_MS) {

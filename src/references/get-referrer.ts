@@ -2,7 +2,7 @@ import type { Referrer, ReferrerKind } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { isNotFound } from '../kube/errors.ts';
+import { orUndefined } from '../kube/errors.ts';
 import { acceptHeaderForObject } from '../kube/resource.ts';
 import { REFERRER_RESOURCES } from './sources.ts';
 
@@ -22,11 +22,8 @@ export async function getReferrer(
   if (resource === undefined) return undefined;
   const accept = acceptHeaderForObject(resource.isMetadataOnly);
   for (const path of resource.paths) {
-    try {
-      return resource.parse((await api.json({ path: objectPath(path, name), accept, signal })) as ApiObject);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const object = await orUndefined(api.json({ path: objectPath(path, name), accept, signal }));
+    if (object !== undefined) return resource.parse(object as ApiObject);
   }
   return undefined;
 }

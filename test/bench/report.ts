@@ -2,11 +2,17 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { log } from '../e2e/support/runner.ts';
 import type { Environment } from './environment.ts';
-import { formatTable, isGoalTable, type Table } from './table.ts';
+import { createColumns, formatTable, isGoalTable, type Row, type Table } from './table.ts';
 
 const RESULTS = new URL('results/', import.meta.url);
 const PAGE = new URL('../../docs/performance.md', import.meta.url);
 const SUMMARY = /(?<=<!-- npm run bench -- --summary -->\n)[^]*(?=<!-- end -->)/;
+
+const SUMMARY_COLUMNS = [
+  ...createColumns({ goal: 'goal', what: 'worst case' }),
+  ...createColumns({ found: 'found', atMost: 'at most' }, 2),
+  ...createColumns({ reached: 'reached' }),
+];
 
 /** The result of a bench or the soak, as results/NAME.json holds it. */
 export interface Report {
@@ -58,15 +64,29 @@ export function readReports(): readonly Report[] {
   return files.toSorted().map((file) => JSON.parse(readFileSync(new URL(file, RESULTS), 'utf8')) as Report);
 }
 
-/** The goals of all stored reports as Markdown, for docs/performance.md. */
+/** The goals of all stored reports as Markdown, for docs/performance.md: the worst case of each. */
 export function formatSummary(): string {
-  const lines = readReports().flatMap(({ bench, environment, tables }) =>
-    tables.filter(isGoalTable).flatMap((table) => {
-      const link = `**[${table.title}](../test/bench/results/${bench}.md)** (${environment.date.slice(0, 10)})`;
-      return [link, '', ...formatTable(table), ''];
+  const rows = readReports().flatMap(({ bench, tables }) =>
+    tables.filter(isGoalTable).flatMap(({ title, rows: cases }) => {
+      const goal = `[${title}](../test/bench/results/${bench}.md)`;
+      return findWorstCases(cases).map((row) => ({ ...row, goal }));
     }),
   );
-  return lines.join('\n');
+  return `${formatTable({ title: '', columns: SUMMARY_COLUMNS, rows, notes: [] }).join('\n')}\n`;
+}
+
+/** The largest figure for each limit. A figure that was not measured is the largest. */
+function findWorstCases(cases: readonly Row[]): readonly Row[] {
+  const byLimit = new Map<unknown, Row>();
+  for (const row of cases) {
+    const worst = byLimit.get(row['atMost']);
+    if (worst === undefined || getFound(row) > getFound(worst)) byLimit.set(row['atMost'], row);
+  }
+  return [...byLimit.values()];
+}
+
+function getFound({ found }: Row): number {
+  return typeof found === 'number' ? found : Infinity;
 }
 
 /** Replaces the summary in docs/performance.md. */

@@ -3,9 +3,10 @@ import { Agent, createServer } from 'node:https';
 import { connect, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
+import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { KubeApi } from '../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
+import { connectionFromKubeconfig, KubeConnection, KubeconfigError } from '../../src/kube/connection.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { testTls } from '../support/tls.ts';
 
@@ -86,4 +87,23 @@ test.each([
   });
   expect(connections).toMatchObject([address]);
   expect(received?.host).toBe(host);
+});
+
+test('rejects with the 401 if the kubeconfig can no longer be read', async () => {
+  const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
+  const server = createServer({ key, cert }, (_request, response) => void response.writeHead(401).end());
+  const config = new KubeConfig();
+  const url = `https://127.0.0.1:${await listenUntilEnd(server)}`;
+  config.loadFromClusterAndUser({ name: 'one', server: url, skipTLSVerify: true }, { name: 'one' });
+  const load = vi.fn<() => KubeConfig>(() => config);
+  const api = new KubeApi(new KubeConnection(load));
+  onTestFinished(() => api.close());
+  load.mockImplementation(() => {
+    throw new KubeconfigError('the kubeconfig is empty');
+  });
+
+  const request = api.json({ path: '/api', signal: AbortSignal.timeout(5_000) });
+
+  await expect(request).rejects.toMatchObject({ status: 401 });
+  expect(load).toHaveBeenCalledTimes(2);
 });

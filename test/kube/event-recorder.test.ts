@@ -70,15 +70,16 @@ test('updates an Event at most every five seconds', async () => {
   }
 });
 
-test('writes another Event for another config, another reason and after six minutes', async () => {
+test('writes another Event for another config, reason or user, and after six minutes', async () => {
   const { events, requests, clock } = createRecorder();
   events.record(DENIAL);
   events.record({ ...DENIAL, regarding: { ...CONFIG, uid: 'another-uid' } });
   events.record({ ...DENIAL, reason: 'DeletionOverridden' });
+  events.record({ ...DENIAL, user: 'another-user' });
   clock.now += 6 * 60_000 + 1;
   events.record(DENIAL);
   await events.flush();
-  expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST']);
+  expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST', 'POST']);
 });
 
 test('logs an Event that cannot be written, and drops it', async () => {

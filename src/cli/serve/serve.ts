@@ -5,7 +5,6 @@ import type { Logger } from 'pino';
 import { type LeafKeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { waitOrAbort } from '../../kube/wait.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
@@ -105,22 +104,19 @@ async function serve(flags: ServeFlags): Promise<void> {
     import('../../guard/guard.ts'),
     import('../../guard/settings-follower.ts'),
   ]);
-  const stopping = new AbortController();
-  // A stopping guard still answers, so it follows the settings and the certificate until its last answer.
-  const following = new AbortController();
   const stopped = waitForStopSignal();
   void stopped.then((signal) => {
     log.info({ signal }, 'stopping');
-    stopping.abort();
   });
+  // A stopping guard still answers, so it follows the settings and the certificate until its last answer.
+  const following = new AbortController();
   const loading = loadCertificate(flags, newKeys, { api, log, signal: following.signal });
-  const certificate = await waitOrAbort(loading, stopping.signal).catch((error: unknown) => {
-    following.abort();
-    if (stopping.signal.aborted) return undefined;
-    throw error;
-  });
+  const certificate = await Promise.race([loading, stopped.then(() => undefined)]);
   // Stopped before the certificate was available.
-  if (certificate === undefined) return;
+  if (certificate === undefined) {
+    following.abort();
+    return;
+  }
   const follower = new SettingsFollower({ api, log });
   void follower.run(following.signal);
   const guard = await startGuard({
@@ -136,11 +132,10 @@ async function serve(flags: ServeFlags): Promise<void> {
     minVersion: TLS_VERSIONS[flags.tlsMinVersion],
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
-    stopping.abort();
     following.abort();
     throw toListenError(error, flags);
   });
-  void guard.whenReady(stopping.signal).then(
+  void guard.whenReady(following.signal).then(
     () => {
       log.info(guard.ports, 'ready');
     },

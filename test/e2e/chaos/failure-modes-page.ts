@@ -10,7 +10,6 @@ const HEADINGS = [
   'deletion of a config in use',
   'of an unused config',
   'slowest answer, s',
-  'wrongly allowed',
   'recovery, s',
   'index, s',
   'what an administrator sees',
@@ -34,13 +33,14 @@ export interface Row {
 /** The table, and a sentence about the origin of its figures. Markdown. */
 export function formatTable(rows: readonly Row[], environment: Environment): string {
   const { date, commit, kubernetes, node, cores, cpu, load } = environment;
-  const probes = rows.reduce((sum, { result }) => sum + result.probeCount, 0);
+  const deletions = rows.reduce((sum, { result }) => sum + result.probeCount, 0);
+  const wronglyAllowed = rows.reduce((sum, { result }) => sum + result.wronglyAllowed, 0);
   return [
     `\`npm run chaos\`, ${date.slice(0, 10)}, commit ${commit}: Kubernetes ${kubernetes}, Node ${node}, ` +
-      `${cores} cores (${cpu}), load before ${load}; ${probes} deletions.`,
+      `${cores} cores (${cpu}), load before ${load}; ${deletions} deletions, ${wronglyAllowed} wrongly allowed.`,
     '',
     `| ${HEADINGS.join(' | ')} |`,
-    '|---|---|---|---:|---:|---:|---:|---|',
+    '|---|---|---|---:|---:|---:|---|',
     ...rows.map(formatRow),
   ].join('\n');
 }
@@ -59,26 +59,17 @@ export function replaceTable(page: string, table: string): string {
 }
 
 function formatRow({ fault, result }: Row): string {
-  const { during, wronglyAllowed, slowestSeconds, recoverySeconds, indexSeconds } = result;
+  const { during, slowestSeconds, recoverySeconds, indexSeconds } = result;
   const cells = [
-    `[${fault.title}](#${toAnchor(fault.title)})`,
+    fault.title,
     formatCounts(during.used, during.moved),
     formatCounts(during.unused),
     slowestSeconds?.toFixed(1) ?? '',
-    String(wronglyAllowed),
     recoverySeconds === undefined ? 'not needed' : recoverySeconds.toFixed(1),
     indexSeconds.toFixed(1),
     fault.seen,
   ];
   return `| ${cells.join(' | ')} |`;
-}
-
-/** The anchor that GitHub gives a heading. */
-function toAnchor(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-');
 }
 
 /** The most frequent answer first. */

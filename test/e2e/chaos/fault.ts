@@ -6,7 +6,7 @@ import type { Prober } from '../support/prober.ts';
 export interface Fault {
   /** For `npm run chaos -- --only`. */
   readonly name: string;
-  /** Heading of the section in docs/failure-modes.md. */
+  /** For the table in docs/failure-modes.md. */
   readonly title: string;
   /** What an administrator sees, for the table in docs/failure-modes.md. Markdown. */
   readonly seen: string;

@@ -5,8 +5,8 @@ import type { Prober } from '../../support/prober.ts';
 import type { Fault } from '../fault.ts';
 
 const SEEN =
-  '`… cannot be reached` or `no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
-  '[what to do](troubleshooting.md#-cannot-be-reached-)';
+  '[`… cannot be reached`](troubleshooting.md#-cannot-be-reached-) or ' +
+  '[`no complete answer in time`](troubleshooting.md#no-complete-answer-in-time)';
 
 const apiServerKilled: Fault = {
   name: 'api-server-killed',
@@ -47,8 +47,8 @@ const etcdRestored: Fault = {
   name: 'etcd-restored',
   title: 'etcd is restored from an older backup',
   seen:
-    '`versions went back from … to …` in the log; references to configs that the copy does not have ' +
-    '[dangle](runbooks/MachineConfigGuardDanglingReference.md)',
+    '`versions went back from … to …` in the log; ' +
+    '[dangling references](runbooks/MachineConfigGuardDanglingReference.md)',
   isInShortRun: true,
   requiredAnswer: 'no answer',
   durationMs: 1_000,

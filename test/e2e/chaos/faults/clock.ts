@@ -50,9 +50,7 @@ const clockBehind: Fault = {
 const clockAhead: Fault = {
   name: 'clock-ahead',
   title: "The guard's clock goes forward a year",
-  seen:
-    '`… cannot be reached: CERT_HAS_EXPIRED` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
-    'set the clock of the node',
+  seen: "[`… cannot be reached: CERT_HAS_EXPIRED`](troubleshooting.md#-cannot-be-reached-); set the node's clock",
   launch: fakeClock,
   preventsRightAnswers: true,
   requiredAnswer: 'unverified',

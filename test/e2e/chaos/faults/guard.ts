@@ -3,9 +3,7 @@ import type { Fault } from '../fault.ts';
 const guardFrozen: Fault = {
   name: 'guard-frozen',
   title: 'The guard hangs',
-  seen:
-    '`failed calling webhook … context deadline exceeded`; ' +
-    '[what to do](troubleshooting.md#-context-deadline-exceeded)',
+  seen: '[`… context deadline exceeded`](troubleshooting.md#-context-deadline-exceeded)',
   requiredAnswer: 'guard unreachable',
   durationMs: 7_000,
   inject: ({ guard }) => {
@@ -17,9 +15,7 @@ const guardFrozen: Fault = {
 const guardKilled: Fault = {
   name: 'guard-killed',
   title: 'The guard is killed and restarts',
-  seen:
-    '`failed calling webhook … connect: connection refused`; ' +
-    '[what to do](troubleshooting.md#-connect-connection-refused)',
+  seen: '[`… connect: connection refused`](troubleshooting.md#-connect-connection-refused)',
   isInShortRun: true,
   endsGuard: true,
   requiredAnswer: 'guard unreachable',

@@ -14,13 +14,11 @@ function throttleRequests(throttling: Throttling): Fault['inject'] {
   };
 }
 
-const SEEN_429 =
-  '`the API server answered 429` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
-  '[what to do](troubleshooting.md#the-api-server-answered-429)';
+const SEEN_429 = '[`the API server answered 429`](troubleshooting.md#the-api-server-answered-429)';
 
 const everyRequestRejected: Fault = {
   name: 'every-429',
-  title: 'The API server answers every request of the guard with 429',
+  title: 'The API server answers every request with 429',
   seen: SEEN_429,
   preventsRightAnswers: true,
   requiredAnswer: 'unverified',
@@ -30,7 +28,7 @@ const everyRequestRejected: Fault = {
 
 const someRequestsRejected: Fault = {
   name: 'some-429',
-  title: 'The API server answers every fifth request of the guard with 429',
+  title: 'The API server answers every fifth request with 429',
   seen: SEEN_429,
   // A live read takes five requests and waits a second after each 429. This is long enough for several reads.
   durationMs: 12_000,
@@ -39,10 +37,8 @@ const someRequestsRejected: Fault = {
 
 const slowAnswers: Fault = {
   name: 'slow-api',
-  title: 'Every answer to the guard takes two more seconds',
-  seen:
-    '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
-    '[what to do](troubleshooting.md#no-complete-answer-in-time)',
+  title: 'Every answer takes two more seconds',
+  seen: '[`no complete answer in time`](troubleshooting.md#no-complete-answer-in-time)',
   requiredAnswer: 'unverified',
   durationMs: 7_000,
   inject: throttleRequests({ delayMs: 2_000 }),

@@ -5,6 +5,8 @@ import { LogPipe } from '../../../support/log-pipe.ts';
 import type { GuardProcess } from '../../support/guard-process.ts';
 import type { Fault } from '../fault.ts';
 
+const SEEN = 'no new lines; see [the audit log](audit.md)';
+
 function requireStdout(file: string, { pid }: GuardProcess): void {
   const stdout = readlinkSync(`/proc/${pid}/fd/1`);
   if (stdout !== file) throw new Error(`The guard writes its log to ${stdout}.`);
@@ -13,7 +15,7 @@ function requireStdout(file: string, { pid }: GuardProcess): void {
 const logFull: Fault = {
   name: 'log-full',
   title: 'The disk for the log is full',
-  seen: 'no new lines; the answers are in [the audit log](audit.md)',
+  seen: SEEN,
   // Writes to /dev/full fail with ENOSPC.
   launch: async () => ({ script: 'exec "$@" >/dev/full' }),
   durationMs: 4_000,
@@ -29,7 +31,7 @@ let pipe: LogPipe | undefined;
 const logNotRead: Fault = {
   name: 'log-not-read',
   title: 'The reader of the log hangs',
-  seen: 'no new lines until it is read again; the answers are in [the audit log](audit.md)',
+  seen: SEEN,
   launch: async (directory) => {
     pipe = new LogPipe(join(directory, 'log-pipe'));
     return { script: `exec "$@" >'${pipe.file}'` };

@@ -2,10 +2,8 @@ import type { Fault } from '../fault.ts';
 
 const networkSilent: Fault = {
   name: 'network-silent',
-  title: 'The network between guard and API server drops all packets',
-  seen:
-    '`no complete answer in time` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
-    '[what to do](troubleshooting.md#no-complete-answer-in-time)',
+  title: 'The network to the API server drops all packets',
+  seen: '[`no complete answer in time`](troubleshooting.md#no-complete-answer-in-time)',
   requiredAnswer: 'unverified',
   durationMs: 6_000,
   inject: ({ network }) => {
@@ -17,10 +15,8 @@ const networkSilent: Fault = {
 /** As when a load balancer or a firewall has forgotten the connections and tells neither end. */
 const connectionsHalfOpen: Fault = {
   name: 'connections-half-open',
-  title: 'Open connections of the guard go silent, new ones work',
-  seen:
-    '[MCG_UNVERIFIED](codes.md#mcg_unverified) in the first seconds at most; ' +
-    '[`mcguard_index_age_seconds`](metrics.md) grows',
+  title: 'Open connections go silent, new ones work',
+  seen: '[`mcguard_index_age_seconds`](metrics.md) grows',
   isInShortRun: true,
   durationMs: 7_000,
   inject: ({ network }) => {

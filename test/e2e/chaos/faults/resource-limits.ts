@@ -52,7 +52,7 @@ async function occupyDescriptor(port: number, signal: AbortSignal): Promise<void
 export const descriptorsExhausted: Fault = {
   name: 'no-descriptors',
   title: 'The guard has no file descriptors left',
-  seen: '`failed calling webhook` now and then; restarts of the pod by its liveness probe',
+  seen: 'sometimes `failed calling webhook`; restarts by the liveness probe',
   launch: async () => ({ script: `ulimit -n ${DESCRIPTORS}; exec "$@"` }),
   durationMs: 6_000,
   inject: ({ guard }) => {

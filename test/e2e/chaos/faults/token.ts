@@ -16,10 +16,8 @@ const tokenRotated: Fault = {
 
 const tokenRevoked: Fault = {
   name: 'token-revoked',
-  title: "The guard's token is revoked, and a new one comes later",
-  seen:
-    '`the API server answered 401` in [MCG_UNVERIFIED](codes.md#mcg_unverified); ' +
-    '[what to do](troubleshooting.md#the-api-server-answered-401)',
+  title: "The guard's token is revoked and replaced later",
+  seen: '[`the API server answered 401`](troubleshooting.md#the-api-server-answered-401)',
   requiredAnswer: 'unverified',
   durationMs: TOKEN_CACHE_MS + 3_000,
   inject: async ({ token }) => {
