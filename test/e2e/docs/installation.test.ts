@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
+import { pause } from '../control-plane/until.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
 import { awaitFloor, BINDINGS } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
@@ -33,10 +34,12 @@ async function awaitUninstalled(): Promise<void> {
 }
 
 const isApply = (line: string) => line.startsWith('oc apply');
+const isProgram = (line: string) => line.startsWith('machineconfig-guard');
 
-test('README.md installs, tries and uninstalls the guard, and shows its denial', async () => {
-  await README.run(shell, { heading: 'Install it', isWanted: isApply });
+test('README.md installs and verifies the guard, and shows its denial', async () => {
+  await README.run(shell, { heading: 'Install it', isWanted: (line) => !isProgram(line) });
   await installed.awaitGuard();
+  shell.goHome();
   const [{ stderr }] = await README.run(shell, {
     heading: 'machineconfig-guard',
     exitCodes: { [DELETION]: 1 },
@@ -48,21 +51,20 @@ test('README.md installs, tries and uninstalls the guard, and shows its denial',
   const [documented = ''] = stdout.replaceAll(/\s+/g, ' ').split(' node worker-0');
   expect(documented).toMatch(/^Error from server \(Forbidden\)/);
   expect(stderr.replaceAll(/\s+/g, ' ')).toContain(documented);
-  await README.run(shell, { heading: 'Install it', isWanted: (line) => !isApply(line) });
+  await README.run(shell, { heading: 'Install it', isWanted: isProgram });
+  await shell.run('oc delete -k manifests/overlays/service-ca');
   await awaitUninstalled();
   expect(README.remaining).toEqual([]);
 }, 180_000);
 
 test('docs/install.md installs into a running cluster and uninstalls', async () => {
   const heading = 'In a running cluster';
-  const isProgram = (line: string) => line.startsWith('machineconfig-guard');
   await INSTALL.run(shell, { heading, isWanted: (line) => !isProgram(line) });
   await installed.awaitGuard();
   const [{ stdout }] = await INSTALL.run(shell, { heading, isWanted: isProgram });
   expect(stdout).toMatch(/^Protected: /m);
   shell.goHome();
-  const isDelete = (line: string) => line.startsWith('oc delete -k');
-  await INSTALL.run(shell, { heading: 'Uninstall', isWanted: isDelete });
+  await INSTALL.run(shell, { heading: 'Uninstall' });
   await awaitUninstalled();
 }, 180_000);
 
@@ -75,8 +77,16 @@ test('docs/install.md renders files, upgrades and rotates the authority', async 
   await INSTALL.run(shell, { heading: 'Upgrade' });
   await installed.awaitGuard();
   await expect(access(join(shell.home, 'ca'))).rejects.toThrow('ENOENT');
-  const [{ stdout }] = await INSTALL.run(shell, { heading: 'Certificates' });
-  expect(stdout).toContain('rotation/');
+  await INSTALL.run(shell, { heading: 'Certificates', isWanted: (line) => line.includes('certs rotate') });
+  for (const file of ['1-trust-both', '2-issue-from-new', '3-trust-new']) {
+    await kubectlOk(controlPlane, ['apply', '--filename', join(shell.home, `rotation/${file}.yaml`)]);
+    // Each replica reads a new Secret within 2 s.
+    await pause(3_000);
+  }
+  const isCheck = (line: string) => !line.includes('certs rotate');
+  const [diff, verified] = await INSTALL.run(shell, { heading: 'Certificates', isWanted: isCheck });
+  expect(diff.stdout).toBe('');
+  expect(verified?.stdout).toMatch(/^Protected: /m);
 }, 180_000);
 
 test('docs/install.md helps when the namespace was deleted before the webhook', async () => {
@@ -85,7 +95,7 @@ test('docs/install.md helps when the namespace was deleted before the webhook', 
 
   await INSTALL.run(shell, {
     heading: 'Uninstall',
-    isWanted: (line) => line.includes('validatingwebhookconfiguration'),
+    isWanted: (line) => line.startsWith('oc delete validating'),
   });
 
   const dryRunStatus = async () => (await cluster.dryRun(CONFIG)).status;

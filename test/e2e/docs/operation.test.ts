@@ -8,7 +8,7 @@ const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
 
-test('the commands of docs/operate.md work and leave the config protected', async () => {
+test('the commands of docs/operate.md work in their order, and leave the guard enforcing', async () => {
   await installed.clear();
   await cluster.config({ name: CONFIG });
   await cluster.config();
@@ -16,7 +16,14 @@ test('the commands of docs/operate.md work and leave the config protected', asyn
   await cluster.pool({ name: 'worker', spec: CONFIG, status: CONFIG });
   const page = new DocumentedPage(PAGES.operation[0]);
 
-  await page.run(await Shell.open(installed.controlPlane));
+  const isCheck = (line: string) => line === 'machineconfig-guard check';
+  const shell = await Shell.open(installed.controlPlane);
+
+  await page.run(shell, { isWanted: (line) => !isCheck(line) });
+  // The page deletes the config by its annotation, and then check finds it missing.
+  expect(await cluster.exists(CONFIG)).toBe(false);
+  await cluster.config({ name: CONFIG });
+  await page.run(shell, { isWanted: isCheck });
 
   expect(page.remaining).toEqual([]);
   await installed.awaitGuard();
