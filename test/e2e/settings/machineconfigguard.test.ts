@@ -68,7 +68,7 @@ test('a deleted MachineConfigGuard means Enforce, and the guard creates it again
 });
 
 test.for([
-  ['spec.mode', { mode: 'Off' }, 'supported values: "Enforce"'],
+  ['spec.mode', { mode: 'Off' }, 'supported values: "Enforce", "Warn", "Audit", "Disabled"'],
   ['spec.holdSuperseded', { holdSuperseded: 'soon' }, 'it must be a duration such as'],
   ['spec.holdSuperseded', { holdSuperseded: '99999999999h' }, 'it must be a duration such as'],
   ['spec.holdSuperseded', { holdSuperseded: '721h' }, 'it must not be longer than 720h'],
