@@ -125,5 +125,5 @@ function fillPlaceholders(line: string) {
   return line
     .replaceAll('sha256:…', DIGEST)
     .replaceAll('--image …', '--image example.com/guard')
-    .replaceAll('rendered-worker-…', `rendered-worker-${'a1b2c3d4'.repeat(4)}`);
+    .replaceAll('rendered-worker-…', 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90');
 }
