@@ -50,7 +50,7 @@ const DENIED_BY_POLICY =
   /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/;
 const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
 
-const INSTALL_COMMAND = 'oc apply -k manifests/overlays/service-ca';
+const INSTALL_ADVICE = 'install the guard: see docs/install.md';
 const LIST_PODS_COMMAND = 'oc -n machineconfig-guard get pods';
 
 /** The first match counts. */
@@ -134,7 +134,7 @@ function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProt
     protected: true,
     by: 'guard',
     explanation: `${explanation}, ${limitation}`,
-    advice: INSTALL_COMMAND,
+    advice: INSTALL_ADVICE,
   };
 }
 
@@ -155,7 +155,7 @@ function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrerK
   if (webhooks.length === 0) {
     const notInstalled = {
       reason: 'neither the webhook nor the policies are installed',
-      advice: INSTALL_COMMAND,
+      advice: INSTALL_ADVICE,
     };
     const { reason, advice } = floorGap ?? notInstalled;
     return toUnprotected(`the deletion is allowed: ${reason}`, advice);
@@ -192,7 +192,7 @@ function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undef
 function findFloorGap(floor: readonly PolicyBinding[], referrerKind: ReferrerKind) {
   const policy = ADMISSION_POLICIES[referrerKind];
   if (policy === undefined)
-    return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_COMMAND };
+    return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_ADVICE };
   const actions = floor.find((binding) => binding.policy === policy)?.actions;
   if (actions === undefined) {
     return {

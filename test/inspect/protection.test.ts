@@ -58,7 +58,7 @@ function matching(by: string | null, explanation: RegExp, advice: RegExp): objec
 test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]>([
   ['the guard', IN_USE, {}, 'guard', /^the guard denies.*in use$/, /^$/],
   ['the guard beside dev', IN_USE, { webhooks: [DEV, REGISTERED] }, 'guard', /in use$/, /^$/],
-  ['dev', IN_USE, { webhooks: [DEV] }, 'guard', /only until ".* dev" stops/, /apply -k/],
+  ['dev', IN_USE, { webhooks: [DEV] }, 'guard', /only until ".* dev" stops/, /^install the guard/],
   ['a policy', deniedBy(NODES, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy nodes\./, /^$/],
 ])('is protected if %s denies', (_name, message, installed, by, explanation, advice) => {
   expect(assess(403, message, installed)).toEqual(matching(by, explanation, advice));
@@ -66,7 +66,12 @@ test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]
 
 describe('is not protected if the deletion is allowed', () => {
   test.each<[string, Partial<InstalledProtection>, RegExp, RegExp]>([
-    ['nothing is installed', { webhooks: [] }, /neither the webhook nor the policies/, /^oc apply -k/],
+    [
+      'nothing is installed',
+      { webhooks: [] },
+      /neither the webhook nor the policies/,
+      /^install the guard: see/,
+    ],
     ['the mode is Warn', { mode: 'Warn' }, /: the mode is Warn$/, /"Enforce"/],
     ['the guard fails open', OPEN, /could not call the guard, .* Ignore$/, /get pods/],
     ['the floor only warns too', { ...OPEN, floor: WARNING_FLOOR }, /Ignore; .* has Warn and/, /get pods/],
@@ -81,7 +86,7 @@ describe('is not protected if the deletion is allowed', () => {
     ['does not work', 'Node', FLOOR, /policy nodes\S+ did not deny/, /policy nodes\./],
     ['only warns', 'MachineConfigPool', WARNING_FLOOR, /pools\S+ has Warn and Audit/, /patch .*"Deny"/],
     ['is not bound', 'MachineConfigPool', FLOOR.slice(0, 1), /pools\S+ has no binding$/, /policy-floor/],
-    ['does not exist', 'MachineOSBuild', FLOOR, /do not check MachineOSBuilds$/, /overlays\/service-ca/],
+    ['does not exist', 'MachineOSBuild', FLOOR, /do not check MachineOSBuilds$/, /^install the guard/],
   ])(
     'because there is no webhook and the policy %s (%s)',
     (_name, referrer, floor, explanation, advice) => {
