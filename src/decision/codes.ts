@@ -1,8 +1,8 @@
 /**
- * The message, the audit annotation, the log and the metrics of a verdict contain one of these codes. A test
- * compares them with docs/codes.md.
+ * Messages, audit annotations, logs and metrics contain these codes. A test compares them with
+ * docs/codes.md.
  */
-export const CODES = {
+export const CODE_DESCRIPTIONS = {
   MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
   MCG_HELD:
     'Denied: the config was superseded less than spec.holdSuperseded ago. A machine may be booting with it.',
@@ -15,10 +15,10 @@ export const CODES = {
 } as const;
 
 /** The stable identifier of a verdict. */
-export type Code = keyof typeof CODES;
+export type Code = keyof typeof CODE_DESCRIPTIONS;
 
 const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
 
-export function docsLink(code: Code): string {
+export function formatDocsLink(code: Code): string {
   return `${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
 }

@@ -75,7 +75,7 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
     });
     const text = formatCheckReport(createTableFormat(process.stdout), report, repairs, isWaiting);
     printReport(command, flags.output, report, text);
-    if (!report.ok) throw new CliError('', EXIT_CODE.no);
+    if (!report.ok) throw new CliError('', EXIT_CODE.failure);
   });
 }
 

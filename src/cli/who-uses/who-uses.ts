@@ -69,14 +69,15 @@ Examples:
           const report = await readReferencesReport(api, configs);
           const text = isNameOutput ? formatReferrerNames(report) : formatReferencesReport(format, report);
           printReport(command, flags.output, report, text);
-          if (!report.allUsed) throw new CliError('', EXIT_CODE.no);
+          const { allUsed: areAllInUse } = report;
+          if (!areAllInUse) throw new CliError('', EXIT_CODE.failure);
         }
       });
     });
   return addClusterFlags(command);
 }
 
-/** Returns no names only with `--unused`. */
+/** Returns an empty list only with `--unused`. */
 function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): ConfigName[] {
   const configs = [...new Set(names.map((name) => toConfigName(name.replace(KIND_PREFIX, ''))))];
   if (configs.some((name) => name.trim() === ''))
