@@ -142,7 +142,7 @@ async function readPair({ certFile, keyFile }: CertificateFilesOptions): Promise
     createSecureContext({ cert: certificatePem, key: privateKeyPem });
     return { pair, certificate: check.certificate };
   } catch (error) {
-    const problem = `${certFile} and ${keyFile} cannot be served with: ${(error as Error).message}`;
+    const problem = `cannot serve with ${certFile} and ${keyFile}: ${(error as Error).message}`;
     return { pair: undefined, problem, isMissing: false };
   }
 }

@@ -33,7 +33,7 @@ export function logExpiries(expiries: readonly Expiry[], log: Logger, now: Date)
     const daysLeft = Math.floor(days);
     const date = notAfter.toISOString();
     const fact =
-      days <= 0 ? `expired at ${date}, calls fail` : `expires at ${date}, in ${daysLeft} days`;
+      days <= 0 ? `expired at ${date}, the API server's calls fail` : `expires at ${date}, in ${daysLeft} days`;
     const message = `${CERTIFICATE_NAMES[certificate]} ${fact}: ${RENEWAL_ADVICE[certificate]}`;
     log.warn({ certificate, notAfter: date, daysLeft }, message);
   }

@@ -84,8 +84,8 @@ function createProgram(name: string): Command {
         'after',
         `
 Exit codes:
-  0  success, or the answer is yes
-  1  the answer is no, or the command failed
+  0  success
+  1  the command failed, or its check did not pass
   2  wrong usage; nothing was changed
   3  the cluster is unreachable or denies access
 

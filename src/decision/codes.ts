@@ -7,7 +7,7 @@ export const CODE_DESCRIPTIONS = {
   MCG_HELD:
     'Denied: the config was superseded less than spec.holdSuperseded ago. A machine may be booting with it.',
   MCG_UNVERIFIED: 'Denied: the guard could not list all references in time.',
-  MCG_NOT_IN_USE: 'Allowed: no object references the config.',
+  MCG_NOT_IN_USE: 'Allowed: no node, pool or unfinished build references the config.',
   MCG_OVERRIDDEN: 'Allowed: the config has the allow-deletion annotation with a reason.',
   MCG_WOULD_DENY: 'Allowed by mode Warn or Audit. Mode Enforce would deny it.',
   MCG_DISABLED: 'Allowed: the mode is Disabled.',

@@ -138,7 +138,7 @@ function readValue(object: unknown, path: readonly string[], subject: string): u
   for (const key of path) {
     if (value === undefined || value === null) return undefined;
     if (typeof value !== 'object' || Array.isArray(value)) {
-      throw new MalformedObject(`${path.join('.')} of ${subject} is in something that is not an object`);
+      throw new MalformedObject(`${path.join('.')} of ${subject} has a parent that is not an object`);
     }
     value = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
   }

@@ -23,7 +23,7 @@ test('the warning names the certificate, the date and the repair', () => {
       'rotate it with `machineconfig-guard certs rotate`',
   ]);
   expect(logBeforeEnd(-1, { certificate: 'serving' })[0]).toMatch(
-    / expired at .* calls fail: renew it at/,
+    / expired at .*, the API server's calls fail: renew it at/,
   );
 });
 

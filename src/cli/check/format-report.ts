@@ -126,11 +126,11 @@ function explainProblems(group: Problems): string {
     case 'SpecEmpty':
       return `${subjectsHave} an empty spec.configuration.name: the operator has not rendered a config yet.`;
     case 'StatusEmpty': {
-      const exception = first.canHeal ? '' : ', which nodes that name a missing config never do';
+      const exception = first.canHeal ? '' : ' Nodes that reference a missing config never run it.';
       return (
         `${subjectsHave} an empty status.configuration.name: ` +
         'the machine-config-server answers new machines with HTTP 500. ' +
-        `The operator sets the field when all machines of the pool run its config${exception}.`
+        `The operator sets the field when all machines of the pool run its config.${exception}`
       );
     }
     case 'ConfigMissing':
@@ -211,10 +211,10 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
   const { ok, canHeal: canRecover, nodes, pools, problems, waitedSeconds } = report;
   if (ok) {
     const objects = `${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')}`;
-    return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'name' : 'names'} exists.`;
+    return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'reference' : 'references'} exists.`;
   }
   const counts = joinWithAnd([...countProblematic(nodes, 'node'), ...countProblematic(pools, 'pool')]);
-  const result = `Not fine: ${counts === '' ? problems[0]?.message : counts}.`;
+  const result = `Not fine: ${counts === '' ? problems[0]?.message : `problems with ${counts}`}.`;
   if (!canRecover) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatDuration(waitedSeconds * 1_000)}.`;
   // A selection without nodes usually has a wrong label.

@@ -11,7 +11,8 @@ export function createDemoCommand(): Command {
     .addHelpText(
       'after',
       `
-The demo needs a checkout of the repository and no cluster. Exit code: 1.
+This binary does not contain the demo. It prints how to run it in a checkout of
+the repository. Exit code: 1.
 
 Example:
   npm ci && npm run demo`,

@@ -72,7 +72,7 @@ export function createRenderCommand(): Command {
     )
     .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
     .option('--ca-key-file <file>', 'private key of the reused authority, PEM')
-    .option('--force', 'overwrite the files of an earlier run; keeps all other files')
+    .option('--force', 'overwrite or remove the files of an earlier run; keep all other files')
     .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',

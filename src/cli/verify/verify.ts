@@ -29,7 +29,8 @@ validatingadmissionpolicybindings.
 
 Exit codes:
   0  protected: the guard or the policies deny the deletion
-  1  not protected, blocked or inconclusive: the output says what to do
+  1  not protected, blocked (denied, but not because the config is in use) or
+     inconclusive: the output says what to do
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 
