@@ -11,19 +11,19 @@ import { sleep, waitOrAbort } from '../kube/wait.ts';
 import { type Authority, checkAuthority } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 import { issueLeaf } from './leaf.ts';
-import type { LeafKeyGenerator } from './rsa-keys.ts';
+import type { KeyGenerator } from './rsa-keys.ts';
 import { type Expiry, readExpiry, type ServingCertificate } from './serving-certificate.ts';
 import { findRenewalReason } from './validity.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;
-  /** The namespace of the Secret and of the Service `machineconfig-guard`, for which the leaf is valid. */
+  /** The namespace of the Secret, and of the Service that the leaf names. */
   readonly namespace: string;
   readonly name: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly now?: () => Date;
-  readonly newKeys?: LeafKeyGenerator;
+  readonly generateKeys?: KeyGenerator | undefined;
   readonly timing?: ReflectorTiming;
   readonly checkIntervalMs?: number;
 }
@@ -39,8 +39,8 @@ type FollowedSecret = { readonly name: string } & (
 
 /**
  * Watches the authority in a Secret until the signal aborts, and issues serving certificates (leaves) in
- * memory (docs/adr/0004). Resolves with the first leaf. Later, while the Secret is missing or invalid, the
- * last leaf stays in service. Rejects only with the signal's reason.
+ * memory (docs/adr/0004). Resolves with the first leaf. While the Secret is missing or invalid, the last leaf
+ * stays. Rejects only with the signal's reason.
  */
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {
   const certificate = new IssuedCertificate(options);
@@ -69,7 +69,7 @@ class IssuedCertificate implements ServingCertificate {
     this.firstLeafIssued = new Promise((resolve) => {
       this.#resolveFirstLeafIssued = resolve;
     });
-    const resource = secretResource(namespace, name);
+    const resource = createSecretResource(namespace, name);
     this.#reflector = new Reflector({ api, resource, log, timing, onChange: () => this.#wake() });
   }
 
@@ -96,10 +96,10 @@ class IssuedCertificate implements ServingCertificate {
   async #issueRepeatedly(): Promise<void> {
     const { signal, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
     while (!signal.aborted) {
-      const changed = new AbortController();
-      this.#wake = () => changed.abort();
+      const changeController = new AbortController();
+      this.#wake = () => changeController.abort();
       await this.#issueIfDue();
-      await Promise.race([sleep(checkIntervalMs, signal), sleep(checkIntervalMs, changed.signal)]);
+      await Promise.race([sleep(checkIntervalMs, signal), sleep(checkIntervalMs, changeController.signal)]);
     }
   }
 
@@ -109,7 +109,7 @@ class IssuedCertificate implements ServingCertificate {
     if (problem === undefined) this.#problemLog.clear();
     else this.#problemLog.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
     const [secret] = this.#reflector.objects();
-    // An authority in memory still signs, because the Secret can be missing for longer than a leaf is valid.
+    // An authority in memory still signs, because a missing Secret can outlast a leaf.
     const authority = problem === undefined ? (secret?.authority ?? this.#authority) : this.#authority;
     if (authority === undefined || !checkAuthority(authority, this.#now()).usable) return;
     const reason = this.#findIssueReason(authority);
@@ -121,7 +121,7 @@ class IssuedCertificate implements ServingCertificate {
     }
   }
 
-  /** Undefined until the Secret has been read. Until then the reflector logs problems. */
+  /** Undefined before the first read, whose problems the reflector logs. */
   #findSecretProblem(): string | undefined {
     if (!this.#reflector.isSynced) return undefined;
     const [secret] = this.#reflector.objects();
@@ -138,7 +138,7 @@ class IssuedCertificate implements ServingCertificate {
   }
 
   async #issue(authority: Authority, reason: string): Promise<void> {
-    const { namespace, log, newKeys } = this.#options;
+    const { namespace, log, generateKeys } = this.#options;
     const dnsNames = [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`];
     this.#leaf = await issueLeaf({
       authority,
@@ -146,7 +146,7 @@ class IssuedCertificate implements ServingCertificate {
       ipAddresses: [],
       days: LEAF_DAYS,
       now: this.#now(),
-      newKeys,
+      generateKeys,
     });
     this.#authority = authority;
     const { validTo, fingerprint256 } = new X509Certificate(this.#leaf.certificatePem);
@@ -156,7 +156,7 @@ class IssuedCertificate implements ServingCertificate {
   }
 }
 
-function secretResource(namespace: string, name: string): Resource<FollowedSecret> {
+function createSecretResource(namespace: string, name: string): Resource<FollowedSecret> {
   return {
     kind: 'Secret',
     name: 'secrets',

@@ -4,17 +4,17 @@ import { generateRsaKeys } from './rsa-keys.ts';
 import { signCertificate } from './sign-certificate.ts';
 import { computeValidity, readValidity } from './validity.ts';
 
-/** A self-signed certificate, which a webhook's caBundle contains, and its key. */
+/** A self-signed certificate for a webhook's caBundle, and its key. */
 export type Authority = KeyPair;
 
-/** NIST SP 800-57 part 1 asks for 3072 bits after 2030, and an authority lives for up to ten years. */
+/** NIST SP 800-57 part 1 asks for 3072 bits after 2030. An authority can live for ten years. */
 const AUTHORITY_KEY_BITS = 3072;
 /** The minimum of the CA/Browser Forum and of OpenSSL's default security level. */
 const MIN_KEY_BITS = 2048;
 
 /**
- * Creates a self-signed authority that signs leaves only (pathlen 0), with RSA and SHA-256. The subject is
- * unique, so that the two authorities of a rotation differ by name.
+ * Creates a self-signed authority that signs leaves only (pathlen 0), with RSA and SHA-256. A unique subject
+ * distinguishes the authorities of a rotation.
  *
  * @throws RangeError unless `days` is a whole number from 1 to 3650
  */
@@ -32,7 +32,7 @@ export async function createAuthority({ days, now }: { days: number; now: Date }
   return { certificatePem: signCertificate(content), privateKeyPem };
 }
 
-/** Checks that a key pair is an authority that can sign leaves at `now`. Never throws. */
+/** Checks that an authority can sign leaves at `now`. Never throws. */
 export function checkAuthority(pair: KeyPair, now: Date): KeyPairCheck {
   const check = checkKeyPair(pair);
   if (!check.usable) return check;

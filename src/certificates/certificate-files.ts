@@ -23,7 +23,7 @@ export interface CertificateFilesOptions {
   readonly retryMs?: number;
 }
 
-/** The files are unusable at the start. */
+/** Thrown if the files are unusable at startup. */
 export class CertificateFilesError extends Error {
   override readonly name = 'CertificateFilesError';
 }
@@ -42,11 +42,10 @@ const RETRY_MS = 1_000;
 const START_RETRIES = 3;
 
 /**
- * Reads a serving certificate from two files, and again after each change until the signal aborts. A later
- * pair that is missing, half-written or mixed from two generations is logged once and retried, and the last
- * usable pair stays.
+ * Reads a serving certificate from two files, and again after each change until the signal aborts. If a
+ * later pair is unusable, the guard logs it once, retries and keeps the last usable pair.
  *
- * @throws CertificateFilesError if a file is missing, or if the pair is still unusable after three seconds
+ * @throws CertificateFilesError if a file is missing, or the pair is unusable for three seconds
  */
 export async function watchCertificateFiles(options: CertificateFilesOptions): Promise<ServingCertificate> {
   const { signal, retryMs = RETRY_MS } = options;
@@ -81,12 +80,12 @@ async function readRepeatedly(
 ): Promise<void> {
   const { certFile, log, signal, pollMs = POLL_MS, retryMs = RETRY_MS } = options;
   const problemLog = new ProblemLog(log);
-  let changed = new AbortController();
-  signal.addEventListener('abort', () => changed.abort(), { once: true });
-  watchDirectories(options, () => changed.abort());
+  let changeController = new AbortController();
+  signal.addEventListener('abort', () => changeController.abort(), { once: true });
+  watchDirectories(options, () => changeController.abort());
   while (!signal.aborted) {
-    // A change during the read causes another read. The first read finds changes from before the watch.
-    changed = new AbortController();
+    // A change during a read causes another one. The first read also finds changes from before the watch.
+    changeController = new AbortController();
     const result = await readPair(options);
     if (result.pair === undefined) {
       const { problem: reason } = result;
@@ -98,14 +97,14 @@ async function readRepeatedly(
       problemLog.clear();
       onRead(result.pair, result.certificate);
     }
-    await sleep(problemLog.hasProblem ? Math.min(retryMs, pollMs) : pollMs, changed.signal);
+    await sleep(problemLog.hasProblem ? Math.min(retryMs, pollMs) : pollMs, changeController.signal);
     await sleep(DEBOUNCE_MS, signal);
   }
 }
 
 /**
  * Watches the directories: in a Secret volume tls.crt links to ..data/tls.crt, and kubelet swaps the link
- * ..data. A watch on the file follows both links to one inode, and fires for the first swap only.
+ * ..data. A watch on the file would follow both links, and fire for the first swap only.
  */
 function watchDirectories(options: CertificateFilesOptions, onChange: () => void): void {
   const { certFile, keyFile, log, signal, watchDirectory = watch } = options;
@@ -139,11 +138,11 @@ async function readPair({ certFile, keyFile }: CertificateFilesOptions): Promise
   const check = checkKeyPair(pair);
   try {
     if (!check.usable) throw new Error(check.reason);
-    // Like the server, this also reads the rest of the chain and rejects keys that are too short for OpenSSL.
+    // Like the server, this reads the whole chain and rejects keys too short for OpenSSL.
     createSecureContext({ cert: certificatePem, key: privateKeyPem });
     return { pair, certificate: check.certificate };
   } catch (error) {
-    const problem = `${certFile} and ${keyFile} cannot be served with: ${(error as Error).message}`;
+    const problem = `cannot serve with ${certFile} and ${keyFile}: ${(error as Error).message}`;
     return { pair: undefined, problem, isMissing: false };
   }
 }

@@ -15,7 +15,7 @@ export type KeyPairCheck =
 export function checkKeyPair({ certificatePem, privateKeyPem }: KeyPair): KeyPairCheck {
   const certificate = tryParse(() => new X509Certificate(certificatePem));
   if (certificate === undefined) return { usable: false, reason: 'the certificate cannot be read as PEM' };
-  // For an encrypted key OpenSSL reports "interrupted or cancelled", as it cannot ask for the passphrase.
+  // OpenSSL would report "interrupted or cancelled", because it cannot ask for the passphrase.
   if (/-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m.test(privateKeyPem)) {
     return { usable: false, reason: 'the private key is encrypted; store it without a passphrase' };
   }

@@ -3,7 +3,7 @@ import forge from 'node-forge';
 import { type Authority, checkAuthority } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 import { expandIpAddress, findDnsNameProblem, findIpAddressProblem } from './names.ts';
-import { generateLeafKeys, type LeafKeyGenerator } from './rsa-keys.ts';
+import { generateLeafKeys, type KeyGenerator } from './rsa-keys.ts';
 import { signCertificate } from './sign-certificate.ts';
 import { computeValidity, readValidity } from './validity.ts';
 
@@ -16,29 +16,29 @@ export interface LeafOptions {
   /** Days from `now`, 1 to 3650. The leaf ends no later than its authority. */
   readonly days: number;
   readonly now: Date;
-  readonly newKeys?: LeafKeyGenerator | undefined;
+  readonly generateKeys?: KeyGenerator | undefined;
 }
 
-/** Go has ignored the common name since 1.15. The SAN has the names, without a limit of 64 characters. */
+/** Go has ignored the common name since 1.15. The SAN contains the names and has no 64-character limit. */
 const COMMON_NAME = 'machineconfig-guard';
 /** The kinds of subjectAltName in RFC 5280 §4.2.1.6. */
 const SAN_DNS = 2;
 const SAN_IP = 7;
 
 /**
- * Issues a serving certificate with RSA and SHA-256. The PEM contains no chain, because the client's caBundle
- * has the root.
+ * Issues a serving certificate with RSA and SHA-256. The PEM contains no chain, because the webhook
+ * configuration's caBundle has the root.
  *
  * @throws RangeError on invalid names or days
  * @throws Error if the authority cannot sign at `now`, with the reason
  */
 export async function issueLeaf(options: LeafOptions): Promise<KeyPair> {
-  const { authority, dnsNames, ipAddresses, days, now, newKeys = generateLeafKeys } = options;
+  const { authority, dnsNames, ipAddresses, days, now, generateKeys = generateLeafKeys } = options;
   assertNames(options);
   const check = checkAuthority(authority, now);
   if (!check.usable) throw new Error(`the authority cannot issue a certificate: ${check.reason}`);
   const validity = computeValidity(now, days, readValidity(check.certificate));
-  const { publicKeyPem, privateKeyPem } = await newKeys();
+  const { publicKeyPem, privateKeyPem } = await generateKeys();
   const issuer = forge.pki.certificateFromPem(authority.certificatePem);
   const altNames = [
     ...dnsNames.map((name) => ({ type: SAN_DNS, value: name.toLowerCase() })),
@@ -76,7 +76,7 @@ function assertNames({ dnsNames, ipAddresses }: LeafOptions): void {
   }
 }
 
-/** Reads the subjectKeyIdentifier. Tools other than node-forge need not use the SHA-1 of the key. */
+/** Other tools may derive it differently from node-forge, which uses the key's SHA-1. */
 function readKeyIdentifier(issuer: forge.pki.Certificate): string {
   const extension: unknown = issuer.getExtension('subjectKeyIdentifier');
   if (typeof extension === 'object' && extension !== null && 'subjectKeyIdentifier' in extension) {
@@ -85,7 +85,7 @@ function readKeyIdentifier(issuer: forge.pki.Certificate): string {
   return issuer.generateSubjectKeyIdentifier().getBytes();
 }
 
-/** node-forge encodes some inputs wrongly (see names.ts), so OpenSSL verifies the result. */
+/** node-forge encodes some inputs wrongly (see names.ts), so Node's X509Certificate verifies the result. */
 function assertVerified(
   certificatePem: string,
   issuer: X509Certificate,

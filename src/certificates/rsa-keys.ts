@@ -7,17 +7,17 @@ export interface RsaKeys {
   readonly privateKeyPem: string;
 }
 
-export type LeafKeyGenerator = () => Promise<RsaKeys>;
+export type KeyGenerator = () => Promise<RsaKeys>;
 
 /** Enough until 2030 (NIST SP 800-57), and half the handshake cost of 3072. */
 const LEAF_KEY_BITS = 2048;
 
 const generate = promisify(generateKeyPair);
 
-export const generateLeafKeys: LeafKeyGenerator = async () => await generateRsaKeys(LEAF_KEY_BITS);
+export const generateLeafKeys: KeyGenerator = async () => await generateRsaKeys(LEAF_KEY_BITS);
 
 /** Starts to generate the keys of the first leaf now. */
-export function pregenerateLeafKeys(): LeafKeyGenerator {
+export function pregenerateLeafKeys(): KeyGenerator {
   let first: Promise<RsaKeys> | undefined = generateLeafKeys();
   return async () => {
     const keys = first ?? generateLeafKeys();

@@ -8,7 +8,7 @@ export interface ServingCertificate {
   current(): KeyPair;
   /** Calls the listener after each change of {@link current}. The listener must not throw. */
   onChange(listener: () => void): void;
-  /** The expiries of the current certificate and, if this process has it, its authority. */
+  /** Includes the expiry of the authority if this process has it. */
   expiries(): readonly Expiry[];
 }
 
@@ -16,16 +16,16 @@ export interface Expiry {
   readonly certificate: 'serving' | 'authority';
   readonly notAfter: Date;
   /** Whether this process renews it. */
-  readonly isRenewedHere: boolean;
+  readonly isRenewedByGuard: boolean;
 }
 
 /** Reads the first certificate of a chain. */
-export function readExpiry(certificate: Expiry['certificate'], pem: string, isRenewedHere: boolean): Expiry {
+export function readExpiry(certificate: Expiry['certificate'], pem: string, isRenewedByGuard: boolean): Expiry {
   const { notAfter } = readValidity(new X509Certificate(pem));
-  return { certificate, notAfter, isRenewedHere };
+  return { certificate, notAfter, isRenewedByGuard };
 }
 
-/** Creates a certificate that never changes, for a guard that stops before it expires. */
+/** For a guard that stops before the certificate expires. */
 export function createFixedCertificate(pair: KeyPair): ServingCertificate {
   return {
     current: () => pair,

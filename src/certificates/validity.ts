@@ -42,7 +42,7 @@ export function computeValidity(now: Date, days: number, issuer?: Validity): Val
 
 /**
  * Returns a phrase, or undefined. A renewal is due after two thirds of the life, as in cert-manager
- * (pkg/server/tls/authority), and for an invalid certificate, also after a clock was set back.
+ * (pkg/server/tls/authority), and for a certificate that is not valid now.
  */
 export function findRenewalReason(certificate: X509Certificate, now: Date): string | undefined {
   const { notBefore, notAfter } = readValidity(certificate);

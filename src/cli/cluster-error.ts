@@ -11,9 +11,9 @@ const UNTRUSTED_CERTIFICATE = /UNABLE_TO_|SELF_SIGNED/;
 const UNTRUSTED_ADVICE =
   'certificate signed by an unknown authority; check certificate-authority in the kubeconfig';
 
-/** Explains an error of src/inspect. Returns other errors, which are bugs, unchanged. */
+/** Explains errors of src/inspect. Returns others, which are bugs, unchanged. */
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
-  const explain = (message: string, exitCode: ExitCode = EXIT_CODE.cluster): CliError => {
+  const explain = (message: string, exitCode: ExitCode = EXIT_CODE.clusterAccess): CliError => {
     return new CliError(message, exitCode, { cause: error });
   };
   if (isTimeout(error)) return explain(`the API server at ${address} did not answer in time`);
@@ -27,10 +27,10 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
 function formatAccessError({ access, cause }: ClusterAccessError, address: string): string {
   const { verb, resource, group, namespace } = access;
   const kind = group === '' ? resource : `${resource}.${group}`;
-  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const location = namespace === undefined ? '' : ` in namespace ${namespace}`;
   if (!(cause instanceof ApiError)) {
     const reason = toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH);
-    return `cannot ${verb} ${kind}${where}: ${UNTRUSTED_CERTIFICATE.test(reason) ? UNTRUSTED_ADVICE : reason}`;
+    return `cannot ${verb} ${kind}${location}: ${UNTRUSTED_CERTIFICATE.test(reason) ? UNTRUSTED_ADVICE : reason}`;
   }
   const server = `the API server at ${address}`;
   const message = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
@@ -39,9 +39,9 @@ function formatAccessError({ access, cause }: ClusterAccessError, address: strin
       return `${server} rejects the credentials of the kubeconfig; run oc login`;
     case 403: {
       const isMissingInClusterReader = verb !== 'delete' && resource === 'machineconfigs';
-      const role = isMissingInClusterReader ? ' (cluster-reader does not include it)' : '';
-      const check = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
-      return `${server} denies you "${verb}" on ${kind}${where}${role}; check with: ${check}`;
+      const roleNote = isMissingInClusterReader ? ' (cluster-reader does not include it)' : '';
+      const checkCommand = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+      return `${server} denies you "${verb}" on ${kind}${location}${roleNote}; check with: ${checkCommand}`;
     }
     case 404:
       return (
@@ -49,6 +49,6 @@ function formatAccessError({ access, cause }: ClusterAccessError, address: strin
         'or the Machine Config Operator is not installed yet'
       );
     default:
-      return `${server} answered ${cause.status} to ${verb} ${kind}${where}: ${message}`;
+      return `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${message}`;
   }
 }

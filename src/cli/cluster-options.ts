@@ -27,7 +27,7 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
     const hasFlag = flags.kubeconfig !== undefined || flags.context !== undefined;
-    throw new CliError(error.message, hasFlag ? EXIT_CODE.usage : EXIT_CODE.cluster);
+    throw new CliError(error.message, hasFlag ? EXIT_CODE.usage : EXIT_CODE.clusterAccess);
   }
 }
 

@@ -1,7 +1,7 @@
 import process from 'node:process';
-import { programNameOf, runProgram } from './program.ts';
-import { runProcess } from './run-process.ts';
+import { getProgramName, runProgram } from './program.ts';
+import { runInProcess } from './run-process.ts';
 
-const name = programNameOf(process.argv[1] ?? '');
+const name = getProgramName(process.argv[1] ?? '');
 
-runProcess(name, async (terminal) => await runProgram(process.argv.slice(2), terminal, name));
+runInProcess(name, async (io) => await runProgram(process.argv.slice(2), io, name));

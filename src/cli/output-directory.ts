@@ -15,32 +15,32 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** @throws CliError if a file cannot be written, or exists and `overwrite` is false */
 export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
-  const existing: string[] = [];
+  const existingFiles: string[] = [];
   await explainErrors(directory, async () => {
     await mkdir(directory, { recursive: true });
     for (const name of names) {
       const file = path.join(directory, name);
-      // lstat, because a dangling link counts: rename() replaces it.
+      // lstat also finds a dangling link, which rename() would replace.
       const stats = lstatSync(file, { throwIfNoEntry: false });
       if (stats?.isDirectory() === true) {
         throw new CliError(`cannot write ${file}: it is a directory; remove it`, EXIT_CODE.usage);
       }
-      if (stats !== undefined) existing.push(file);
+      if (stats !== undefined) existingFiles.push(file);
     }
   });
-  if (existing.length === 0 || overwrite) return;
-  const exist = existing.length === 1 ? '1 file exists' : `${existing.length} files exist`;
-  throw new CliError(`${exist} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
+  if (existingFiles.length === 0 || overwrite) return;
+  const existClause = existingFiles.length === 1 ? '1 file exists' : `${existingFiles.length} files exist`;
+  throw new CliError(`${existClause} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
 }
 
-/** Stages all files first, so a full disk leaves the old files. Secret files always have mode 0600. */
+/** Stages all files first, so a full disk leaves the old files unchanged. Private key files have mode 0600. */
 export async function writeOutputFiles(directory: string, files: readonly OutputFile[]): Promise<void> {
   await explainErrors(directory, async () => {
     // A rename does not work across file systems.
     const staging = await mkdtemp(path.join(directory, '.new-'));
     try {
-      for (const { name, content, secret } of files) {
-        await writeFile(path.join(staging, name), content, { mode: secret ? 0o600 : 0o644, flag: 'wx' });
+      for (const { name, content, isPrivate } of files) {
+        await writeFile(path.join(staging, name), content, { mode: isPrivate ? 0o600 : 0o644, flag: 'wx' });
       }
       for (const { name } of files) await rename(path.join(staging, name), path.join(directory, name));
     } finally {

@@ -13,7 +13,7 @@ import { createServeCommand } from './serve/serve.ts';
 import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
-/** Error messages can quote untrusted values. */
+/** Limits error messages, which can quote untrusted values. */
 const MAX_MESSAGE_LENGTH = 2_000;
 const PROGRAM_NAME = 'machineconfig-guard';
 const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
@@ -21,12 +21,12 @@ const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
 const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;
 
 /** Returns `machineconfig-guard`, or for a plugin `kubectl mcguard`. */
-export function programNameOf(file: string): string {
+export function getProgramName(file: string): string {
   const [, client] = PLUGIN_NAME.exec(path.basename(file)) ?? [];
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
 }
 
-export interface Terminal {
+export interface ProcessIo {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -34,48 +34,44 @@ export interface Terminal {
 
 export async function runProgram(
   args: readonly string[],
-  terminal: Terminal,
+  io: ProcessIo,
   name = PROGRAM_NAME,
 ): Promise<ExitCode> {
-  return await runCommand(createProgram(name), args, terminal);
+  return await runCommand(createProgram(name), args, io);
 }
 
 /** Never rejects. */
-export async function runCommand(
-  root: Command,
-  args: readonly string[],
-  terminal: Terminal,
-): Promise<ExitCode> {
+export async function runCommand(root: Command, args: readonly string[], io: ProcessIo): Promise<ExitCode> {
   const name = root.name();
   try {
-    configureOutput(root, terminal, name);
+    configureOutput(root, io, name);
     await root.parseAsync(args, { from: 'user' });
-    return EXIT_CODE.fine;
+    return EXIT_CODE.success;
   } catch (error) {
-    return reportError(error, terminal, name);
+    return reportError(error, io, name);
   }
 }
 
 /** Prints one line. With MCG_DEBUG, the stack and the causes follow. */
-export function reportError(error: unknown, terminal: Terminal, name = PROGRAM_NAME): ExitCode {
-  const isDebug = !['', '0', 'false'].includes(terminal.env.MCG_DEBUG ?? '');
+export function reportError(error: unknown, io: ProcessIo, name = PROGRAM_NAME): ExitCode {
+  const isDebug = !['', '0', 'false'].includes(io.env.MCG_DEBUG ?? '');
   // Commander has printed its message.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.fine : EXIT_CODE.usage;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;
   if (error instanceof CliError) {
-    if (error.message !== '') terminal.stderr(`${name}: ${error.message}\n`);
+    if (error.message !== '') io.stderr(`${name}: ${error.message}\n`);
   } else {
     const message = toPrintableLine(
       error instanceof Error ? error.message || error.name : String(error),
       MAX_MESSAGE_LENGTH,
     );
     const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)';
-    terminal.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
+    io.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
   }
-  if (isDebug) terminal.stderr(`${inspect(error)}\n`);
-  return error instanceof CliError ? error.exitCode : EXIT_CODE.no;
+  if (isDebug) io.stderr(`${inspect(error)}\n`);
+  return error instanceof CliError ? error.exitCode : EXIT_CODE.failure;
 }
 
-/** Actions import slow packages: @kubernetes/client-node takes 450 ms to load, node-forge 50 ms and 12 MB. */
+/** Actions import slow packages only when they run (@kubernetes/client-node: 450 ms; node-forge: 50 ms, 12 MB). */
 function createProgram(name: string): Command {
   return (
     new Command(name)
@@ -88,8 +84,8 @@ function createProgram(name: string): Command {
         'after',
         `
 Exit codes:
-  0  success, or the answer is yes
-  1  the answer is no, or the command failed
+  0  success
+  1  the command failed, or its check did not pass
   2  wrong usage; nothing was changed
   3  the cluster is unreachable or denies access
 
@@ -107,16 +103,16 @@ Example:
   );
 }
 
-/** Makes commander write to the terminal, and throw instead of ending the process. */
-function configureOutput(root: Command, terminal: Terminal, name: string): void {
+/** Makes commander write to `io`, and throw instead of ending the process. */
+function configureOutput(root: Command, io: ProcessIo, name: string): void {
   // Help and reports contain example commands.
   const replaceName = (text: string): string => text.replaceAll(EXAMPLE_COMMAND, `$1${name}`);
   root
     .configureHelp({ visibleOptions: sortOptions })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => terminal.stdout(replaceName(text)),
-      writeErr: (text) => terminal.stderr(replaceName(text)),
+      writeOut: (text) => io.stdout(replaceName(text)),
+      writeErr: (text) => io.stderr(replaceName(text)),
       outputError: (message, write) => {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
         write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_MESSAGE_LENGTH)}\n`);
@@ -130,7 +126,7 @@ function sortOptions(command: Command) {
   return new Help().visibleOptions(command).toSorted((a, b) => (a.name() < b.name() ? -1 : 1));
 }
 
-/** addCommand() copies no settings. An unknown flag of a subcommand would exit with 1. */
+/** addCommand() copies no settings. Without this copy, an unknown flag of a subcommand exits with 1. */
 function inheritSettings(parent: Command, command: Command): void {
   command.copyInheritedSettings(parent);
   for (const child of command.commands) inheritSettings(command, child);

@@ -1,10 +1,10 @@
 import process from 'node:process';
 import type { ExitCode } from './exit.ts';
-import { reportError, type Terminal } from './program.ts';
+import { reportError, type ProcessIo } from './program.ts';
 
-/** Runs a command line as this process. */
-export function runProcess(name: string, run: (terminal: Terminal) => Promise<ExitCode>): void {
-  const terminal: Terminal = {
+/** Connects a program to the streams, the environment and the exit code of this process. */
+export function runInProcess(name: string, run: (io: ProcessIo) => Promise<ExitCode>): void {
+  const io: ProcessIo = {
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),
     env: process.env,
@@ -19,11 +19,11 @@ export function runProcess(name: string, run: (terminal: Terminal) => Promise<Ex
 
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', (error) => {
-    process.exit(reportError(error, terminal, name));
+    process.exit(reportError(error, io, name));
   });
 
   // process.exit() would truncate output to a pipe. No top-level await: the bundle is CommonJS.
-  void run(terminal).then((exitCode) => {
+  void run(io).then((exitCode) => {
     process.exitCode = exitCode;
   });
 }

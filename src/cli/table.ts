@@ -6,7 +6,7 @@ export interface Cell {
 }
 
 export interface Column {
-  readonly head: string;
+  readonly header: string;
   readonly isRightAligned?: boolean;
 }
 
@@ -16,11 +16,11 @@ export function formatTable(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
 ): string {
-  const heads = columns.map(({ head }): Cell => ({ text: head, style: 'dim' }));
+  const headerCells = columns.map(({ header }): Cell => ({ text: header, style: 'dim' }));
   const widths = columns.map((_, index) => {
-    return Math.max(...[heads, ...rows].map((row) => countCharacters(row[index]?.text ?? '')));
+    return Math.max(...[headerCells, ...rows].map((row) => countCharacters(row[index]?.text ?? '')));
   });
-  const lines = [heads, ...rows].map((row) => {
+  const lines = [headerCells, ...rows].map((row) => {
     const texts = row.map(({ text, style }, index) => {
       const padding = ' '.repeat((widths[index] ?? 0) - countCharacters(text));
       const styledText = applyStyle(format, style, text);

@@ -1,13 +1,13 @@
 /**
- * The message, the audit annotation, the log and the metrics of a verdict contain one of these codes. A test
- * compares them with docs/codes.md.
+ * Messages, audit annotations, logs and metrics contain these codes. A test compares them with
+ * docs/codes.md.
  */
-export const CODES = {
+export const CODE_DESCRIPTIONS = {
   MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
   MCG_HELD:
     'Denied: the config was superseded less than spec.holdSuperseded ago. A machine may be booting with it.',
   MCG_UNVERIFIED: 'Denied: the guard could not list all references in time.',
-  MCG_NOT_IN_USE: 'Allowed: no object references the config.',
+  MCG_NOT_IN_USE: 'Allowed: no node, pool or unfinished build references the config.',
   MCG_OVERRIDDEN: 'Allowed: the config has the allow-deletion annotation with a reason.',
   MCG_WOULD_DENY: 'Allowed by mode Warn or Audit. Mode Enforce would deny it.',
   MCG_DISABLED: 'Allowed: the mode is Disabled.',
@@ -15,10 +15,10 @@ export const CODES = {
 } as const;
 
 /** The stable identifier of a verdict. */
-export type Code = keyof typeof CODES;
+export type Code = keyof typeof CODE_DESCRIPTIONS;
 
 const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
 
-export function docsLink(code: Code): string {
+export function formatDocsLink(code: Code): string {
   return `${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
 }

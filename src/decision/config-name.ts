@@ -1,4 +1,4 @@
-/** Branded, because the name of another object would look like an unused config. */
+/** Branded: another object's name, passed by mistake, would look unused, and its deletion be allowed. */
 export type ConfigName = string & { readonly __brand: 'ConfigName' };
 
 /** `rendered-<pool>-<32 hex>` (machine-config-operator, pkg/controller/render/hash.go). */
@@ -11,14 +11,13 @@ export function toConfigName(name: string): ConfigName {
 }
 
 /**
- * Whether the guard protects a config of this name. Only the prefix counts, because a config that a person
- * created again may lack the hash, the owner and the annotations.
+ * Whether the guard protects the config. Only the prefix counts, because a config that a person created again
+ * may lack the hash, the owner and the annotations.
  */
 export function isRenderedConfig(name: ConfigName): boolean {
   return name.startsWith(RENDERED_PREFIX);
 }
 
-/** The pool that a config was rendered for, or undefined if the name has another form. */
-export function poolOfConfig(name: ConfigName): string | undefined {
+export function parsePoolName(name: ConfigName): string | undefined {
   return RENDERED_NAME.exec(name)?.groups?.['pool'];
 }

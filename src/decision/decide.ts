@@ -1,23 +1,22 @@
 import { type ConfigName, isRenderedConfig } from './config-name.ts';
 import {
-  allowedMessage,
-  badReviewMessage,
-  heldMessage,
-  inUseMessage,
-  overrideWarning,
-  unverifiedMessage,
-  weakReferenceWarnings,
-  wouldDenyMessage,
-  wouldDenyWarning,
+  explainAllowed,
+  explainBadReview,
+  explainHeld,
+  explainInUse,
+  explainUnverified,
+  explainWouldDeny,
+  formatOverrideWarning,
+  formatWarnings,
+  formatWouldDenyWarning,
 } from './message.ts';
 import {
   type ClusterState,
   findSupersededAt,
-  type ReferenceGroup,
   summarizeReferences,
   type UnreadableSource,
 } from './references.ts';
-import type { Review, ReviewedConfig } from './review.ts';
+import type { ConfigToDelete, Review } from './review.ts';
 import { ALLOW_DELETION_ANNOTATION, type Settings } from './settings.ts';
 import type { DenialStatus, Verdict } from './verdict.ts';
 
@@ -31,8 +30,8 @@ const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 const MAX_REFERRERS_PER_KIND = 10;
 
 /**
- * Decides whether the object of a review may be deleted. One strong reference denies, even if another kind
- * could not be read. Without one, everything must have been read after the review arrived.
+ * Decides a review. One strong reference denies, even if another kind could not be read. Without one,
+ * everything must have been read after the review arrived.
  */
 export function decide(review: Review, state: ClusterState, settings: Settings, now: Date): Verdict {
   const { config } = review;
@@ -44,58 +43,56 @@ export function decide(review: Review, state: ClusterState, settings: Settings, 
 }
 
 /**
- * Decides if the cluster does not matter: the object is not protected, its annotation allows the deletion, or
- * the mode is Disabled. Otherwise returns undefined.
+ * Decides if the object is not protected, its annotation allows the deletion, or the mode is Disabled.
+ * Otherwise returns undefined.
  */
 export function decideWithoutClusterState({ config }: Review, settings: Settings): Verdict | undefined {
   return config === undefined ? allowOtherObject() : decideByConfigAlone(config, settings);
 }
 
-/** Denies because the references are unknown. In the modes Warn and Audit the verdict allows. */
+/** In the modes Warn and Audit the verdict allows. */
 export function denyUnverified(
   config: ConfigName | undefined,
   unreadable: readonly UnreadableSource[],
   settings: Settings,
 ): Verdict {
-  return applyMode(
-    deny('MCG_UNVERIFIED', config, unverifiedMessage(config, unreadable), UNAVAILABLE),
-    settings,
-  );
+  const denial = deny('MCG_UNVERIFIED', config, explainUnverified(config, unreadable), UNAVAILABLE);
+  return applyMode(denial, settings);
 }
 
 /** Denies a request that is not a readable review, in every mode. */
 export function denyBadReview(problem: string): Verdict {
-  return deny('MCG_BAD_REVIEW', undefined, badReviewMessage(problem), BAD_REQUEST);
+  return deny('MCG_BAD_REVIEW', undefined, explainBadReview(problem), BAD_REQUEST);
 }
 
 function allowOtherObject(): Verdict {
   return allow(undefined, 'MCG_NOT_IN_USE: not the deletion of a MachineConfig');
 }
 
-function decideByConfigAlone(config: ReviewedConfig, { mode }: Settings): Verdict | undefined {
+function decideByConfigAlone(config: ConfigToDelete, { mode }: Settings): Verdict | undefined {
   const { name } = config;
   if (!isRenderedConfig(name))
-    return allow(name, allowedMessage('MCG_NOT_IN_USE', name, 'is not a rendered config'));
+    return allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not a rendered config'));
   const reason = findOverrideReason(config);
   if (reason !== undefined) {
-    const why = 'may be deleted: its allow-deletion annotation gives a reason';
+    const explanation = 'may be deleted: its allow-deletion annotation gives a reason';
     return {
-      ...allow(name, allowedMessage('MCG_OVERRIDDEN', name, why)),
+      ...allow(name, explainAllowed('MCG_OVERRIDDEN', name, explanation)),
       outcome: 'overridden',
       code: 'MCG_OVERRIDDEN',
-      warnings: [overrideWarning(reason)],
+      warnings: [formatOverrideWarning(reason)],
       overrideReason: reason,
     };
   }
   if (mode !== 'Disabled') return undefined;
   return {
-    ...allow(name, allowedMessage('MCG_DISABLED', name, 'was not checked: the guard is disabled')),
+    ...allow(name, explainAllowed('MCG_DISABLED', name, 'was not checked: the guard is disabled')),
     code: 'MCG_DISABLED',
   };
 }
 
 function decideByReferences(
-  config: ReviewedConfig,
+  config: ConfigToDelete,
   state: ClusterState,
   settings: Settings,
   now: Date,
@@ -103,25 +100,27 @@ function decideByReferences(
   const { name, annotations } = config;
   const summary = summarizeReferences(name, state.referrers, MAX_REFERRERS_PER_KIND);
   if (summary.strong.total > 0) {
-    const message = inUseMessage(name, summary, annotations.has(ALLOW_DELETION_ANNOTATION));
-    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), ...toVerdictReferences(summary.strong) };
+    const message = explainInUse(name, summary, annotations.has(ALLOW_DELETION_ANNOTATION));
+    const { references, total: referencesTotal } = summary.strong;
+    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), references, referencesTotal };
   }
   const unreadable = [...state.unreadable];
   if (settings.holdSupersededMs > 0 && state.renderedConfigs === undefined && unreadable.length === 0) {
     unreadable.push({ name: 'rendered configs', reason: 'not read although a hold is set' });
   }
   if (unreadable.length > 0) {
-    return deny('MCG_UNVERIFIED', name, unverifiedMessage(name, unreadable), UNAVAILABLE);
+    return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
   }
   const supersededAt = findSupersededAt(name, state.renderedConfigs ?? []);
   if (supersededAt !== undefined) {
     const heldUntil = new Date(supersededAt.getTime() + settings.holdSupersededMs);
-    if (heldUntil > now) return deny('MCG_HELD', name, heldMessage(name, supersededAt, heldUntil), FORBIDDEN);
+    if (heldUntil > now) return deny('MCG_HELD', name, explainHeld(name, supersededAt, heldUntil), FORBIDDEN);
   }
   return {
-    ...allow(name, allowedMessage('MCG_NOT_IN_USE', name, 'is not in use')),
-    ...toVerdictReferences(summary.weak),
-    warnings: weakReferenceWarnings(name, summary),
+    ...allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not in use')),
+    references: summary.weak.references,
+    referencesTotal: summary.weak.total,
+    warnings: formatWarnings(name, summary),
   };
 }
 
@@ -134,23 +133,16 @@ function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
     code: 'MCG_WOULD_DENY',
     cause: code,
     config,
-    message: wouldDenyMessage(mode, message),
+    message: explainWouldDeny(mode, message),
     references,
     referencesTotal,
-    warnings: mode === 'Warn' && config !== undefined ? [wouldDenyWarning(code, config)] : [],
+    warnings: mode === 'Warn' && config !== undefined ? [formatWouldDenyWarning(code, config)] : [],
   };
 }
 
-function findOverrideReason({ annotations }: ReviewedConfig): string | undefined {
+function findOverrideReason({ annotations }: ConfigToDelete): string | undefined {
   const reason = annotations.get(ALLOW_DELETION_ANNOTATION)?.trim();
   return reason === '' ? undefined : reason;
-}
-
-function toVerdictReferences({
-  references,
-  total,
-}: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
-  return { references, referencesTotal: total };
 }
 
 function allow(config: ConfigName | undefined, message: string): Verdict {

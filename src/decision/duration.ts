@@ -10,7 +10,7 @@ const UNIT_MS: Record<string, number> = {
   ns: 1e-6,
 };
 
-/** Parses a Go duration (`5s`, `1m30s`). Returns milliseconds, or undefined if the text is invalid. */
+/** Parses a Go duration (`1m30s`). Returns milliseconds, or undefined if it is invalid. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 32 || !DURATION.test(text)) return undefined;
   let ms = 0;

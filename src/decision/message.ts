@@ -1,4 +1,4 @@
-import { type Code, docsLink } from './codes.ts';
+import { type Code, formatDocsLink } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from './printable-text.ts';
 import {
@@ -11,78 +11,78 @@ import {
   type UnreadableSource,
 } from './references.ts';
 
-/** The audit annotation names more. */
+/** The audit annotation lists more names. */
 const MAX_NAMES_PER_KIND = 3;
 /** The limit for one Warning header that Kubernetes recommends ("Dynamic Admission Control"). */
 const MAX_WARNING_LENGTH = 120;
 const MAX_NAME_LENGTH = 253;
 
-export function inUseMessage(name: ConfigName, summary: ReferenceSummary, hasEmptyOverride: boolean): string {
-  return formatAnswer('MCG_IN_USE', [
+export function explainInUse(name: ConfigName, summary: ReferenceSummary, hasEmptyOverride: boolean): string {
+  return formatDenial('MCG_IN_USE', [
     `${formatName(name)} is in use by ${formatReferrers(summary.strong)}.`,
     ...formatConsequence(summary),
     hasEmptyOverride ? 'Its allow-deletion annotation has no reason, so it is ignored.' : '',
   ]);
 }
 
-/** Returns what a deletion would do, and when it becomes possible. */
+/** Returns the effect of a deletion, and when it becomes possible. */
 function formatConsequence({ strong, isPoolTerminating }: ReferenceSummary): readonly [string, string] {
   const nodeCount = strong.referrersByKind.Node;
-  const degradedCount = nodeCount + strong.referrersByKind.MachineConfigPool;
-  if (degradedCount === 0)
+  const nodeAndPoolCount = nodeCount + strong.referrersByKind.MachineConfigPool;
+  if (nodeAndPoolCount === 0)
     return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
-  const [affected, affectedHave] =
-    degradedCount > 1
+  const [objectPhrase, subjectPhrase] =
+    nodeAndPoolCount > 1
       ? ['them', 'they have']
       : nodeCount > 0
         ? ['the node', 'the node has']
         : ['the pool', 'the pool has'];
-  const result = `Deleting it would leave ${affected} Degraded.`;
+  const result = `Deleting it would leave ${objectPhrase} Degraded.`;
   if (nodeCount === 0 || !isPoolTerminating)
-    return [result, `Delete it once ${affectedHave} moved on to another config.`];
-  const [labeledNodes, nodesHave] = nodeCount > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
-  const removeLabel = `Its pool is being deleted: remove the pool's label from ${labeledNodes}`;
-  return [result, `${removeLabel}, and delete the config once ${nodesHave} moved to another one.`];
+    return [result, `Delete it once ${subjectPhrase} moved on to another config.`];
+  const [nodePhrase, pronounPhrase] = nodeCount > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
+  const removeLabel = `Its pool is being deleted: remove the pool's label from ${nodePhrase}`;
+  return [result, `${removeLabel}, and delete the config once ${pronounPhrase} moved to another one.`];
 }
 
-export function heldMessage(name: ConfigName, supersededAt: Date, heldUntil: Date): string {
+export function explainHeld(name: ConfigName, supersededAt: Date, heldUntil: Date): string {
   const [since, until] = [supersededAt.toISOString(), heldUntil.toISOString()];
-  return formatAnswer('MCG_HELD', [
+  return formatDenial('MCG_HELD', [
     `${formatName(name)} was superseded at ${since} and is held until ${until}: a machine may be booting with it.`,
     'Delete it after that time.',
   ]);
 }
 
-/** Never says "in use", because that is unknown. */
-export function unverifiedMessage(
+/** Does not state that the config is in use, because that is unknown. */
+export function explainUnverified(
   name: ConfigName | undefined,
   unreadable: readonly UnreadableSource[],
 ): string {
   const causes = unreadable.map((source) => `${source.name}: ${toPrintableLine(source.reason, 160)}`);
   const config = name === undefined ? 'the config' : formatName(name);
-  return formatAnswer('MCG_UNVERIFIED', [
+  return formatDenial('MCG_UNVERIFIED', [
     `could not verify whether ${config} is in use (${joinWithAnd(causes)}).`,
     'Nothing was deleted. Retry.',
     "If it persists, check the guard's logs, its RBAC and its connection to the API server.",
   ]);
 }
 
-export function badReviewMessage(problem: string): string {
-  return formatAnswer('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
+export function explainBadReview(problem: string): string {
+  return formatDenial('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
 }
 
-/** Wraps the message with which mode Enforce would deny. */
-export function wouldDenyMessage(mode: string, denialMessage: string): string {
+/** Prefixes the denial message of mode Enforce. */
+export function explainWouldDeny(mode: string, denialMessage: string): string {
   return `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${denialMessage}`;
 }
 
 /** The log line of an allowed deletion. */
-export function allowedMessage(code: Code, name: ConfigName, why: string): string {
-  return `${code}: ${formatName(name)} ${why}`;
+export function explainAllowed(code: Code, name: ConfigName, reason: string): string {
+  return `${code}: ${formatName(name)} ${reason}`;
 }
 
-/** Also warns about nodes that have not reported a config. */
-export function weakReferenceWarnings(name: ConfigName, { weak, unreportedNodes }: ReferenceSummary): string[] {
+/** Warns about weak references, and about nodes that have not reported a config. */
+export function formatWarnings(name: ConfigName, { weak, unreportedNodes }: ReferenceSummary): string[] {
   const warnings: string[] = [];
   // The name comes first: a long warning is cut at its end.
   if (weak.total > 0) warnings.push(formatWarning(`${name} is still referenced by ${formatReferrers(weak)}`));
@@ -95,16 +95,15 @@ export function weakReferenceWarnings(name: ConfigName, { weak, unreportedNodes 
   return warnings;
 }
 
-export function overrideWarning(reason: string): string {
+export function formatOverrideWarning(reason: string): string {
   return formatWarning(`MCG_OVERRIDDEN: deletion allowed by annotation: ${reason}`);
 }
 
-/** The warning to the client in mode Warn. */
-export function wouldDenyWarning(cause: Code, name: ConfigName): string {
+export function formatWouldDenyWarning(cause: Code, name: ConfigName): string {
   return formatWarning(`MCG_WOULD_DENY (${cause}): mode Enforce would deny deleting ${name}`);
 }
 
-/** `3 nodes (a currentConfig, b currentConfig, c desiredConfig and 4 more) and pool worker (spec)`. */
+/** `7 nodes (n1 currentConfig, n2 currentConfig, n3 desiredConfig and 4 more) and pool worker (spec)`. */
 function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
   const kinds = REFERRER_KINDS.filter((kind) => referrersByKind[kind] > 0);
   return joinWithAnd(
@@ -132,16 +131,14 @@ function formatKind(kind: ReferrerKind, count: number, fieldsByName: ReadonlyMap
   const [first] = fieldsByName;
   if (count === 1 && first !== undefined) {
     const [name, fields] = first;
-    return `${REFERRER_NOUNS[kind]} ${toPrintableLine(name, MAX_NAME_LENGTH)} (${fields.join(', ')})`;
+    return `${REFERRER_NOUNS[kind]} ${formatName(name)} (${fields.join(', ')})`;
   }
-  const names = [...fieldsByName].map(
-    ([name, fields]) => `${toPrintableLine(name, MAX_NAME_LENGTH)} ${fields.join('+')}`,
-  );
+  const names = [...fieldsByName].map(([name, fields]) => `${formatName(name)} ${fields.join('+')}`);
   const more = count - fieldsByName.size;
   return `${countNoun(count, REFERRER_NOUNS[kind])} (${names.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
 }
 
-function formatName(name: ConfigName): string {
+function formatName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
@@ -149,6 +146,6 @@ function formatWarning(text: string): string {
   return toPrintableLine(text, MAX_WARNING_LENGTH);
 }
 
-function formatAnswer(code: Code, sentences: readonly string[]): string {
-  return `${code}: ${sentences.filter((sentence) => sentence !== '').join(' ')} See ${docsLink(code)}`;
+function formatDenial(code: Code, sentences: readonly string[]): string {
+  return `${code}: ${sentences.filter(Boolean).join(' ')} See ${formatDocsLink(code)}`;
 }

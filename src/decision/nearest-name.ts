@@ -1,8 +1,6 @@
 import type { ConfigName } from './config-name.ts';
 
-/**
- * The hash at the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go).
- */
+/** The hash at the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
 const HASH = /[0-9a-f]{32}$/;
 /** With more than one edit in this many characters it is another name. */
 const CHARACTERS_PER_EDIT = 8;
@@ -14,8 +12,8 @@ const MAX_EDITS = 8;
 const MIN_HASH_CHARACTERS = 6;
 
 /**
- * Finds the existing config that a missing name probably means: the one with the same hash, else the only one
- * that starts with the name, else the one with the smallest edit distance.
+ * Finds the existing name that was probably meant: a name with the same hash, else the only completion, else the
+ * smallest edit distance.
  *
  * @returns undefined if no name is near, or if several are equally near
  */
@@ -31,7 +29,7 @@ function findSameHash(wanted: string, names: readonly ConfigName[]): ConfigName 
   if (hash === undefined) return undefined;
   const sameHash = names.filter((name) => name.endsWith(`-${hash}`));
   return sameHash.length > 1
-    ? findMinimum(sameHash, (name) => editDistance(wanted, name, Number.POSITIVE_INFINITY))
+    ? findMinimum(sameHash, (name) => countEdits(wanted, name, Number.POSITIVE_INFINITY))
     : sameHash[0];
 }
 
@@ -47,13 +45,13 @@ function findOnlyCompletion(wanted: string, names: readonly ConfigName[]): Confi
 
 function findFewestEdits(wanted: string, names: readonly ConfigName[]): ConfigName | undefined {
   const max = Math.min(MAX_EDITS, Math.max(MIN_EDITS, Math.floor(wanted.length / CHARACTERS_PER_EDIT)));
-  const near = names.filter((name) => editDistance(wanted, name, max) <= max);
-  return findMinimum(near, (name) => editDistance(wanted, name, max));
+  const near = names.filter((name) => countEdits(wanted, name, max) <= max);
+  return findMinimum(near, (name) => countEdits(wanted, name, max));
 }
 
 /** The name with the smallest value, or undefined if several have it. */
-function findMinimum(names: readonly ConfigName[], valueOf: (name: ConfigName) => number) {
-  const values = names.map(valueOf);
+function findMinimum(names: readonly ConfigName[], getValue: (name: ConfigName) => number) {
+  const values = names.map(getValue);
   const minimum = Math.min(...values);
   const position = values.indexOf(minimum);
   return position === values.lastIndexOf(minimum) ? names[position] : undefined;
@@ -62,7 +60,7 @@ function findMinimum(names: readonly ConfigName[], valueOf: (name: ConfigName) =
 /**
  * The Levenshtein distance, or infinity once it must exceed `max`, because an annotation can have 256 KiB.
  */
-function editDistance(a: string, b: string, max: number): number {
+function countEdits(a: string, b: string, max: number): number {
   if (Math.abs(a.length - b.length) > max) return Number.POSITIVE_INFINITY;
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row += 1) {

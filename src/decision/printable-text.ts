@@ -1,7 +1,7 @@
 /** Characters that could break a log line, a terminal or a Warning header. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Almost every text: printable ASCII with single spaces. */
+/** Fast path for most texts: printable ASCII with single spaces. */
 const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
 
 /**
@@ -10,7 +10,7 @@ const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
  */
 export function toPrintableLine(text: string, max: number): string {
   if (text.length <= max && PLAIN_TEXT.test(text)) return text;
-  // Truncated first, because the text can have megabytes.
+  // The text can have megabytes. The factor allows for surrogate pairs and runs of spaces.
   const line = text
     .slice(0, 4 * max)
     .replace(UNPRINTABLE, ' ')

@@ -1,6 +1,6 @@
-import { type ConfigName, poolOfConfig } from './config-name.ts';
+import { type ConfigName, parsePoolName } from './config-name.ts';
 
-/** The kinds that can refer to a rendered config, each with its noun, in the order of messages. */
+/** The kinds that can reference a config, each with its noun, in the order of messages. */
 export const REFERRER_NOUNS = { Node: 'node', MachineConfigPool: 'pool', MachineOSBuild: 'build' } as const;
 
 export type ReferrerKind = keyof typeof REFERRER_NOUNS;
@@ -29,10 +29,10 @@ export interface Referrer {
   readonly kind: ReferrerKind;
   readonly name: string;
   readonly references: readonly Reference[];
-  /** A pool that is being deleted. It has no references: see `parsePoolReferrer`. */
+  /** A pool that is being deleted, see `parsePoolReferrer`. */
   readonly isTerminating?: true;
   /** A node without `currentConfig` and `desiredConfig`. */
-  readonly isUnreported?: true;
+  readonly isConfigUnreported?: true;
 }
 
 /** The part of a MachineConfig that the guard keeps. */
@@ -58,7 +58,7 @@ export interface ClusterState {
 
 /** The references of one strength to one config. */
 export interface ReferenceGroup {
-  /** The references of the first referrers of each kind. References of the same referrer are adjacent. */
+  /** Lists the first referrers of each kind. References of the same referrer are adjacent. */
   readonly references: readonly NamedReference[];
   /** The number of all references. */
   readonly total: number;
@@ -69,9 +69,9 @@ export interface ReferenceGroup {
 export interface ReferenceSummary {
   readonly strong: ReferenceGroup;
   readonly weak: ReferenceGroup;
-  /** The number of nodes with `isUnreported`. */
+  /** The number of nodes with `isConfigUnreported`. */
   readonly unreportedNodes: number;
-  /** Whether the pool that the config was rendered for is being deleted. */
+  /** Whether the pool of the config is being deleted. */
   readonly isPoolTerminating: boolean;
 }
 
@@ -82,7 +82,7 @@ export function hasStrongReference(config: ConfigName, { references }: Referrer)
 /**
  * Finds all references to a config by its exact name.
  *
- * @param maxReferrersPerKind how many referrers of each kind to list; the others are only counted
+ * @param maxReferrersPerKind limits the references, but not the counts
  */
 export function summarizeReferences(
   config: ConfigName,
@@ -91,11 +91,11 @@ export function summarizeReferences(
 ): ReferenceSummary {
   const strong = new ReferenceCollector(maxReferrersPerKind);
   const weak = new ReferenceCollector(maxReferrersPerKind);
-  const pool = poolOfConfig(config);
+  const pool = parsePoolName(config);
   let unreportedNodes = 0;
   let isPoolTerminating = false;
   for (const referrer of referrers) {
-    if (referrer.isUnreported === true) unreportedNodes += 1;
+    if (referrer.isConfigUnreported === true) unreportedNodes += 1;
     if (referrer.isTerminating === true && referrer.name === pool) isPoolTerminating = true;
     for (const reference of referrer.references) {
       if (reference.config === config)
@@ -131,18 +131,18 @@ class ReferenceCollector implements ReferenceGroup {
 }
 
 /**
- * Returns the creation time of the next younger config of the same pool, or undefined if there is none. After
- * a roll-back to an older config the time is too early.
+ * Returns the creation time of the next younger config of the same pool, if there is one. After a roll-back to
+ * an older config the time is too early.
  */
 export function findSupersededAt(
   config: ConfigName,
   renderedConfigs: readonly ConfigMetadata[],
 ): Date | undefined {
-  const pool = poolOfConfig(config);
+  const pool = parsePoolName(config);
   const metadata = renderedConfigs.find(({ name }) => name === config);
   if (pool === undefined || metadata === undefined) return undefined;
   const youngerTimes = renderedConfigs
-    .filter(({ name, createdAt }) => poolOfConfig(name) === pool && createdAt > metadata.createdAt)
+    .filter(({ name, createdAt }) => parsePoolName(name) === pool && createdAt > metadata.createdAt)
     .map(({ createdAt }) => createdAt.getTime());
   return youngerTimes.length === 0 ? undefined : new Date(Math.min(...youngerTimes));
 }

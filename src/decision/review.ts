@@ -3,14 +3,14 @@ import type { ConfigName } from './config-name.ts';
 /** The part of an AdmissionReview that the guard needs. */
 export interface Review {
   readonly uid: string;
-  readonly dryRun: boolean;
+  readonly isDryRun: boolean;
   /** The user name that the API server authenticated. */
   readonly user: string;
-  /** The config to be deleted; undefined if the request is not the deletion of a MachineConfig. */
-  readonly config: ReviewedConfig | undefined;
+  /** Undefined if the request is not the deletion of a MachineConfig. */
+  readonly config: ConfigToDelete | undefined;
 }
 
-export interface ReviewedConfig {
+export interface ConfigToDelete {
   readonly name: ConfigName;
   readonly uid: string;
   readonly annotations: ReadonlyMap<string, string>;

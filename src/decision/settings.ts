@@ -5,23 +5,21 @@ import { toPrintableLine } from './printable-text.ts';
 export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;
 
 /**
- * What the guard does with a deletion that it would deny: Enforce denies it, Warn allows it with a warning to
- * the client, Audit allows and records it. Disabled allows every deletion without reading the cluster.
+ * Enforce denies a deletion, Warn allows it with a warning to the client, Audit allows and records it. Disabled
+ * allows every deletion without reading the cluster.
  */
 export type Mode = (typeof MODES)[number];
 
 export interface Settings {
   readonly mode: Mode;
-  /** How long a superseded config is protected although it is unused, in milliseconds; 0 means no hold. */
+  /** How long a superseded config is protected although it is unused; 0 means no hold. */
   readonly holdSupersededMs: number;
 }
 
-/** Apply if the MachineConfigGuard is absent or empty. */
+/** Used if the MachineConfigGuard is absent or empty. */
 export const DEFAULT_SETTINGS: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 
-/**
- * The annotation on a MachineConfig that allows its deletion. Its value is the reason and must not be empty.
- */
+/** Allows the deletion of its MachineConfig. The value is the reason and must not be empty. */
 export const ALLOW_DELETION_ANNOTATION = 'machineconfig-guard.io/allow-deletion';
 
 /** 30 days, as in the schema of MachineConfigGuard. */
@@ -29,11 +27,11 @@ const MAX_HOLD_MS = 30 * 86_400_000;
 
 export interface ParsedSettings {
   readonly settings: Settings;
-  /** Messages about invalid fields, which only an older schema accepts. */
+  /** Invalid fields can occur only with an older CRD schema. */
   readonly problems: readonly string[];
 }
 
-/** Parses the `spec` of a MachineConfigGuard. An invalid field counts as absent. */
+/** Invalid fields of the `spec` count as absent. */
 export function parseSettings(object: unknown): ParsedSettings {
   const { mode, holdSuperseded } = getSpec(object);
   const problems: string[] = [];

@@ -11,11 +11,11 @@ export interface DenialStatus {
   readonly reason: 'BadRequest' | 'Forbidden' | 'ServiceUnavailable';
 }
 
-/** The response, the audit annotation, the log line and the metrics of a review derive from it. */
+/** The response, the audit annotation, the log and the metrics derive from it. */
 export interface Verdict {
   readonly outcome: Outcome;
   readonly code: Code;
-  /** In the modes Warn and Audit: the code with which Enforce would have denied. */
+  /** In the modes Warn and Audit: the code of mode Enforce. */
   readonly cause?: Code;
   /** Undefined if the request was not about a MachineConfig. */
   readonly config: ConfigName | undefined;
@@ -25,7 +25,7 @@ export interface Verdict {
   /** The first references to the config: strong ones in a denial, weak ones otherwise. */
   readonly references: readonly NamedReference[];
   readonly referencesTotal: number;
-  /** Texts that the API server shows to its client, at most 120 characters each. */
+  /** For the client, at most 120 characters each. */
   readonly warnings: readonly string[];
   readonly overrideReason?: string;
 }

@@ -49,7 +49,7 @@ Examples:
         onEvent: (event) => printText(formatEvent(format, event)),
       });
       print(command, isText ? formatConclusion(format, report) : `${JSON.stringify(report, null, 2)}\n`);
-      if (!report.asExpected) throw new CliError('', EXIT_CODE.no);
+      if (!report.asExpected) throw new CliError('', EXIT_CODE.failure);
     });
   return command;
 }

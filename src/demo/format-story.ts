@@ -71,7 +71,7 @@ function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoR
   const end = isComplete ? 'the install completes' : 'deadlock, the install never completes';
   const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
   const formatConfig = (config: string): string => (configs.includes(config) ? config : `${config}*`);
-  const columns = ['NODE', 'CURRENT', 'DESIRED', 'STATE'].map((head) => ({ head }));
+  const columns = ['NODE', 'CURRENT', 'DESIRED', 'STATE'].map((header) => ({ header }));
   const rows = nodes.map(({ name, current, desired, state }) => {
     const style = state === 'Degraded' ? ('red' as const) : undefined;
     return [name, formatConfig(current), formatConfig(desired), state].map((text) => ({ text, style }));

@@ -37,8 +37,8 @@ export interface GuardOptions {
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
   readonly settings?: () => Settings;
-  /** If present, the guard writes the status of the MachineConfigGuard. The Lease is in `namespace`. */
-  readonly report?: { readonly namespace: string; readonly leaseTiming?: LeaseTiming };
+  /** If present, the guard writes the status of the MachineConfigGuard. */
+  readonly status?: { readonly leaseNamespace: string; readonly leaseTiming?: LeaseTiming };
   readonly onDecision?: (decision: Decision) => void;
   readonly reflectorTiming?: ReflectorTiming;
 }
@@ -66,7 +66,7 @@ export class Guard {
   #stopPromise: Promise<void> | undefined;
 
   constructor(options: GuardOptions) {
-    const { api, log, certificate, report, reflectorTiming } = options;
+    const { api, log, certificate, status, reflectorTiming } = options;
     const { minVersion = 'TLSv1.2', settings = () => DEFAULT_SETTINGS } = options;
     const mode = () => settings().mode;
     this.#options = options;
@@ -82,7 +82,7 @@ export class Guard {
       },
     });
     this.#webhookServer = new TlsServer({ app, certificate, minVersion, log });
-    if (report !== undefined) {
+    if (status !== undefined) {
       const reporterOptions = {
         api,
         log,
@@ -92,7 +92,7 @@ export class Guard {
         mode,
         reflectorTiming,
       };
-      this.#reporter = new StatusReporter({ ...reporterOptions, ...report });
+      this.#reporter = new StatusReporter({ ...reporterOptions, ...status });
     }
     this.#metrics = new Metrics({
       mode,
@@ -139,7 +139,7 @@ export class Guard {
     ]);
   }
 
-  /** Waits until every kind has been listed once. Rejects with the signal's reason. */
+  /** Waits until every kind was listed. Rejects with the signal's reason. */
   async whenReady(signal: AbortSignal): Promise<void> {
     while (this.#whyNotReady() !== undefined) {
       signal.throwIfAborted();
@@ -178,7 +178,7 @@ export class Guard {
     logDecision(log, decision);
     this.#metrics.count(decision);
     onDecision?.(decision);
-    if (review.config === undefined || review.dryRun) return;
+    if (review.config === undefined || review.isDryRun) return;
     const { verdict, user } = decision;
     const { name, uid } = review.config;
     const event = {

@@ -26,8 +26,7 @@ export interface StatusReporterOptions {
   readonly events: EventRecorder;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly mode: () => Mode;
-  /** The namespace of the Lease. */
-  readonly namespace: string;
+  readonly leaseNamespace: string;
   readonly leaseTiming?: LeaseTiming | undefined;
   readonly reflectorTiming?: ReflectorTiming | undefined;
   readonly now?: () => Date;
@@ -51,7 +50,7 @@ export class StatusReporter {
   readonly #writer: StatusWriter;
 
   constructor(options: StatusReporterOptions) {
-    const { api, log, index, namespace, leaseTiming, reflectorTiming, now = () => new Date() } = options;
+    const { api, log, index, leaseNamespace, leaseTiming, reflectorTiming, now = () => new Date() } = options;
     this.#options = options;
     this.#now = now;
     this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming, now });
@@ -68,7 +67,7 @@ export class StatusReporter {
     });
     const identity = `${hostname()}_${randomUUID()}`;
     const timing = leaseTiming === undefined ? {} : { timing: leaseTiming };
-    this.#lease = new Lease({ api, namespace, name: LEASE_NAME, identity, log, ...timing });
+    this.#lease = new Lease({ api, namespace: leaseNamespace, name: LEASE_NAME, identity, log, ...timing });
     this.#writer = new StatusWriter({
       api,
       log,
@@ -101,7 +100,7 @@ export class StatusReporter {
     const { kind, name } = finding;
     if (kind !== 'Node') return;
     this.#options.events.record({
-      // Like the kubelet, with the name as uid, so that `oc describe node` finds the Event.
+      // Like the kubelet, with the name as uid: `oc describe node` finds the Event.
       regarding: { apiVersion: 'v1', kind: 'Node', name, uid: name },
       reason: 'DanglingReference',
       action: 'Check',
@@ -167,7 +166,8 @@ function certificatesCondition(expiries: readonly Expiry[], now: Date): Conditio
   if (expiries.some(({ notAfter }) => notAfter <= now))
     return { type, status: 'False', reason: 'Expired', message };
   const expiresSoon = expiries.some(
-    ({ isRenewedHere, notAfter }) => !isRenewedHere && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS,
+    ({ isRenewedByGuard, notAfter }) =>
+      !isRenewedByGuard && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS,
   );
   return { type, status: 'True', reason: expiresSoon ? 'ExpiresSoon' : 'Valid', message };
 }

@@ -7,7 +7,7 @@ import { describeError, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../kube/problem-log.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
 
-/** A condition of the MachineConfigGuard without the fields that depend on the stored one. */
+/** A condition without the fields that depend on the stored one. */
 export interface Condition {
   readonly type: 'Ready' | 'ReferencesConsistent' | 'CertificatesValid';
   readonly status: 'True' | 'False' | 'Unknown';
@@ -67,7 +67,7 @@ interface StoredGuard {
   readonly status?: Readonly<Record<string, unknown>> & { readonly conditions?: readonly StoredCondition[] };
 }
 
-/** Writes the status of the MachineConfigGuard when it differs from the stored one. */
+/** Writes the status when it differs from the stored one. */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #problem: ProblemLog;

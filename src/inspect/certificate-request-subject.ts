@@ -13,8 +13,8 @@ export function readCommonName(pem: string): string | undefined {
   try {
     const [message] = forge.pem.decode(pem);
     const request = forge.asn1.fromDer(message?.body ?? '');
-    const [requestInfo] = childrenOf(request);
-    const [, subject] = childrenOf(requestInfo);
+    const [requestInfo] = getChildren(request);
+    const [, subject] = getChildren(requestInfo);
     if (subject === undefined) return undefined;
     const commonName = RDNAttributesAsArray(subject).find(({ name }) => name === 'commonName')?.value;
     return typeof commonName === 'string' ? Buffer.from(commonName, 'latin1').toString('utf8') : undefined;
@@ -23,6 +23,6 @@ export function readCommonName(pem: string): string | undefined {
   }
 }
 
-function childrenOf(node: forge.asn1.Asn1 | undefined): readonly forge.asn1.Asn1[] {
+function getChildren(node: forge.asn1.Asn1 | undefined): readonly forge.asn1.Asn1[] {
   return Array.isArray(node?.value) ? node.value : [];
 }

@@ -23,7 +23,7 @@ export interface PendingCertificateRequests {
 type Fields = Readonly<Record<string, unknown>>;
 
 const COLLECTION = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
-/** The signers of a kubelet's first client certificate and of its serving certificate. */
+/** For a kubelet's first client certificate and its serving certificate. */
 const KUBELET_SIGNERS = new Set([
   'kubernetes.io/kube-apiserver-client-kubelet',
   'kubernetes.io/kubelet-serving',
@@ -36,9 +36,9 @@ export async function readPendingCertificateRequests(
   api: KubeApi,
   signal: AbortSignal,
 ): Promise<PendingCertificateRequests> {
-  const pending: ApiObject[] = [];
+  const pendingRequests: ApiObject[] = [];
   const addIfPending = (object: ApiObject): void => {
-    if (isPendingKubeletRequest(object)) pending.push(object);
+    if (isPendingKubeletRequest(object)) pendingRequests.push(object);
   };
   try {
     await withTimeout(READ_TIMEOUT_MS, signal, async (readSignal) => {
@@ -49,7 +49,7 @@ export async function readPendingCertificateRequests(
     const permission = '403 Forbidden: you need "list" on certificatesigningrequests.certificates.k8s.io';
     return { readable: false, reason: isForbidden ? permission : describeError(error), requests: [] };
   }
-  const requests = await Promise.all(pending.map(parseRequest));
+  const requests = await Promise.all(pendingRequests.map(parseRequest));
   return { readable: true, reason: null, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 

@@ -23,7 +23,7 @@ export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
 /** The JSON of `check --output json`. Its keys are a contract. */
 export type CheckReport = Readonly<ReturnType<typeof buildCheckReport>>;
-export type CheckReportProblem = CheckReport['problems'][number];
+export type ReportProblem = CheckReport['problems'][number];
 
 /** An API server that restarts answers earlier. A wrong address never answers. */
 const FIRST_CONTACT_MS = 30_000;

@@ -63,7 +63,7 @@ export async function readConfigSize(
   });
 }
 
-/** A 404 is an error, because a missing CRD does not mean that there are no references. */
+/** A 404 is an error: a missing CRD does not mean that no references exist. */
 export async function listAll<T>(
   api: KubeApi,
   { paths: [path], isMetadataOnly }: Pick<Resource<{ readonly name: string }>, 'paths' | 'isMetadataOnly'>,

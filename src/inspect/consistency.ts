@@ -1,4 +1,4 @@
-import { type ConfigName, poolOfConfig } from '../decision/config-name.ts';
+import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
 import { countNoun, toPrintableLine } from '../decision/printable-text.ts';
 import type { Referrer } from '../decision/references.ts';
@@ -33,7 +33,7 @@ export interface ClusterSnapshot {
 }
 
 export interface CheckScope {
-  /** A label selector of nodes. It limits the check to these nodes and their pools. */
+  /** A label selector that limits the check to its nodes and their pools. */
   readonly selector: string | undefined;
   /** At least 1, because an empty selection proves nothing. */
   readonly minNodes: number;
@@ -72,9 +72,9 @@ export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapsh
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const describeMissing = createMissingDescriber(configs, livePools);
   const findProblems = (referrer: Referrer, fields: readonly string[], hasStuckNode = false): Problem[] => {
-    const { kind, name, isUnreported } = referrer;
+    const { kind, name, isConfigUnreported } = referrer;
     const subject = { kind: kind === 'Node' ? kind : 'MachineConfigPool', name } as const;
-    if (isUnreported === true) return [{ ...subject, ...NOT_REPORTED }];
+    if (isConfigUnreported === true) return [{ ...subject, ...NOT_REPORTED }];
     return fields.flatMap((field) => {
       const config = findReferencedConfig(referrer, field);
       if (config === undefined) return [{ ...subject, ...describeEmpty(field, hasStuckNode) }];
@@ -144,7 +144,7 @@ function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: rea
 /** The operator renders the config in the spec of a pool, and the first config of a new pool. */
 function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]): boolean {
   if (livePools.some(({ referrer }) => findReferencedConfig(referrer, 'spec') === config)) return true;
-  const poolName = poolOfConfig(config);
+  const poolName = parsePoolName(config);
   if (poolName === undefined) return false;
   // Early in an install nodes have configs of the bootstrap, but no pool exists or has a spec.
   const pool = livePools.find(({ referrer }) => referrer.name === poolName);
@@ -172,14 +172,14 @@ function describeTooFewNodes(
  * then the pool for which the node's config was rendered.
  */
 function findPoolOfNode({ referrer, labels }: InspectedNode, pools: readonly InspectedPool[]) {
-  const selecting = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
+  const candidates = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
   const config =
     findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
-  const poolName = config === undefined ? undefined : poolOfConfig(config);
+  const poolName = config === undefined ? undefined : parsePoolName(config);
   return (
-    selecting.find((pool) => pool.referrer.name === 'master') ??
-    selecting.find((pool) => pool.referrer.name !== 'worker') ??
-    selecting[0] ??
+    candidates.find((pool) => pool.referrer.name === 'master') ??
+    candidates.find((pool) => pool.referrer.name !== 'worker') ??
+    candidates[0] ??
     pools.find((pool) => pool.referrer.name === poolName)
   );
 }

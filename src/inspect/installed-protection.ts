@@ -23,7 +23,7 @@ export async function readInstalledProtection(api: KubeApi): Promise<InstalledPr
   };
 }
 
-/** Any configuration can contain the webhook. `dev` uses another name than the manifests. */
+/** Any configuration can contain the webhook. `dev` uses another name. */
 async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;

@@ -17,7 +17,7 @@ const READ_TIMEOUT_MS = 30_000;
 /** In less time the last read would fail. */
 const MIN_READ_TIMEOUT_MS = 5_000;
 const INTERVAL_MS = 2_000;
-/** A pause takes this many times as long as the read before it, to spare large clusters. */
+/** A pause is this many times as long as the last read, to spare large clusters. */
 const PAUSE_FACTOR = 4;
 /** A slow read does not always mean load. */
 const MAX_PAUSE_MS = 10_000;
@@ -29,10 +29,10 @@ export const RETRY_INTERVAL_MS = 500;
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
   const startedAt = performance.now();
-  const elapsedMs = (): number => performance.now() - startedAt;
+  const getElapsedMs = (): number => performance.now() - startedAt;
   let hasAnswered = false;
   for (;;) {
-    const readStartMs = elapsedMs();
+    const readStartMs = getElapsedMs();
     let untilMs = timeoutMs;
     let result: { answer: Answer } | { error: unknown };
     try {
@@ -40,20 +40,20 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
         Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS)),
       );
       hasAnswered = true;
-      options.onAnswer?.(answer, elapsedMs());
-      if (isSettled(answer)) return { answer, elapsedMs: elapsedMs() };
+      options.onAnswer?.(answer, getElapsedMs());
+      if (isSettled(answer)) return { answer, elapsedMs: getElapsedMs() };
       result = { answer };
     } catch (error) {
       untilMs = Math.min(retryUntilMs(error, hasAnswered), timeoutMs);
-      if (untilMs > 0) options.onFailure?.(error, elapsedMs());
+      if (untilMs > 0) options.onFailure?.(error, getElapsedMs());
       result = { error };
     }
-    const leftMs = untilMs - elapsedMs();
+    const leftMs = untilMs - getElapsedMs();
     if (leftMs <= 0) {
       if ('error' in result) throw result.error;
-      return { answer: result.answer, elapsedMs: elapsedMs() };
+      return { answer: result.answer, elapsedMs: getElapsedMs() };
     }
-    const pauseMs = Math.min(PAUSE_FACTOR * (elapsedMs() - readStartMs), MAX_PAUSE_MS);
+    const pauseMs = Math.min(PAUSE_FACTOR * (getElapsedMs() - readStartMs), MAX_PAUSE_MS);
     await setTimeout(Math.min(leftMs, Math.max(intervalMs, pauseMs)));
   }
 }

@@ -108,8 +108,8 @@ export function isAdmissionError({ message }: TrialResponse): boolean {
   return [/admission webhook "/, DENIED_BY_POLICY, WEBHOOK_FAILED].some((pattern) => pattern.test(message));
 }
 
-/** Also true if the guard's webhook or policy failed. */
-export function isDeniedByGuard({ message }: TrialResponse): boolean {
+/** Whether the guard's webhook or policy denied, for any reason, or failed. */
+export function isBlockedByGuard({ message }: TrialResponse): boolean {
   const { webhook } = (DENIED_BY_WEBHOOK.exec(message) ?? WEBHOOK_FAILED.exec(message))?.groups ?? {};
   const policy = DENIED_BY_POLICY.exec(message)?.groups?.['policy'] ?? '';
   return webhook === WEBHOOK_NAME || isFloorPolicy(policy);
@@ -128,14 +128,10 @@ function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProt
   const explanation = 'the guard denies the deletion of a config in use';
   const isDevOnly =
     webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
-  if (!isDevOnly) return { protected: true, by: 'guard', explanation, advice: '' };
-  const limitation = 'but only until "machineconfig-guard dev" stops';
-  return {
-    protected: true,
-    by: 'guard',
-    explanation: `${explanation}, ${limitation}`,
-    advice: INSTALL_ADVICE,
-  };
+  const protection = { protected: true, by: 'guard', explanation, advice: '' } as const;
+  if (!isDevOnly) return protection;
+  const temporaryProtection = `${explanation}, but only until "machineconfig-guard dev" stops`;
+  return { ...protection, explanation: temporaryProtection, advice: INSTALL_ADVICE };
 }
 
 /** A policy that fails also denies, with a reason of the API server. */

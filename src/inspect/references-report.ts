@@ -1,4 +1,4 @@
-import { type ConfigName, isRenderedConfig, poolOfConfig } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/config-name.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
@@ -19,11 +19,11 @@ export interface ClusterReferences {
 
 /** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract. */
 export type ReferencesReport = Readonly<ReturnType<typeof buildReferencesReport>>;
-export type ReferencesReportConfig = ReferencesReport['configs'][number];
+export type ConfigReport = ReferencesReport['configs'][number];
 /** The JSON of `who-uses --unused --output json`. Its keys are a contract. */
 export type UnusedReport = Readonly<ReturnType<typeof buildUnusedReport>>;
 
-export type ReferencesReportEntry = ReferencesReportConfig['usedBy'][number];
+export type ReferenceEntry = ConfigReport['usedBy'][number];
 
 /** Each read transfers a whole config. */
 const MAX_CONCURRENT_SIZE_READS = 4;
@@ -75,26 +75,26 @@ function buildReferencesReport(
   { server, at, configs, referrers }: ClusterReferences,
   names: readonly ConfigName[],
 ) {
-  const existing = new Set(configs.map(({ name }) => name));
-  const reported = names.map((name) => {
+  const existingNames = new Set(configs.map(({ name }) => name));
+  const configReports = names.map((name) => {
     const { strong, weak } = summarizeReferences(name, referrers);
-    const exists = existing.has(name);
+    const exists = existingNames.has(name);
     return {
       name,
       exists,
       rendered: isRenderedConfig(name),
-      pool: poolOfConfig(name) ?? null,
+      pool: parsePoolName(name) ?? null,
       used: strong.total > 0,
       usedBy: [...strong.references, ...weak.references].map(toReportEntry),
-      suggestion: exists ? null : (findNearestName(name, existing) ?? null),
+      suggestion: exists ? null : (findNearestName(name, existingNames) ?? null),
     };
   });
   return {
     server,
     readAt: at.toISOString(),
-    allUsed: reported.every(({ used }) => used),
+    allUsed: configReports.every(({ used }) => used),
     unreportedNodes: countUnreported(referrers),
-    configs: reported,
+    configs: configReports,
   };
 }
 
@@ -114,12 +114,12 @@ export function buildUnusedReport(
   unused: ReturnType<typeof findUnusedConfigs>,
   sizes: ReadonlyMap<ConfigName, number>,
 ) {
-  const reported = unused.flatMap(({ name, createdAt, weakReferences }) => {
+  const configReports = unused.flatMap(({ name, createdAt, weakReferences }) => {
     const sizeBytes = sizes.get(name);
     if (sizeBytes === undefined) return [];
     return {
       name,
-      pool: poolOfConfig(name) ?? null,
+      pool: parsePoolName(name) ?? null,
       createdAt: createdAt.toISOString(),
       sizeBytes,
       mentionedBy: weakReferences.map(({ kind, name: referrer, field }) => ({ kind, name: referrer, field })),
@@ -129,8 +129,8 @@ export function buildUnusedReport(
     server,
     readAt: at.toISOString(),
     unreportedNodes: countUnreported(referrers),
-    unused: reported,
-    totalBytes: reported.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    unused: configReports,
+    totalBytes: configReports.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   };
 }
 
@@ -139,5 +139,5 @@ function toReportEntry({ kind, name, field, strength }: NamedReference) {
 }
 
 function countUnreported(referrers: readonly Referrer[]): number {
-  return referrers.filter((referrer) => referrer.isUnreported === true).length;
+  return referrers.filter((referrer) => referrer.isConfigUnreported === true).length;
 }

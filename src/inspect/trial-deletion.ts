@@ -21,8 +21,8 @@ export interface TrialCandidates {
   /** Preferably in use by a node. */
   readonly used: (Candidate & { readonly reference: NamedReference }) | undefined;
   readonly unused: Candidate | undefined;
-  readonly configs: number;
-  readonly overridden: number;
+  readonly configCount: number;
+  readonly overriddenCount: number;
 }
 
 export class DryRunError extends Error {
@@ -121,7 +121,8 @@ export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates
     references.filter(({ reference }) => reference.kind === kind),
   );
   const unused = candidates.find(({ config }) => !references.some((candidate) => candidate.config === config));
-  return { used, unused, configs: rendered.length, overridden: rendered.length - candidates.length };
+  const overriddenCount = rendered.length - candidates.length;
+  return { used, unused, configCount: rendered.length, overriddenCount };
 }
 
 function parseConfig({ metadata }: ApiObject): Candidate & { readonly isOverridden: boolean } {

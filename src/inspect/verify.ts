@@ -33,7 +33,7 @@ const MAX_ATTEMPTS = 3;
 /**
  * Tries to delete a config in use by a dry run.
  *
- * @param onProgress gets parts of the report early, because a trial can take a webhook's whole timeout
+ * @param onProgress gets parts of the report early: a trial can take a webhook's whole timeout
  * @throws ClusterAccessError, DryRunError, TimeoutError
  */
 export async function verifyProtection(
@@ -41,14 +41,14 @@ export async function verifyProtection(
   onProgress: (part: Partial<VerifyReport>) => void,
 ): Promise<VerifyReport> {
   const installed = await readInstalledProtection(api);
-  const common = { server: api.address, ...installed, mode: installed.mode ?? null };
-  onProgress(common);
+  const commonFields = { server: api.address, ...installed, mode: installed.mode ?? null };
+  onProgress(commonFields);
   let unused: VerifyReport['unused'] = null;
   let candidates: TrialCandidates | undefined;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     candidates = await findTrialCandidates(api);
     if (attempt === 0 && (candidates.unused ?? candidates.used) !== undefined) await assertDryRunIsHonored(api);
-    // The unused config comes first: it does less harm if a dry run deletes it.
+    // The unused config comes first: deleting it would do less harm.
     if (unused === null && candidates.unused !== undefined) {
       const response = await tryDryRunDeletion(api, candidates.unused);
       if (response !== undefined) {
@@ -65,9 +65,9 @@ export async function verifyProtection(
     const answer = await tryDryRunDeletion(api, candidates.used);
     if (answer === undefined) continue;
     onProgress({ answer });
-    return { ...common, ...assessProtection(answer, installed, kind), tried, answer, unused };
+    return { ...commonFields, ...assessProtection(answer, installed, kind), tried, answer, unused };
   }
-  return { ...common, ...explainMissingTrial(candidates), tried: null, answer: null, unused };
+  return { ...commonFields, ...explainMissingTrial(candidates), tried: null, answer: null, unused };
 }
 
 function explainMissingTrial(candidates: TrialCandidates | undefined): Protection {
@@ -76,9 +76,9 @@ function explainMissingTrial(candidates: TrialCandidates | undefined): Protectio
   if (candidates?.used !== undefined) {
     reason = 'every tested config was deleted during the test';
     advice = 'run verify again';
-  } else if (candidates === undefined || candidates.configs === 0) {
+  } else if (candidates === undefined || candidates.configCount === 0) {
     reason = 'no rendered MachineConfigs found';
-  } else if (candidates.overridden > 0) {
+  } else if (candidates.overriddenCount > 0) {
     reason = 'no rendered MachineConfig is in use, except those with the allow-deletion annotation';
   }
   return { protected: false, by: null, explanation: reason, advice };

@@ -33,7 +33,7 @@ export interface InstallationFile extends OutputFile {
 export interface Installation {
   readonly files: readonly InstallationFile[];
   /** Missing kinds, with the reason. */
-  readonly leftOut: readonly string[];
+  readonly omittedObjects: readonly string[];
 }
 
 /** The options exclude each other. */
@@ -41,7 +41,7 @@ export class InvalidInstallation extends Error {
   override readonly name = 'InvalidInstallation';
 }
 
-/** Matches every {@link InstallationFile}. The output directory can contain other files. */
+/** Matches every {@link InstallationFile}, but no file of the user. */
 export const OWN_FILE_NAME = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
 
 const NAME = 'machineconfig-guard';
@@ -100,7 +100,7 @@ export function buildInstallation(options: InstallationOptions): Installation {
   }
   return {
     files: toFiles(manifests),
-    leftOut: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)],
+    omittedObjects: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)],
   };
 }
 
@@ -140,7 +140,7 @@ function toFiles(manifests: readonly Manifest[]): InstallationFile[] {
     return {
       name: `99_${NAME}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
       content: manifest.toString({ lineWidth: 0, flowCollectionPadding: false }),
-      secret: kind === 'Secret',
+      isPrivate: kind === 'Secret',
       kind,
       objectName: String(manifest.getIn(['metadata', 'name'])),
     };

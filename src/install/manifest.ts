@@ -9,7 +9,7 @@ export interface OutputFile {
   readonly name: string;
   readonly content: string;
   /** Whether only the owner may read it. */
-  readonly secret: boolean;
+  readonly isPrivate: boolean;
 }
 
 /** Quotes strings that YAML 1.1 reads as another type. */

@@ -76,7 +76,8 @@ export function planRotation({ webhookConfiguration, secret }: RotationInput, no
 }
 
 function toFile(name: string, manifest: Manifest): OutputFile {
-  return { name, content: manifest.toString({ lineWidth: 0 }), secret: manifest.get('kind') === 'Secret' };
+  const isPrivate = manifest.get('kind') === 'Secret';
+  return { name, content: manifest.toString({ lineWidth: 0 }), isPrivate };
 }
 
 function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {

@@ -75,7 +75,7 @@ export class KubeApi {
     }
   }
 
-  /** Sends a request and parses the whole response as JSON. Throws like {@link request}. */
+  /** Parses the whole response as JSON. Throws like {@link request}. */
   async json(request: ApiRequest): Promise<unknown> {
     const { body } = await this.request(request);
     const bytes = await readBytes(body, request.signal);

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** Logs a persistent problem once, and again only after it has changed or was solved. */
+/** Logs a problem once, and again only after it has changed or was solved. */
 export class ProblemLog {
   readonly #log: Logger;
   readonly #solvedText: string | undefined;

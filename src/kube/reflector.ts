@@ -31,7 +31,7 @@ const DEFAULT_TIMING: ReflectorTiming = {
   requestMs: 60_000,
 };
 
-/** For a single object whose changes must take effect within two seconds, also right after an outage. */
+/** For a single object whose changes must take effect within two seconds, also after an outage. */
 export const SINGLE_OBJECT_TIMING: ReflectorTiming = {
   ...DEFAULT_TIMING,
   backoffMs: [250, 1_000],
@@ -52,7 +52,7 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 /** A watch that lasted this long resets the backoff. */
 const LASTING_WATCH_MS = 5_000;
-/** Range of `timeoutSeconds`, as in client-go. It is random, so that replicas do not reconnect together. */
+/** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
 /** The watch cannot continue at its position. */

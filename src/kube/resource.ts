@@ -5,7 +5,7 @@ export interface Resource<Item extends { readonly name: string }> {
   readonly kind: string;
   /** The plural name, for messages and the audit log. */
   readonly name: string;
-  /** One collection for each API version, the preferred one first. After a 404 the next one is tried. */
+  /** One collection for each API version, the preferred one first. A 404 leads to the next. */
   readonly paths: readonly [string, ...string[]];
   /** If present, only the object with this name is listed and watched. */
   readonly objectName?: string;

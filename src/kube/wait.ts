@@ -5,7 +5,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }
 
-/** Rejects with the signal's reason as soon as it aborts. The promise itself continues. */
+/** Rejects with the signal's reason when it aborts. The promise continues. */
 export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     // Prevents a later unhandled rejection.

@@ -16,7 +16,7 @@ export interface ConfigIndexOptions {
 /** Remembered deletions explain dangling references. */
 const MAX_REMEMBERED_DELETIONS = 1_000;
 
-/** The names of all MachineConfigs from the watch, and the times of the deletions that it reported. */
+/** The names of all MachineConfigs from the watch, and the times of their deletions. */
 export class ConfigIndex {
   readonly #reflector: Reflector<ConfigMetadata>;
   readonly #deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_REMEMBERED_DELETIONS });

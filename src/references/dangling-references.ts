@@ -10,7 +10,7 @@ export interface DanglingReference {
   readonly config: ConfigName | undefined;
 }
 
-/** Weak references do not count, because their referrer works without the config. */
+/** Ignores weak references, because their referrers work without the config. */
 export function findDanglingReferences(
   referrers: Iterable<Referrer>,
   configs: ReadonlySet<ConfigName>,

@@ -76,7 +76,7 @@ export class LiveReader {
     read.abort();
   }
 
-  /** Starts the next read, unless another one is making progress or a batch of reviews is still arriving. */
+  /** Starts the next read, unless one is making progress or a batch of reviews is still arriving. */
   #startOrWait(read: LiveRead): void {
     if (read !== this.#next || this.#running.size >= MAX_CONCURRENT_READS) return;
     const silentMs = Math.min(...[...this.#running].map((running) => running.silentMs));

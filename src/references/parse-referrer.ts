@@ -10,15 +10,15 @@ interface Annotation {
 
 const CONFIG_ANNOTATIONS = ['currentConfig', 'desiredConfig'].map(toAnnotation);
 /**
- * The operator only compares `drain-<config>` and `uncordon-<config>` as strings (machine-config-operator,
- * pkg/daemon/drain.go).
+ * These references are weak: the operator compares `drain-<config>` and `uncordon-<config>` as strings and
+ * does not read the config (machine-config-operator, pkg/daemon/drain.go).
  */
 const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'].map(toAnnotation);
 const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
 /** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
 const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
 /** Conditions of a build that no longer reads its config. */
-const FINAL_CONDITIONS = new Set(['Succeeded', 'Failed', 'Interrupted']);
+const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
 
 export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
   ...CONFIG_ANNOTATIONS,
@@ -34,41 +34,41 @@ export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
  * @throws MalformedObject if the node has no name or one of the annotations is not a string
  */
 export function parseNodeReferrer(node: ApiObject): Referrer {
-  const name = nameOf(node, 'Node');
-  const valueOf = ({ field, key }: Annotation): string | undefined => {
+  const name = readName(node, 'Node');
+  const readAnnotation = ({ field, key }: Annotation): string | undefined => {
     const value = node.metadata?.annotations?.[key];
     // The error text is only built if needed, because there are thousands of nodes.
     return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
   };
   const references: Reference[] = [];
   for (const annotation of CONFIG_ANNOTATIONS) {
-    addReference(references, annotation.field, 'strong', valueOf(annotation));
+    addReference(references, annotation.field, 'strong', readAnnotation(annotation));
   }
-  const isUnreported = references.length === 0;
+  const isConfigUnreported = references.length === 0;
   for (const annotation of DRAIN_ANNOTATIONS) {
-    const value = valueOf(annotation) ?? '';
+    const value = readAnnotation(annotation) ?? '';
     if (DRAIN_PREFIX.test(value))
       addReference(references, annotation.field, 'weak', value.replace(DRAIN_PREFIX, ''));
   }
-  addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', valueOf(FIRST_PIVOT_CONFIG));
-  return isUnreported ? { kind: 'Node', name, references, isUnreported } : { kind: 'Node', name, references };
+  addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', readAnnotation(FIRST_PIVOT_CONFIG));
+  const referrer = { kind: 'Node', name, references } as const;
+  return isConfigUnreported ? { ...referrer, isConfigUnreported } : referrer;
 }
 
 /**
  * A pool that is being deleted has no references: under foreground deletion it waits until its rendered
- * configs are gone, so a reference would block both forever. Nodes that run such a config refer to it
- * themselves.
+ * configs are gone, so a reference would block both forever. Its nodes reference the configs that they run.
  *
  * @throws MalformedObject
  */
 export function parsePoolReferrer(pool: ApiObject): Referrer {
-  const name = nameOf(pool, 'MachineConfigPool');
+  const name = readName(pool, 'MachineConfigPool');
   if (pool.metadata?.deletionTimestamp !== undefined && pool.metadata.deletionTimestamp !== null) {
     return { kind: 'MachineConfigPool', name, references: [], isTerminating: true };
   }
   const references: Reference[] = [];
   for (const field of ['spec', 'status'] as const) {
-    addReference(references, field, 'strong', textAt(pool, [field, 'configuration', 'name'], `pool ${name}`));
+    addReference(references, field, 'strong', readText(pool, [field, 'configuration', 'name'], `pool ${name}`));
   }
   return { kind: 'MachineConfigPool', name, references };
 }
@@ -80,25 +80,23 @@ export function parsePoolReferrer(pool: ApiObject): Referrer {
  * @throws MalformedObject
  */
 export function parseBuildReferrer(build: ApiObject): Referrer {
-  const name = nameOf(build, 'MachineOSBuild');
+  const name = readName(build, 'MachineOSBuild');
   const references: Reference[] = [];
   const strength = hasEnded(build, name) ? 'weak' : 'strong';
   for (const field of ['machineConfig', 'desiredConfig'] as const) {
-    addReference(references, field, strength, textAt(build, ['spec', field, 'name'], `build ${name}`));
+    addReference(references, field, strength, readText(build, ['spec', field, 'name'], `build ${name}`));
   }
   return { kind: 'MachineOSBuild', name, references };
 }
 
 function hasEnded(build: ApiObject, name: string): boolean {
-  const conditions = valueAt(build, ['status', 'conditions'], `build ${name}`);
+  const conditions = readValue(build, ['status', 'conditions'], `build ${name}`);
   if (conditions === undefined) return false;
   if (!Array.isArray(conditions)) throw new MalformedObject(`status.conditions of build ${name} is not a list`);
   return conditions.some((condition: unknown) => {
-    const owner = `a condition of build ${name}`;
-    const type = valueAt(condition, ['type'], owner);
-    return (
-      typeof type === 'string' && FINAL_CONDITIONS.has(type) && valueAt(condition, ['status'], owner) === 'True'
-    );
+    const subject = `a condition of build ${name}`;
+    const isFinal = FINAL_CONDITIONS.has(readValue(condition, ['type'], subject));
+    return isFinal && readValue(condition, ['status'], subject) === 'True';
   });
 }
 
@@ -118,29 +116,29 @@ function toAnnotation(field: string): Annotation {
   return { field, key: `${MCO_GROUP}/${field}` };
 }
 
-function nameOf(object: ApiObject, kind: ReferrerKind): string {
+function readName(object: ApiObject, kind: ReferrerKind): string {
   const name = object.metadata?.name;
   if (typeof name !== 'string' || name === '') throw new MalformedObject(`a ${kind} has no name`);
   return name;
 }
 
-function textAt(object: unknown, path: readonly string[], owner: string): string | undefined {
-  return toText(valueAt(object, path, owner), () => `${path.join('.')} of ${owner}`);
+function readText(object: unknown, path: readonly string[], subject: string): string | undefined {
+  return toText(readValue(object, path, subject), () => `${path.join('.')} of ${subject}`);
 }
 
-/** Throws on a value of another type, because an unreadable reference must not look like an absent one. */
+/** Throws on another type, because an unreadable reference must not look like an absent one. */
 function toText(value: unknown, describeField: () => string): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'string') throw new MalformedObject(`${describeField()} is not a string`);
   return value;
 }
 
-function valueAt(object: unknown, path: readonly string[], owner: string): unknown {
+function readValue(object: unknown, path: readonly string[], subject: string): unknown {
   let value = object;
   for (const key of path) {
     if (value === undefined || value === null) return undefined;
     if (typeof value !== 'object' || Array.isArray(value)) {
-      throw new MalformedObject(`${path.join('.')} of ${owner} is in something that is not an object`);
+      throw new MalformedObject(`${path.join('.')} of ${subject} has a parent that is not an object`);
     }
     value = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
   }

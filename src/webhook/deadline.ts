@@ -3,7 +3,7 @@ import { parseDuration } from '../decision/duration.ts';
 /** The default and the maximum of a webhook's timeout (kubernetes, admissionregistration/v1). */
 const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_TIMEOUT_MS = 30_000;
-/** The guard promises an answer within 80 %. The difference is for the event loop and the network. */
+/** The guard promises an answer within 80 %. The rest is for the event loop and the network. */
 const TIMEOUT_SHARE = 0.76;
 
 /** Computes the deadline of a review from the request's `timeout`. */

@@ -9,7 +9,7 @@ export interface Decision {
   /** The config. Empty if the review was not about one. */
   readonly name: string;
   readonly user: string;
-  readonly dryRun: boolean;
+  readonly isDryRun: boolean;
   readonly verdict: Verdict;
   readonly path: DecisionPath;
   /** Milliseconds from the arrival of the request to the answer. */
@@ -20,18 +20,18 @@ export interface Decision {
 const MAX_LOGGED_REFERRERS = 10;
 
 export function toDecision(review: Review, verdict: Verdict, path: DecisionPath, ms: number): Decision {
-  const { uid, config, user, dryRun } = review;
-  return { uid, name: config?.name ?? '', user, dryRun, verdict, path, ms };
+  const { uid, config, user, isDryRun } = review;
+  return { uid, name: config?.name ?? '', user, isDryRun, verdict, path, ms };
 }
 
 /** Logs selected fields: never a header, a token or the body of an object. */
-export function logDecision(log: Logger, { uid, name, user, dryRun, verdict, path, ms }: Decision): void {
+export function logDecision(log: Logger, { uid, name, user, isDryRun, verdict, path, ms }: Decision): void {
   const { outcome, code, cause, message, references, referencesTotal, overrideReason } = verdict;
   const fields = {
     uid: toPrintableLine(uid, 64),
     name: toPrintableLine(name, 253),
     user,
-    dryRun,
+    dryRun: isDryRun,
     verdict: outcome,
     code,
     cause,

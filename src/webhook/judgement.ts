@@ -10,6 +10,6 @@ export interface Judgement {
 }
 
 export interface ReviewJudge {
-  /** Never rejects. When the signal aborts, the judge decides with the data that it has read. */
+  /** Never rejects. On abort, the judge decides with the data that it has read. */
   readonly judge: (review: Review, signal: AbortSignal) => Promise<Judgement>;
 }

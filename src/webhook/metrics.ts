@@ -26,7 +26,7 @@ const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED
 /** From a denial by the index to the timeout of the webhook. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** The guard's metrics. Labels have few values, and none of them comes from a request. */
+/** The guard's metrics. Labels have few values, none of them from a request. */
 export class Metrics {
   readonly #registry = new Registry<OpenMetricsContentType>();
   readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
@@ -99,8 +99,8 @@ export class Metrics {
     );
   }
 
-  count({ verdict, dryRun, path, ms }: Decision): void {
-    this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(dryRun) });
+  count({ verdict, isDryRun, path, ms }: Decision): void {
+    this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(isDryRun) });
     this.#duration.observe({ path }, ms / 1000);
   }
 

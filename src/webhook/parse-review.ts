@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { toConfigName } from '../decision/config-name.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
-import type { Review, ReviewedConfig } from '../decision/review.ts';
+import type { ConfigToDelete, Review } from '../decision/review.ts';
 import { MalformedJson, type Outline, parseOutline } from './json-outline.ts';
 
 /** The request is not a review, or lacks a field that the answer depends on. */
@@ -55,7 +55,7 @@ export function parseReview(body: Buffer): Review {
   if (uid === '') throw new BadReview('the request has no uid');
   return {
     uid,
-    dryRun: request['dryRun'] === true,
+    isDryRun: request['dryRun'] === true,
     user: parseUser(request),
     config: isConfigDeletion(request, uid) ? parseOldObject(request, uid) : undefined,
   };
@@ -83,7 +83,7 @@ function isConfigDeletion(request: Record<string, unknown>, uid: string): boolea
   return operation === 'DELETE' && group === GROUP && resource === RESOURCE;
 }
 
-function parseOldObject(request: Record<string, unknown>, uid: string): ReviewedConfig {
+function parseOldObject(request: Record<string, unknown>, uid: string): ConfigToDelete {
   const metadata = asRecord(asRecord(request['oldObject'])?.['metadata']);
   if (metadata === undefined) {
     throw new BadReview('the request has no oldObject, so the deleted object is unknown', uid);

@@ -17,25 +17,26 @@ const ALLOWED_TTL_MS = 60_000;
 const DENIED_TTL_MS = 5_000;
 const MAX_TOKENS = 256;
 
-/** Asks the API server whether the owner of a token may `get /metrics`, and caches the answer. */
+/** Asks the API server whether a token may `get /metrics`, and caches the answer. */
 export class ScrapeAuthorizer {
   readonly #api: Pick<KubeApi, 'json'>;
-  /** By the hash of the token, so that a heap dump contains no token. */
-  readonly #accesses: LRUCache<string, ScrapeAccess>;
+  /** Hashed, so that a heap dump contains no token. */
+  readonly #accessByTokenHash: LRUCache<string, ScrapeAccess>;
 
-  /** @param now returns milliseconds greater than 0 */
+  /** @param now returns milliseconds above 0, because lru-cache never expires an entry of time 0 */
   constructor(api: Pick<KubeApi, 'json'>, now: () => number = () => performance.now()) {
     this.#api = api;
-    this.#accesses = new LRUCache({ max: MAX_TOKENS, ttl: DENIED_TTL_MS, ttlResolution: 0, perf: { now } });
+    const options = { max: MAX_TOKENS, ttl: DENIED_TTL_MS, ttlResolution: 0, perf: { now } };
+    this.#accessByTokenHash = new LRUCache(options);
   }
 
   /** Rejects with the errors of {@link KubeApi}. */
   async authorize(token: string): Promise<ScrapeAccess> {
     const key = createHash('sha256').update(token).digest('hex');
-    const known = this.#accesses.get(key);
-    if (known !== undefined) return known;
+    const cachedAccess = this.#accessByTokenHash.get(key);
+    if (cachedAccess !== undefined) return cachedAccess;
     const access = await this.#reviewAccess(token);
-    this.#accesses.set(key, access, { ttl: access === 'allowed' ? ALLOWED_TTL_MS : DENIED_TTL_MS });
+    this.#accessByTokenHash.set(key, access, { ttl: access === 'allowed' ? ALLOWED_TTL_MS : DENIED_TTL_MS });
     return access;
   }
 

@@ -98,12 +98,12 @@ test.each<[string, () => Partial<KeyPair>, RegExp]>([
   [
     'the key belongs to another certificate',
     () => ({ ...first, privateKeyPem: second.privateKeyPem }),
-    /^\S+tls\.crt and \S+tls\.key cannot be served with: the private key belongs to another/,
+    /^cannot serve with \S+tls\.crt and \S+tls\.key: the private key belongs to another/,
   ],
   [
     'the end of the chain is garbage',
     () => ({ ...first, certificatePem: first.certificatePem + GARBAGE }),
-    /cannot be served with/,
+    /cannot serve with/,
   ],
 ])('rejects at start if %s', async (_case, pair, message) => {
   const starting = (await createFiles(pair())).start();

@@ -8,7 +8,7 @@ const END = new Date('2030-01-01T00:00:00Z');
 
 function logBeforeEnd(daysLeft: number, change: Partial<Expiry> = {}) {
   const { log, messages } = memoryLog();
-  const expiry: Expiry = { certificate: 'authority', notAfter: END, isRenewedHere: false, ...change };
+  const expiry: Expiry = { certificate: 'authority', notAfter: END, isRenewedByGuard: false, ...change };
   logExpiries([expiry], log, new Date(END.getTime() - daysLeft * DAY_MS));
   return messages();
 }
@@ -23,12 +23,12 @@ test('the warning names the certificate, the date and the repair', () => {
       'rotate it with `machineconfig-guard certs rotate`',
   ]);
   expect(logBeforeEnd(-1, { certificate: 'serving' })[0]).toMatch(
-    / expired at .* calls fail: renew it at/,
+    / expired at .*, the API server's calls fail: renew it at/,
   );
 });
 
 test('does not warn about a certificate that the process renews', () => {
-  expect(logBeforeEnd(3, { isRenewedHere: true })).toEqual([]);
+  expect(logBeforeEnd(3, { isRenewedByGuard: true })).toEqual([]);
 });
 
 test('warns at the start and ends when the signal aborts', async ({ onTestFinished }) => {
@@ -36,7 +36,7 @@ test('warns at the start and ends when the signal aborts', async ({ onTestFinish
   onTestFinished(() => void vi.useRealTimers());
   const { log, lines } = memoryLog();
   const stopping = new AbortController();
-  const expiries = (): Expiry[] => [{ certificate: 'serving', notAfter: END, isRenewedHere: false }];
+  const expiries = (): Expiry[] => [{ certificate: 'serving', notAfter: END, isRenewedByGuard: false }];
   const running = logExpiriesDaily({ expiries }, log, stopping.signal);
   expect(lines).toHaveLength(1);
   stopping.abort();

@@ -23,8 +23,8 @@ beforeEach(() => {
 async function write(directory = root, overwrite = false): Promise<void> {
   await prepareOutputDirectory(directory, NAMES, overwrite);
   await writeOutputFiles(directory, [
-    { name: 'ca.crt', content: 'new certificate', secret: false },
-    { name: 'ca.key', content: 'new key', secret: true },
+    { name: 'ca.crt', content: 'new certificate', isPrivate: false },
+    { name: 'ca.key', content: 'new key', isPrivate: true },
   ]);
 }
 

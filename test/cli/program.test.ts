@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { expect, test } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/cli/exit.ts';
-import { programNameOf, reportError } from '../../src/cli/program.ts';
+import { getProgramName, reportError } from '../../src/cli/program.ts';
 import { runProgram } from './run-program.ts';
 
 function report(error: unknown, env: Record<string, string> = {}): { exitCode: number; stderr: string } {
@@ -13,8 +13,13 @@ function report(error: unknown, env: Record<string, string> = {}): { exitCode: n
 const HINT = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)\n';
 
 test.each([
-  ['a CliError', new CliError('no cluster.', EXIT_CODE.cluster), 3, 'machineconfig-guard: no cluster.\n'],
-  ['a CliError without a message', new CliError('', EXIT_CODE.no), 1, ''],
+  [
+    'a CliError',
+    new CliError('no cluster.', EXIT_CODE.clusterAccess),
+    3,
+    'machineconfig-guard: no cluster.\n',
+  ],
+  ['a CliError without a message', new CliError('', EXIT_CODE.failure), 1, ''],
   ['an Error with two lines', new TypeError('a\n    at b'), 1, `machineconfig-guard: a at b${HINT}`],
   ['a text', 'thrown', 1, `machineconfig-guard: thrown${HINT}`],
   [
@@ -47,7 +52,7 @@ test.each([
   ['/usr/local/bin/oc-mcguard', 'oc mcguard'],
   ['/kubectl-mcguard/main.ts', 'machineconfig-guard'],
 ])('the program file %s has the name %s', (file, name) => {
-  expect(programNameOf(file)).toBe(name);
+  expect(getProgramName(file)).toBe(name);
 });
 
 test('as a kubectl plugin, help and errors have the name that a user types', async () => {

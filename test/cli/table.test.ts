@@ -5,7 +5,7 @@ import { formatTable } from '../../src/cli/table.ts';
 const toCells = (...texts: string[]) => texts.map((text) => ({ text }));
 
 test('pads cells to their visible width, and no line ends with spaces', () => {
-  const columns = [{ head: 'NAME' }, { head: 'SIZE', isRightAligned: true }, { head: 'STATE' }];
+  const columns = [{ header: 'NAME' }, { header: 'SIZE', isRightAligned: true }, { header: 'STATE' }];
   const rows = [
     toCells('control-0', '7', 'Done'),
     [{ text: 'a', style: 'red' as const }, ...toCells('12345', '')],

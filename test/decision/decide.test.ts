@@ -82,7 +82,7 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
   const now = new Date(Date.UTC(2026, 0, 1, 0, minutes));
   const annotations = new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]);
   const config = { name: toConfigName(name), uid: 'c', annotations };
-  const review = { uid: 'u', dryRun: false, user: 'someone', config };
+  const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const state = {
     referrers: [
       ...cluster.nodes.map(parseNodeReferrer),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION, type Settings } from '../../src/decision/settings.ts';
-import { docsLink } from '../../src/decision/codes.ts';
+import { formatDocsLink } from '../../src/decision/codes.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
 import type { ClusterState, Referrer, ReferrerKind, Strength } from '../../src/decision/references.ts';
@@ -26,7 +26,7 @@ interface Situation extends Partial<ClusterState & Settings> {
 function decideReferrers(referrers: readonly Referrer[], situation: Situation = {}) {
   const { override, mode = 'Enforce', holdSupersededMs = 0, ...state } = situation;
   const annotations = new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]);
-  const review = { uid: 'u', dryRun: false, user: 'x', config: { name: NAME, uid: 'c', annotations } };
+  const review = { uid: 'u', isDryRun: false, user: 'x', config: { name: NAME, uid: 'c', annotations } };
   return decide(review, { referrers, unreadable: [], ...state }, { mode, holdSupersededMs }, NOW);
 }
 
@@ -39,7 +39,7 @@ test('names at most three referrers of a kind, and counts the others', () => {
     `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, ` +
       'worker-2 currentConfig and 2 more) and pool worker (spec). ' +
       'Deleting it would leave them Degraded. Delete it once they have moved on to another config. ' +
-      `See ${docsLink('MCG_IN_USE')}`,
+      `See ${formatDocsLink('MCG_IN_USE')}`,
   );
 });
 
@@ -107,7 +107,7 @@ test('denies as unverified if a hold is set and the configs are missing', () => 
 test('warns about weak references and unreported nodes if it allows', () => {
   const verdict = decideReferrers([
     createReferrer('MachineOSBuild', 'worker-1', ['machineConfig'], 'weak'),
-    { kind: 'Node', name: 'fresh', references: [], isUnreported: true },
+    { kind: 'Node', name: 'fresh', references: [], isConfigUnreported: true },
   ]);
   expect(verdict).toMatchObject({ outcome: 'allowed', code: 'MCG_NOT_IN_USE' });
   expect(verdict.warnings).toEqual([

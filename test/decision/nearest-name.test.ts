@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
@@ -40,7 +41,7 @@ test('finds nothing if several names are equally near', () => {
   expect(findNearestName(WORKER.replace('25a1', 'c5a1'), near)).toBe(near[2]);
 });
 
-const hash = fc.bigInt(0n, 2n ** 128n - 1n).map((number) => number.toString(16).padStart(32, '0'));
+const hash = fc.nat().map((number) => createHash('md5').update(String(number)).digest('hex'));
 const name = fc
   .tuple(fc.constantFrom('worker', 'master', 'infra-a.b'), hash)
   .map(([pool, digits]) => toConfigName(`rendered-${pool}-${digits}`));
@@ -65,12 +66,9 @@ test('finds a config despite three typing errors, among any others', () => {
       name,
       fc.array(name, { maxLength: 20 }),
       fc.array(typo, { minLength: 1, maxLength: 3 }),
-      fc.boolean(),
-      (expected, others, typos, isLast) => {
+      (expected, others, typos) => {
         const typed = typos.reduce(applyTypo, String(expected));
-        expect(findNearestName(typed, isLast ? [...others, expected] : [expected, ...others])).toBe(
-          expected,
-        );
+        expect(findNearestName(typed, new Set([...others, expected]))).toBe(expected);
       },
     ),
   );

@@ -13,10 +13,10 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     mode: () => 'Enforce',
     danglingCount: () => 0,
     protectedConfigs: () => 0,
-    expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedHere: true }],
+    expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
   });
   const verdict = denyBadReview('');
-  metrics.count({ uid: '', name: '', user: '', dryRun: false, path: 'live', ms: 1, verdict });
+  metrics.count({ uid: '', name: '', user: '', isDryRun: false, path: 'live', ms: 1, verdict });
   const { text } = await metrics.scrape();
   const exported = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, base = '', type = '']) => {
     // OpenMetrics names a counter without the suffix of its samples.

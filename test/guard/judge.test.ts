@@ -15,7 +15,7 @@ import { memoryLog } from '../support/log.ts';
 const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const REVIEW: Review = {
   uid: 'u',
-  dryRun: false,
+  isDryRun: false,
   user: 'someone',
   config: { name: CONFIG, uid: 'c', annotations: new Map() },
 };

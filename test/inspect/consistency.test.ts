@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { poolOfConfig } from '../../src/decision/config-name.ts';
+import { parsePoolName } from '../../src/decision/config-name.ts';
 import { checkConsistency, type ConsistencyResult } from '../../src/inspect/consistency.ts';
 import { GONE, NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
@@ -85,10 +85,10 @@ test('agrees with a naive model for any cluster', () => {
           name !== undefined && !existing.includes(name as never);
         const isRendered = (name: string) =>
           live.some(([, { spec }]) => spec === name) ||
-          (poolOfConfig(name as never) !== undefined &&
+          (parsePoolName(name as never) !== undefined &&
             (live.length === 0 ||
               live.some(
-                ([pool, { spec }]) => pool === poolOfConfig(name as never) && spec === undefined,
+                ([pool, { spec }]) => pool === parsePoolName(name as never) && spec === undefined,
               )));
 
         const result = checkAll(

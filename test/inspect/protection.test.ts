@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   assessProtection,
   type InstalledProtection,
-  isDeniedByGuard,
+  isBlockedByGuard,
   type PolicyBinding,
   type Protection,
 } from '../../src/inspect/protection.ts';
@@ -106,7 +106,7 @@ test.each<[string, number, string, RegExp, RegExp]>([
   ['a policy fails', 422, deniedBy(NODES, 'no such key'), /nodes\S+ fails/, /get validatingadmission/],
 ])('is not protected if %s', (_name, status, message, explanation, advice) => {
   expect(assess(status, message, { floor: FLOOR })).toEqual(matching(null, explanation, advice));
-  expect(isDeniedByGuard({ status, message })).toBe(true);
+  expect(isBlockedByGuard({ status, message })).toBe(true);
 });
 
 test.each([
@@ -116,5 +116,5 @@ test.each([
 ])('is not protected if %s denies', (denier, message) => {
   const explanation = new RegExp(`^denied by ${denier},`);
   expect(assess(403, message, { floor: FLOOR })).toEqual(matching(null, explanation, /^see the answer/));
-  expect(isDeniedByGuard({ status: 403, message })).toBe(false);
+  expect(isBlockedByGuard({ status: 403, message })).toBe(false);
 });

@@ -48,7 +48,7 @@ describe('with any options', () => {
     for (const files of sets) {
       const filesWithKey = files.filter(({ content }) => content.includes(keyStart));
       expect(filesWithKey.every(({ kind }) => kind === 'Secret')).toBe(true);
-      expect(files.filter(({ secret }) => secret)).toEqual(filesWithKey);
+      expect(files.filter(({ isPrivate }) => isPrivate)).toEqual(filesWithKey);
     }
   });
 });
@@ -102,7 +102,7 @@ test.each([
   [{ major: 1, minor: 28 }, false],
   [{ major: 1, minor: 29 }, true],
 ])('with Kubernetes %j, the set contains a FlowSchema: %s', (kubernetesVersion, hasFlowSchema) => {
-  const { files, leftOut } = buildInstallation({ ...DEFAULT_OPTIONS, kubernetesVersion });
+  const { files, omittedObjects } = buildInstallation({ ...DEFAULT_OPTIONS, kubernetesVersion });
   expect(files.some(({ kind }) => kind === 'FlowSchema')).toBe(hasFlowSchema);
-  expect(leftOut).toEqual(hasFlowSchema ? [] : [expect.stringContaining('FlowSchema')]);
+  expect(omittedObjects).toEqual(hasFlowSchema ? [] : [expect.stringContaining('FlowSchema')]);
 });

@@ -49,7 +49,7 @@ function bundleOf({ webhooks: [webhook] }: Configuration): string | undefined {
 
 function renderSteps(input: RotationInput): [first: Configuration, second: Secret, third: Configuration] {
   const files = planRotation(input, NOW).renderFiles(NEW);
-  expect(files.map(({ name, secret }) => [name, secret])).toEqual([
+  expect(files.map(({ name, isPrivate }) => [name, isPrivate])).toEqual([
     ['1-trust-both.yaml', false],
     ['2-issue-from-new.yaml', true],
     ['3-trust-new.yaml', false],

@@ -32,7 +32,7 @@ test.each([[{}], [{ annotations: null }], [{ annotations: { [`${MCO}/currentConf
   (metadata) => {
     expect(parseNodeReferrer({ metadata: { name: 'w0', ...metadata } })).toMatchObject({
       references: [],
-      isUnreported: true,
+      isConfigUnreported: true,
     });
   },
 );

@@ -226,5 +226,5 @@ function toReview(config: string, step: number): Review {
     uid: `uid-${step}`,
     annotations: new Map<string, string>(),
   };
-  return { uid: `review-${step}`, dryRun: false, user: 'somebody', config: reviewed };
+  return { uid: `review-${step}`, isDryRun: false, user: 'somebody', config: reviewed };
 }

@@ -52,7 +52,7 @@ async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE, ta
 test('allows the deletion of an unused config and records one decision', async () => {
   expect(await post()).toMatchObject({ uid: UID, allowed: true, connection: 'keep-alive' });
   expect(decisions).toMatchObject([
-    { uid: UID, name: NAME, user: 'kube:admin', path: 'live', dryRun: false },
+    { uid: UID, name: NAME, user: 'kube:admin', path: 'live', isDryRun: false },
   ]);
 });
 

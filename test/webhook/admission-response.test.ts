@@ -11,7 +11,7 @@ function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
   const annotations = new Map([[ALLOW_DELETION_ANNOTATION, reason]]);
   const review = {
     uid: 'u',
-    dryRun: false,
+    isDryRun: false,
     user: 'someone',
     config: { name: NAME, uid: 'c', annotations },
   };

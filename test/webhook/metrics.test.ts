@@ -32,7 +32,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
     danglingCount: () => 2,
     protectedConfigs: () => 5,
     expiries: () => [
-      { certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedHere: false },
+      { certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedByGuard: false },
     ],
   });
   for (const dryRun of [false, false, true]) {

@@ -22,7 +22,7 @@ function findProblem(body: unknown) {
 test('accepts a review with unknown fields, and takes the config from oldObject', () => {
   expect(parse({ ...reviewBody({ newField: {} }), newField: 1 })).toEqual({
     uid: UID,
-    dryRun: false,
+    isDryRun: false,
     user: 'kube:admin',
     config: { name: NAME, uid: 'c-uid', annotations: new Map([['a', 'b']]) },
   });

@@ -10,7 +10,7 @@ import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts
 import { printReport } from '../report-output.ts';
 import { createRotateCommand } from './rotate.ts';
 
-/** Scripts rely on these names. */
+/** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
 /** The Service in manifests/base. The API server verifies the first name. */
 const DEFAULT_DNS_NAMES = [
@@ -30,7 +30,7 @@ interface CertsFlags {
   readonly output: 'text' | 'json';
 }
 
-/** Scripts rely on the keys. */
+/** Scripts rely on these JSON field names. */
 type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 
 export function createCertsCommand(): Command {
@@ -85,10 +85,10 @@ async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlag
   const authority = await createAuthority({ days: caDays, now });
   const leaf = await issueLeaf({ authority, dnsNames, ipAddresses, days, now });
   await writeOutputFiles(out, [
-    { name: 'ca.crt', content: authority.certificatePem, secret: false },
-    { name: 'ca.key', content: authority.privateKeyPem, secret: true },
-    { name: 'tls.crt', content: leaf.certificatePem, secret: false },
-    { name: 'tls.key', content: leaf.privateKeyPem, secret: true },
+    { name: 'ca.crt', content: authority.certificatePem, isPrivate: false },
+    { name: 'ca.key', content: authority.privateKeyPem, isPrivate: true },
+    { name: 'tls.crt', content: leaf.certificatePem, isPrivate: false },
+    { name: 'tls.key', content: leaf.privateKeyPem, isPrivate: true },
   ]);
   const files = Object.fromEntries(CERTIFICATE_FILES.map((name) => [name, path.join(out, name)]));
   return {

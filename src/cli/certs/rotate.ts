@@ -20,7 +20,7 @@ interface RotateFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** Scripts rely on the keys. */
+/** Scripts rely on these JSON field names. */
 type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
@@ -76,7 +76,7 @@ async function rotate({ out, from, days, force, ...clusterFlags }: RotateFlags, 
       waitSeconds: WAIT_SECONDS,
     };
   } catch (error) {
-    if (error instanceof RotationError) throw new CliError(error.message, EXIT_CODE.no, { cause: error });
+    if (error instanceof RotationError) throw new CliError(error.message, EXIT_CODE.failure, { cause: error });
     throw error;
   }
 }
@@ -87,7 +87,7 @@ async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
     const secret = await readObject(api, SECRET_PATH);
     if (webhookConfiguration !== undefined) return { webhookConfiguration, secret: secret ?? {} };
     const message = `${api.address} has no webhook configuration ${NAME}: the guard is not installed`;
-    throw new CliError(message, EXIT_CODE.no);
+    throw new CliError(message, EXIT_CODE.failure);
   });
 }
 

@@ -27,7 +27,7 @@ const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at 
 
 export function createCheckCommand(): Command {
   const command = new Command('check')
-    .description('Check that every config that nodes and pools name exists.')
+    .description('Check that every config that nodes and pools reference exists.')
     .option('--role <role>', 'check only nodes with this role, such as master, and their pools', parseRole)
     .option('-l, --selector <labels>', 'check only nodes with these labels, and their pools', parseSelector)
     .option('--min-nodes <n>', 'minimum number of nodes', parseCount, 1)
@@ -45,7 +45,7 @@ Permissions: list nodes, machineconfigpools and machineconfigs.
 
 Exit codes:
   0  fine
-  1  not fine: now, after the timeout, or immediately if waiting cannot help
+  1  not fine; with --wait: after the timeout, or as soon as waiting cannot help
   2  wrong usage
   3  the API server is unreachable (with --wait: for 30 s) or denies access
 
@@ -75,7 +75,7 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
     });
     const text = formatCheckReport(createTableFormat(process.stdout), report, repairs, isWaiting);
     printReport(command, flags.output, report, text);
-    if (!report.ok) throw new CliError('', EXIT_CODE.no);
+    if (!report.ok) throw new CliError('', EXIT_CODE.failure);
   });
 }
 

@@ -1,12 +1,14 @@
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
-import type { CheckReport, CheckReportProblem } from '../../inspect/check-report.ts';
+import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
 import { type Cell, formatTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
-import { createConfigLabels } from './config-labels.ts';
+import { createNameShortener } from './name-shortener.ts';
+
+type Problems = readonly ReportProblem[];
 
 const NONE = '<none>';
 const MAX_NAMES_PER_KIND = 3;
@@ -14,12 +16,12 @@ const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_NAME_LENGTH = 253;
 
-const NODE_COLUMNS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map((head) => ({ head }));
+const NODE_COLUMNS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map((header) => ({ header }));
 const POOL_COLUMNS = [
-  { head: 'POOL' },
-  { head: 'MACHINES', isRightAligned: true },
-  { head: 'UPDATED', isRightAligned: true },
-  ...['SPEC', 'STATUS', 'CHECK'].map((head) => ({ head })),
+  { header: 'POOL' },
+  { header: 'MACHINES', isRightAligned: true },
+  { header: 'UPDATED', isRightAligned: true },
+  ...['SPEC', 'STATUS', 'CHECK'].map((header) => ({ header })),
 ];
 
 export function formatCheckReport(
@@ -38,7 +40,7 @@ export function formatCheckReport(
     formatRepairs(format, repairs),
     applyStyle(format, [color, 'bold'], conclusion),
   ];
-  const visibleParts = parts.filter((part) => part !== '').map((part) => part.trimEnd());
+  const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
   return `${visibleParts.join('\n\n')}\n`;
 }
 
@@ -47,13 +49,14 @@ function formatTables(format: TextFormat, { nodes, pools, problems }: CheckRepor
     ...nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
     ...pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
   ].filter((config) => config !== null);
-  const formatLabel = createConfigLabels(configs);
-  const toConfigCell = (config: string | null, own: readonly CheckReportProblem[]): Cell => {
+  const shortenName = createNameShortener(configs);
+  const toConfigCell = (config: string | null, own: Problems): Cell => {
     if (config === null) return { text: NONE };
-    return { text: formatLabel(config), style: styleOf(own.filter((problem) => problem.config === config)) };
+    const style = getStyle(own.filter((problem) => problem.config === config));
+    return { text: shortenName(config), style };
   };
   const problemsByObject = groupBy(problems, ({ kind, name }) => `${kind} ${name}`);
-  const nodeRows = problematicFirst(nodes).map((node): Cell[] => {
+  const nodeRows = sortProblematicFirst(nodes).map((node): Cell[] => {
     const own = problemsByObject.get(`Node ${node.name}`) ?? [];
     const isFailed = node.state === 'Degraded' || node.state === 'Unreconcilable';
     return [
@@ -62,10 +65,10 @@ function formatTables(format: TextFormat, { nodes, pools, problems }: CheckRepor
       { text: node.state === '' ? NONE : toPrintableLine(node.state, 24), style: isFailed ? 'red' : undefined },
       toConfigCell(node.currentConfig, own),
       toConfigCell(node.desiredConfig, own),
-      { text: summarizeProblems(own), style: styleOf(own) },
+      { text: summarizeProblems(own), style: getStyle(own) },
     ];
   });
-  const poolRows = problematicFirst(pools).map((pool): Cell[] => {
+  const poolRows = sortProblematicFirst(pools).map((pool): Cell[] => {
     const own = problemsByObject.get(`MachineConfigPool ${pool.name}`) ?? [];
     const summary = pool.paused && own.length === 0 ? 'ok, paused' : summarizeProblems(own);
     return [
@@ -74,7 +77,7 @@ function formatTables(format: TextFormat, { nodes, pools, problems }: CheckRepor
       { text: String(pool.updatedMachineCount) },
       toConfigCell(pool.specConfig, own),
       toConfigCell(pool.statusConfig, own),
-      { text: pool.terminating ? 'being deleted' : summary, style: styleOf(own) },
+      { text: pool.terminating ? 'being deleted' : summary, style: getStyle(own) },
     ];
   });
   return [
@@ -83,7 +86,7 @@ function formatTables(format: TextFormat, { nodes, pools, problems }: CheckRepor
   ];
 }
 
-function summarizeProblems(problems: readonly CheckReportProblem[]): string {
+function summarizeProblems(problems: Problems): string {
   const [first] = problems;
   if (first === undefined) return 'ok';
   if (first.code === 'NotReported' && first.field === null) return 'not reported';
@@ -96,18 +99,18 @@ function summarizeProblems(problems: readonly CheckReportProblem[]): string {
   return summaries.length === 2 && isAllMissing ? 'both missing' : summaries.join(', ');
 }
 
-function formatProblems(format: TextFormat, problems: readonly CheckReportProblem[]): string {
+function formatProblems(format: TextFormat, problems: Problems): string {
   // The conclusion contains this problem.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
-  const groups = groupBy(problems, ({ code, config, canHeal, field }) =>
-    [code, canHeal, config, code === 'ConfigMissing' ? '' : field].join(' '),
+  const groups = groupBy(problems, ({ code, config, canHeal: canRecover, field }) =>
+    [code, canRecover, config, code === 'ConfigMissing' ? '' : field].join(' '),
   );
   return [...groups.values()]
-    .map((group) => formatItem(format, explainProblems(group), styleOf(group)))
+    .map((group) => formatItem(format, explainProblems(group), getStyle(group)))
     .join('\n');
 }
 
-function explainProblems(group: readonly CheckReportProblem[]): string {
+function explainProblems(group: Problems): string {
   const [first] = group;
   if (first === undefined) return '';
   const subjects = formatSubjects(group);
@@ -123,11 +126,11 @@ function explainProblems(group: readonly CheckReportProblem[]): string {
     case 'SpecEmpty':
       return `${subjectsHave} an empty spec.configuration.name: the operator has not rendered a config yet.`;
     case 'StatusEmpty': {
-      const exception = first.canHeal ? '' : ', which nodes that name a missing config never do';
+      const exception = first.canHeal ? '' : ' Nodes that reference a missing config never run it.';
       return (
         `${subjectsHave} an empty status.configuration.name: ` +
         'the machine-config-server answers new machines with HTTP 500. ' +
-        `The operator sets the field when all machines of the pool run its config${exception}.`
+        `The operator sets the field when all machines of the pool run its config.${exception}`
       );
     }
     case 'ConfigMissing':
@@ -138,13 +141,13 @@ function explainProblems(group: readonly CheckReportProblem[]): string {
 }
 
 function explainMissingConfig(
-  { config, canHeal, suggestion, explanation }: CheckReportProblem,
-  use: string,
+  { config, canHeal: canRecover, suggestion, explanation }: ReportProblem,
+  referrersClause: string,
 ): string {
   const guardText = toPrintableLine(explanation ?? '', MAX_REASON_LENGTH).replace(/\.$/, '');
   return [
-    `${toPrintableLine(config ?? '', MAX_NAME_LENGTH)} does not exist; ${use}.`,
-    canHeal
+    `${toPrintableLine(config ?? '', MAX_NAME_LENGTH)} does not exist; ${referrersClause}.`,
+    canRecover
       ? 'The Machine Config Operator can still render it.'
       : "No pool's spec names it, so waiting does not help.",
     ...(suggestion === null ? [] : [`Closest existing name: ${suggestion}.`]),
@@ -153,20 +156,20 @@ function explainMissingConfig(
 }
 
 /** `nodes a, b and c`, or `nodes a, b, c and 2 more`. */
-function formatSubjects(group: readonly CheckReportProblem[]): string {
+function formatSubjects(group: Problems): string {
   const texts = REFERRER_KINDS.flatMap((kind) => {
     const names = [...new Set(group.filter((problem) => problem.kind === kind).map(({ name }) => name ?? ''))];
     if (names.length === 0) return [];
     const more = names.length - MAX_NAMES_PER_KIND;
-    const listed = more > 0 ? [...names.slice(0, MAX_NAMES_PER_KIND), `${more} more`] : names;
-    return [`${REFERRER_NOUNS[kind]}${names.length === 1 ? '' : 's'} ${joinWithAnd(listed)}`];
+    const listedNames = more > 0 ? [...names.slice(0, MAX_NAMES_PER_KIND), `${more} more`] : names;
+    return [`${REFERRER_NOUNS[kind]}${names.length === 1 ? '' : 's'} ${joinWithAnd(listedNames)}`];
   });
   return joinWithAnd(texts);
 }
 
-/** Reasons do not affect the result, but often explain a problem. */
+/** A node's reason annotation does not affect the result, but often explains a problem. */
 function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
-  const nodesWithReason = problematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
+  const nodesWithReason = sortProblematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
   if (nodesWithReason.length === 0) return '';
   const items = nodesWithReason
     .slice(0, MAX_REASONS)
@@ -191,7 +194,7 @@ function formatRequests(
     { text: signer.replace('kubernetes.io/', '') },
     { text: node === null ? NONE : toPrintableLine(node, MAX_NAME_LENGTH) },
   ]);
-  const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map((head) => ({ head }));
+  const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map((header) => ({ header }));
   return `Pending certificate requests of nodes:\n${formatTable(format, columns, rows)}`;
 }
 
@@ -205,14 +208,14 @@ function formatRepairs(format: TextFormat, repairs: readonly Repair[]): string {
 }
 
 function formatConclusion(report: CheckReport, hasWaited: boolean): string {
-  const { ok, canHeal, nodes, pools, problems, waitedSeconds } = report;
+  const { ok, canHeal: canRecover, nodes, pools, problems, waitedSeconds } = report;
   if (ok) {
     const objects = `${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')}`;
-    return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'name' : 'names'} exists.`;
+    return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'reference' : 'references'} exists.`;
   }
   const counts = joinWithAnd([...countProblematic(nodes, 'node'), ...countProblematic(pools, 'pool')]);
-  const result = `Not fine: ${counts === '' ? problems[0]?.message : counts}.`;
-  if (!canHeal) return `${result} Waiting does not help.`;
+  const result = `Not fine: ${counts === '' ? problems[0]?.message : `problems with ${counts}`}.`;
+  if (!canRecover) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatDuration(waitedSeconds * 1_000)}.`;
   // A selection without nodes usually has a wrong label.
   return nodes.length === 0 ? result : `${result} Waiting can help (--wait).`;
@@ -223,9 +226,9 @@ function countProblematic(objects: readonly { readonly ok: boolean }[], noun: st
   return count === 0 ? [] : [`${count} of ${countNoun(objects.length, noun)}`];
 }
 
-function styleOf(problems: readonly CheckReportProblem[]): Style | undefined {
+function getStyle(problems: Problems): Style | undefined {
   if (problems.length === 0) return undefined;
-  return problems.every(({ canHeal }) => canHeal) ? 'yellow' : 'red';
+  return problems.every(({ canHeal: canRecover }) => canRecover) ? 'yellow' : 'red';
 }
 
 function formatItem(format: TextFormat, text: string, style?: Style): string {
@@ -233,7 +236,7 @@ function formatItem(format: TextFormat, text: string, style?: Style): string {
   return [`${applyStyle(format, style, '-')} ${first}`, ...others.map((line) => `  ${line}`)].join('\n');
 }
 
-function problematicFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {
+function sortProblematicFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {
   return objects.toSorted((a, b) => Number(a.ok) - Number(b.ok));
 }
 
@@ -241,10 +244,10 @@ function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, readonly T[]> {
+function groupBy<T>(items: readonly T[], getKey: (item: T) => string): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
-    const key = keyOf(item);
+    const key = getKey(item);
     groups.set(key, [...(groups.get(key) ?? []), item]);
   }
   return groups;

@@ -2,23 +2,23 @@ import { Command } from 'commander';
 import { CliError, EXIT_CODE } from '../exit.ts';
 
 export function createDemoCommand(): Command {
-  return (
-    new Command('demo')
-      .description('Replay an install that deadlocks without the guard, on a cluster in memory.')
-      // The real demo has flags.
-      .allowUnknownOption()
-      .argument('[flags...]')
-      .usage('')
-      .addHelpText(
-        'after',
-        `
-The demo needs a checkout of the repository and no cluster. Exit code: 1.
+  // `npm run demo` accepts flags, so this stub accepts them too.
+  return new Command('demo')
+    .description('Replay an install that deadlocks without the guard, on a cluster in memory.')
+    .allowUnknownOption()
+    .argument('[flags...]')
+    .usage('')
+    .addHelpText(
+      'after',
+      `
+This binary does not contain the demo. It prints how to run it in a checkout of
+the repository. Exit code: 1.
 
 Example:
   npm ci && npm run demo`,
-      )
-      .action(() => {
-        throw new CliError('the demo needs a checkout of the repository: npm ci && npm run demo', EXIT_CODE.no);
-      })
-  );
+    )
+    .action(() => {
+      const message = 'the demo needs a checkout of the repository: npm ci && npm run demo';
+      throw new CliError(message, EXIT_CODE.failure);
+    });
 }

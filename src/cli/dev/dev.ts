@@ -52,14 +52,14 @@ Example:
 }
 
 async function dev(flags: DevFlags): Promise<void> {
-  const stopped = waitForStopSignal();
+  const stopSignal = waitForStopSignal();
   const api = await createKubeApi(flags, 'machineconfig-guard/dev');
   const name = createRegistrationName();
   const explainFailure = async <T>(failure: string, call: Promise<T>): Promise<T> => {
     try {
       return await call;
     } catch (error) {
-      throw new CliError(`${failure} at ${api.address}: ${describeError(error)}`, EXIT_CODE.cluster);
+      throw new CliError(`${failure} at ${api.address}: ${describeError(error)}`, EXIT_CODE.clusterAccess);
     }
   };
   if (await explainFailure('cannot remove an earlier webhook registration', unregisterWebhook(api, name))) {
@@ -70,9 +70,9 @@ async function dev(flags: DevFlags): Promise<void> {
   let isRegistered = false;
   try {
     const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(() => 'ready' as const);
-    const first = await Promise.race([ready.catch(() => 'timeout' as const), stopped]);
+    const first = await Promise.race([ready.catch(() => 'timeout' as const), stopSignal]);
     if (first === 'timeout') {
-      throw new CliError(`cannot list all resources of ${api.address} within 30 s`, EXIT_CODE.cluster);
+      throw new CliError(`cannot list all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
     }
     if (first !== 'ready') return;
     const url = new URL('/validate', flags.url);
@@ -84,7 +84,7 @@ async function dev(flags: DevFlags): Promise<void> {
     await explainFailure('cannot register the webhook', call);
     isRegistered = true;
     printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
-    await stopped;
+    await stopSignal;
   } finally {
     // While the webhook is registered, the API server calls the guard.
     try {
@@ -137,7 +137,7 @@ async function removeRegistration(api: KubeApi, name: string): Promise<void> {
   } catch (error) {
     const command = `oc delete validatingwebhookconfiguration ${name}`;
     const message = `cannot remove the webhook (${describeError(error)}); remove it with: ${command}`;
-    throw new CliError(message, EXIT_CODE.cluster);
+    throw new CliError(message, EXIT_CODE.clusterAccess);
   }
   printLine(`removed ${name}`);
 }
@@ -157,14 +157,15 @@ async function createTemporaryCertificate(host: string) {
   return { certificate: createFixedCertificate(leaf), caBundle };
 }
 
-/** Unique for a user and a host, because several users can run `dev` on one cluster. */
+/** Unique for a user and a host: several can run `dev` on one cluster. */
 function createRegistrationName(): string {
   const owner = `${userInfo().username}@${hostname()}`;
   return `machineconfig-guard-dev-${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
 }
 
-function formatDecision({ verdict, user, dryRun, ms }: Decision): string {
-  return `${verdict.outcome.padEnd(10)} ${verdict.message} [${user}${dryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms]`;
+function formatDecision({ verdict, user, isDryRun, ms }: Decision): string {
+  const details = `${user}${isDryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms`;
+  return `${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`;
 }
 
 function printLine(text: string): void {

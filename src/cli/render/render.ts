@@ -25,7 +25,7 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'> {
   readonly output: 'text' | 'json';
 }
 
-/** Scripts rely on the keys. */
+/** Scripts rely on these JSON field names. */
 type RenderReport = Awaited<ReturnType<typeof render>>;
 
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
@@ -72,7 +72,7 @@ export function createRenderCommand(): Command {
     )
     .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
     .option('--ca-key-file <file>', 'private key of the reused authority, PEM')
-    .option('--force', 'overwrite the files of an earlier run; keeps all other files')
+    .option('--force', 'overwrite or remove the files of an earlier run; keep all other files')
     .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .addHelpText(
       'after',
@@ -109,7 +109,7 @@ async function render(flags: RenderFlags, now: Date) {
   const { out, image, profile, tls } = flags;
   const conflict = findConflict(flags);
   if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
-  const authority = tls === 'generated' ? await provideAuthority(flags, now) : undefined;
+  const authority = tls === 'generated' ? await readOrCreateAuthority(flags, now) : undefined;
   const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } =
     await import('../../install/installation.ts');
   const build = (): Installation => {
@@ -120,9 +120,9 @@ async function render(flags: RenderFlags, now: Date) {
       throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
     }
   };
-  const { files, leftOut } = build();
+  const { files, omittedObjects } = build();
   const names = files.map(({ name }) => name);
-  // prepareOutputDirectory reports an unreadable directory.
+  // Ignores an unreadable directory here; prepareOutputDirectory reports it.
   const earlierNames = (await readdir(out).catch(() => [])).filter((name) => OWN_FILE_NAME.test(name)).sort();
   await prepareOutputDirectory(out, [...new Set([...earlierNames, ...names])], flags.force === true);
   await writeOutputFiles(out, files);
@@ -130,7 +130,12 @@ async function render(flags: RenderFlags, now: Date) {
   for (const name of removed) await rm(path.join(out, name));
   return {
     directory: out,
-    files: files.map(({ name, kind, objectName, secret }) => ({ file: name, kind, name: objectName, secret })),
+    files: files.map(({ name: file, kind, objectName: name, isPrivate: secret }) => ({
+      file,
+      kind,
+      name,
+      secret,
+    })),
     removed,
     bytes: files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0),
     gzipBytes: gzipSync(files.map(({ content }) => content).join('')).length,
@@ -138,7 +143,7 @@ async function render(flags: RenderFlags, now: Date) {
     profile,
     tls,
     authority: authority === undefined ? null : summarizeCertificate(authority.certificatePem),
-    leftOut,
+    leftOut: omittedObjects,
     warnings: checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}`],
   };
 }
@@ -156,7 +161,7 @@ function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string
     : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
 }
 
-async function provideAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
+async function readOrCreateAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
   const { days = MAX_DAYS, caCertFile, caKeyFile } = flags;
   const { checkAuthority, createAuthority } = await import('../../certificates/authority.ts');
   if (caCertFile === undefined || caKeyFile === undefined) return await createAuthority({ days, now });
@@ -182,21 +187,21 @@ function formatReport({
   bytes,
   gzipBytes,
   authority,
-  leftOut,
+  leftOut: omittedObjects,
 }: RenderReport): string {
   const width = Math.max(...files.map(({ file }) => file.length));
   const isInstallerDirectory = path.basename(path.resolve(directory)) === 'openshift';
   const ownFiles = `${toShellWord(path.join(directory, '/'))}99_machineconfig-guard-*.yaml`;
   return [
     `Wrote ${files.length} files to ${directory}: ${formatSize(bytes)}, ${formatSize(gzipBytes)} gzipped`,
-    ...files.map(({ file, kind, name, secret }) => {
-      return `  ${file.padEnd(width)}  ${kind} ${name}${secret ? ' (private key, mode 0600)' : ''}`;
+    ...files.map(({ file, kind, name, secret: isPrivate }) => {
+      return `  ${file.padEnd(width)}  ${kind} ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`;
     }),
     ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
     ...(authority === null
       ? []
       : ['', `The authority expires on ${authority.notAfter}; SHA-256 ${authority.fingerprint256}`]),
-    ...leftOut.map((line) => `Omitted ${line}.`),
+    ...omittedObjects.map((object) => `Omitted ${object}.`),
     '',
     'Next, for a new cluster:',
     isInstallerDirectory

@@ -6,13 +6,13 @@ export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', '
 /** Limits the buffer while the disk is full. */
 const MAX_PENDING_BYTES = 1024 * 1024;
 
-/** Synchronous, so a crash loses no line. Drops lines if the disk is full or the pipe closed or full. */
+/** Writes synchronously, so a crash loses no line. Drops lines if the disk or pipe is full, or the pipe closed. */
 export function createJsonLog(level: string, fd = 1): Logger {
   const destination = pino.destination({
     dest: openNonBlocking(fd),
     sync: true,
     maxLength: MAX_PENDING_BYTES,
-    // Otherwise pino would sleep until the pipe is read. The next line retries.
+    // Otherwise pino would sleep until the pipe is read. pino retries at the next log line.
     retryEAGAIN: () => false,
   });
   destination.on('error', () => {

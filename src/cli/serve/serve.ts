@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
-import { type LeafKeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
+import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
@@ -96,35 +96,35 @@ Example:
 
 async function serve(flags: ServeFlags): Promise<void> {
   assertCertificateSource(flags);
-  // Generating keys takes longer than loading packages.
-  const newKeys = flags.tlsSecret === undefined ? undefined : pregenerateLeafKeys();
+  // Starts the key generation now, because it takes longer than the imports.
+  const generateKeys = flags.tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
   const [{ startGuard }, { SettingsFollower }] = await Promise.all([
     import('../../guard/guard.ts'),
     import('../../guard/settings-follower.ts'),
   ]);
-  const stopped = waitForStopSignal();
-  void stopped.then((signal) => {
+  const stopSignal = waitForStopSignal();
+  void stopSignal.then((signal) => {
     log.info({ signal }, 'stopping');
   });
-  // A stopping guard still answers, so it follows the settings and the certificate until its last answer.
-  const following = new AbortController();
-  const loading = loadCertificate(flags, newKeys, { api, log, signal: following.signal });
-  const certificate = await Promise.race([loading, stopped.then(() => undefined)]);
+  // A stopping guard needs its settings and its certificate until its last answer.
+  const backgroundAbort = new AbortController();
+  const loading = loadCertificate(flags, generateKeys, { api, log, signal: backgroundAbort.signal });
+  const certificate = await Promise.race([loading, stopSignal.then(() => undefined)]);
   // Stopped before the certificate was available.
   if (certificate === undefined) {
-    following.abort();
+    backgroundAbort.abort();
     return;
   }
   const follower = new SettingsFollower({ api, log });
-  void follower.run(following.signal);
+  void follower.run(backgroundAbort.signal);
   const guard = await startGuard({
     api,
     certificate,
     log,
     settings: () => follower.settings,
-    report: { namespace: flags.namespace ?? (await readPodNamespace()) },
+    status: { leaseNamespace: flags.namespace ?? (await readPodNamespace()) },
     bindAddress: flags.bindAddress,
     securePort: flags.securePort,
     healthPort: flags.healthPort,
@@ -132,18 +132,19 @@ async function serve(flags: ServeFlags): Promise<void> {
     minVersion: TLS_VERSIONS[flags.tlsMinVersion],
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
-    following.abort();
+    backgroundAbort.abort();
     throw toListenError(error, flags);
   });
-  void guard.whenReady(following.signal).then(
+  void guard.whenReady(backgroundAbort.signal).then(
     () => {
       log.info(guard.ports, 'ready');
     },
+    // Ignores the abort.
     () => {},
   );
-  await stopped;
+  await stopSignal;
   await guard.stop();
-  following.abort();
+  backgroundAbort.abort();
   api.close();
   log.info('stopped');
 }
@@ -168,18 +169,13 @@ function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: 
 
 async function loadCertificate(
   { tlsSecret, tlsCertFile = '', tlsPrivateKeyFile = '' }: ServeFlags,
-  newKeys: LeafKeyGenerator | undefined,
+  generateKeys: KeyGenerator | undefined,
   options: { readonly api: KubeApi; readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<ServingCertificate> {
   if (tlsSecret !== undefined) {
     const { followAuthoritySecret } = await import('../../certificates/authority-secret.ts');
     const [namespace = '', name = ''] = tlsSecret.split('/');
-    return await followAuthoritySecret({
-      ...options,
-      namespace,
-      name,
-      ...(newKeys === undefined ? {} : { newKeys }),
-    });
+    return await followAuthoritySecret({ ...options, namespace, name, generateKeys });
   }
   const { watchCertificateFiles, CertificateFilesError } =
     await import('../../certificates/certificate-files.ts');

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { toPrintableLine } from '../../decision/printable-text.ts';
-import { isDeniedByGuard, type RegisteredWebhook } from '../../inspect/protection.ts';
+import { isBlockedByGuard, type RegisteredWebhook } from '../../inspect/protection.ts';
 import { type VerifyReport, verifyProtection } from '../../inspect/verify.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -10,7 +10,7 @@ interface VerifyFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** The JSON contains longer messages in full. */
+/** The text output truncates longer messages. The JSON output does not. */
 const MAX_LINE_LENGTH = 1_000;
 
 export function createVerifyCommand(): Command {
@@ -29,7 +29,8 @@ validatingadmissionpolicybindings.
 
 Exit codes:
   0  protected: the guard or the policies deny the deletion
-  1  not protected, blocked or inconclusive: the output says what to do
+  1  not protected, blocked (denied, but not because the config is in use) or
+     inconclusive: the output says what to do
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 
@@ -42,33 +43,35 @@ Example:
           if (flags.output === 'text') command.configureOutput().writeOut?.(formatProgress(part));
         });
         printReport(command, flags.output, report, formatConclusion(report));
-        if (!report.protected) throw new CliError('', EXIT_CODE.no);
+        if (!report.protected) throw new CliError('', EXIT_CODE.failure);
       });
     });
   return addClusterFlags(command);
 }
 
-function formatProgress({ webhooks, floor, mode, unused, tried, answer }: Partial<VerifyReport>): string {
+function formatProgress(report: Partial<VerifyReport>): string {
+  const { webhooks, floor: policyBindings, mode, answer: response } = report;
+  const { unused: unusedConfigTest, tried: dryRunDeletion } = report;
   const lines: string[] = [];
   const addLine = (subject: string, text: string): void => {
     lines.push(`${subject.padEnd(9)} ${toPrintableLine(text, MAX_LINE_LENGTH)}\n`);
   };
   if (webhooks?.length === 0) addLine('webhook', 'none');
   for (const webhook of webhooks ?? []) addLine('webhook', formatWebhook(webhook));
-  if (floor !== undefined) {
-    const bindings = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
+  if (policyBindings !== undefined) {
+    const bindings = policyBindings.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
     addLine('policies', bindings.length === 0 ? 'none' : bindings.join(', '));
   }
   if (mode !== undefined) addLine('mode', mode ?? 'Enforce (default: no MachineConfigGuard exists)');
-  if (unused) {
-    const result = unused.wouldBeDeleted ? 'can be deleted' : `is denied: ${unused.message}`;
-    addLine('unused', `${unused.config} ${result}`);
+  if (unusedConfigTest) {
+    const { config, message, wouldBeDeleted: isDeletable } = unusedConfigTest;
+    addLine('unused', isDeletable ? `${config} can be deleted` : `${config} is denied: ${message}`);
   }
-  if (tried) {
-    const { config, kind, name, field } = tried;
+  if (dryRunDeletion) {
+    const { config, kind, name, field } = dryRunDeletion;
     addLine('tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`);
   }
-  if (answer) addLine('answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`);
+  if (response) addLine('answer', response.status < 400 ? 'allowed' : `${response.status} ${response.message}`);
   return lines.join('');
 }
 
@@ -77,9 +80,9 @@ function formatWebhook({
   failurePolicy,
   target,
   caBundle,
-  injected,
+  injected: needsCaInjection,
 }: RegisteredWebhook): string {
-  const missing = injected ? 'no caBundle yet (waits for injection)' : 'no caBundle';
+  const missing = needsCaInjection ? 'no caBundle yet (waits for injection)' : 'no caBundle';
   return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'with caBundle' : missing}, ${target}`;
 }
 
@@ -88,9 +91,9 @@ function formatConclusion(report: VerifyReport): string {
   return ['', verdict, ...(report.advice === '' ? [] : [`Next: ${report.advice}`]), ''].join('\n');
 }
 
-function formatVerdict({ protected: isProtected, answer }: VerifyReport): string {
+function formatVerdict({ protected: isProtected, answer: response }: VerifyReport): string {
   if (isProtected) return 'Protected';
-  if (answer === null) return 'INCONCLUSIVE';
-  if (answer.status < 400) return 'NOT PROTECTED';
-  return isDeniedByGuard(answer) ? 'BLOCKED' : 'INCONCLUSIVE';
+  if (response === null) return 'INCONCLUSIVE';
+  if (response.status < 400) return 'NOT PROTECTED';
+  return isBlockedByGuard(response) ? 'BLOCKED' : 'INCONCLUSIVE';
 }

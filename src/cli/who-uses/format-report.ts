@@ -2,8 +2,8 @@ import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printabl
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type {
   ReferencesReport,
-  ReferencesReportConfig,
-  ReferencesReportEntry,
+  ConfigReport,
+  ReferenceEntry,
   UnusedReport,
 } from '../../inspect/references-report.ts';
 import { formatAge } from '../format-duration.ts';
@@ -38,11 +38,11 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport, ren
   const now = new Date(readAt).getTime();
   const hasNotes = unused.some(({ mentionedBy }) => mentionedBy.length > 0);
   const columns = [
-    { head: 'NAME' },
-    { head: 'POOL' },
-    { head: 'AGE', isRightAligned: true },
-    { head: 'SIZE', isRightAligned: true },
-    ...(hasNotes ? [{ head: 'NOTES', isRightAligned: true }] : []),
+    { header: 'NAME' },
+    { header: 'POOL' },
+    { header: 'AGE', isRightAligned: true },
+    { header: 'SIZE', isRightAligned: true },
+    ...(hasNotes ? [{ header: 'NOTES', isRightAligned: true }] : []),
   ];
   const rows = unused.map(({ name, pool, createdAt, sizeBytes, mentionedBy }) => [
     { text: toPrintableLine(name, MAX_NAME_LENGTH) },
@@ -56,7 +56,7 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport, ren
     POINT_IN_TIME_NOTICE,
     hasNotes ? 'NOTES counts references that do not keep the config; who-uses NAME lists them.' : '',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
-  ].filter((sentence) => sentence !== '');
+  ].filter(Boolean);
   return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;
 }
 
@@ -70,45 +70,46 @@ function formatSize(bytes: number): string {
   return `${(bytes / KIB / KIB).toFixed(1)} MiB`;
 }
 
-function formatConfig(format: TextFormat, config: ReferencesReportConfig): string {
+function formatConfig(format: TextFormat, config: ConfigReport): string {
   const { exists, rendered, usedBy, suggestion } = config;
   const strong = usedBy.filter(({ strength }) => strength === 'hard');
   const weak = usedBy.filter(({ strength }) => strength === 'note');
   const name = toPrintableLine(config.name, MAX_NAME_LENGTH);
   const referrers = joinWithAnd(countReferrers(strong));
-  const use = strong.length > 0 ? `${name} is in use by ${referrers}.` : `${name} is not in use.`;
-  const dangling = strong.length > 0 ? `It is still named by ${referrers}.` : 'No object uses this exact name.';
+  const isUsed = strong.length > 0;
+  const useSentence = isUsed ? `${name} is in use by ${referrers}.` : `${name} is not in use.`;
+  const danglingSentence = isUsed ? `It is still named by ${referrers}.` : 'No object uses this exact name.';
   const sentences = [
-    exists ? use : `${name} does not exist. ${dangling}`,
+    exists ? useSentence : `${name} does not exist. ${danglingSentence}`,
     weak.length > 0 ? `Notes by ${joinWithAnd(countReferrers(weak))} do not keep it.` : '',
     suggestion === null ? '' : `Closest existing name: ${suggestion}.`,
     exists && !rendered
       ? 'It is not a rendered config, so the guard does not protect it. Pools that merge it are not listed.'
       : '',
   ];
-  const style = strong.length > 0 && !exists ? 'red' : undefined;
-  const text = wrap(format, sentences.filter((sentence) => sentence !== '').join(' '));
+  const style = isUsed && !exists ? 'red' : undefined;
+  const text = wrap(format, sentences.filter(Boolean).join(' '));
   const table = usedBy.length === 0 ? '' : `\n${formatReferences(format, usedBy)}`.trimEnd();
   return `${applyStyle(format, style, text)}${table}`;
 }
 
 /** One row has all fields of a referrer and strength. */
-function formatReferences(format: TextFormat, entries: readonly ReferencesReportEntry[]): string {
-  const rows = new Map<string, { readonly entry: ReferencesReportEntry; readonly fields: string[] }>();
+function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]): string {
+  const rows = new Map<string, { readonly entry: ReferenceEntry; readonly fields: string[] }>();
   for (const entry of entries) {
     const key = `${entry.kind} ${entry.name} ${entry.strength}`;
     const row = rows.get(key) ?? { entry, fields: [] };
     row.fields.push(entry.field);
     rows.set(key, row);
   }
-  const columns = ['KIND', 'NAME', 'FIELD', 'STRENGTH'].map((head) => ({ head }));
+  const columns = ['KIND', 'NAME', 'FIELD', 'STRENGTH'].map((header) => ({ header }));
   const cells = [...rows.values()].map(({ entry: { kind, name, strength }, fields }) =>
     [kind, name, fields.join(', '), strength].map((text) => ({ text })),
   );
   return formatTable(format, columns, cells);
 }
 
-function countReferrers(entries: readonly ReferencesReportEntry[]): string[] {
+function countReferrers(entries: readonly ReferenceEntry[]): string[] {
   return REFERRER_KINDS.flatMap((kind) => {
     const { size } = new Set(entries.filter((entry) => entry.kind === kind).map(({ name }) => name));
     return size === 0 ? [] : [countNoun(size, REFERRER_NOUNS[kind])];

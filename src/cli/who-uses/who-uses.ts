@@ -34,11 +34,11 @@ export function createWhoUsesCommand(): Command {
     .addHelpText(
       'after',
       `
-The guard denies a deletion if there is a "hard" reference: a node's
+The guard denies a deletion if there is a strong reference ("hard"): a node's
 currentConfig or desiredConfig, a pool's spec or status, or an unfinished
-MachineOSBuild. A "note" (a finished build, a drain, the first pivot) does not
-keep the config. Missing names are reported with the closest match and the
-remaining references.
+MachineOSBuild. A weak reference ("note") does not keep the config: a finished
+build, a drain or the firstPivotConfig annotation. Missing names are reported
+with the closest match and the remaining references.
 Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
 get machineconfigs for --unused.
 
@@ -69,14 +69,15 @@ Examples:
           const report = await readReferencesReport(api, configs);
           const text = isNameOutput ? formatReferrerNames(report) : formatReferencesReport(format, report);
           printReport(command, flags.output, report, text);
-          if (!report.allUsed) throw new CliError('', EXIT_CODE.no);
+          const { allUsed: areAllInUse } = report;
+          if (!areAllInUse) throw new CliError('', EXIT_CODE.failure);
         }
       });
     });
   return addClusterFlags(command);
 }
 
-/** Returns no names only with `--unused`. */
+/** Returns an empty list only with `--unused`. */
 function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): ConfigName[] {
   const configs = [...new Set(names.map((name) => toConfigName(name.replace(KIND_PREFIX, ''))))];
   if (configs.some((name) => name.trim() === ''))

@@ -13,7 +13,8 @@ export interface Deletion {
 }
 
 /**
- * As in kube-apiserver 1.33 (k8s.io/apiserver, admission/plugin/webhook/validating/dispatcher.go).
+ * Calls the webhooks in parallel, like kube-apiserver 1.33 (k8s.io/apiserver,
+ * admission/plugin/webhook/validating/dispatcher.go).
  *
  * @returns the warnings for the client
  * @throws StatusError if a webhook denies the deletion, or fails without failurePolicy Ignore
@@ -32,8 +33,8 @@ async function askWebhook(webhook: RegisteredWebhook, deletion: Deletion): Promi
   const { name, failurePolicy } = webhook;
   try {
     const uid = randomUUID();
-    const response = parseResponse(uid, await callWebhook(webhook, toReview(uid, deletion)));
-    if (response.allowed !== true) throw toDenial(name, response);
+    const response = parseResponse(uid, await callWebhook(webhook, toAdmissionReview(uid, deletion)));
+    if (response.allowed !== true) throw toStatusError(name, response);
     return response.warnings ?? [];
   } catch (error) {
     if (!(error instanceof WebhookCallError)) throw error;
@@ -42,7 +43,7 @@ async function askWebhook(webhook: RegisteredWebhook, deletion: Deletion): Promi
   }
 }
 
-function toReview(uid: string, { kind, object, user, isDryRun }: Deletion): unknown {
+function toAdmissionReview(uid: string, { kind, object, user, isDryRun }: Deletion): unknown {
   const [version] = kind.versions;
   const groupVersionKind = { group: kind.group, version, kind: kind.kind };
   const groupVersionResource = { group: kind.group, version, resource: kind.resource };
@@ -81,8 +82,8 @@ function parseResponse(uid: string, answer: unknown): ReviewResponse {
   );
 }
 
-/** As in k8s.io/apiserver, admission/plugin/webhook/errors/statuserror.go. */
-function toDenial(name: string, { status = {} }: ReviewResponse): StatusError {
+/** Formats the denial like k8s.io/apiserver, admission/plugin/webhook/errors/statuserror.go. */
+function toStatusError(name: string, { status = {} }: ReviewResponse): StatusError {
   const { code = 400, reason = '', message = reason } = status;
   const explanation = message === '' ? ' without explanation' : `: ${message}`;
   return new StatusError(code, reason, `admission webhook "${name}" denied the request${explanation}`);

@@ -14,7 +14,7 @@ export async function callWebhook(
 ): Promise<unknown> {
   const url = new URL(clientConfig.url ?? '');
   url.searchParams.set('timeout', `${timeoutSeconds}s`);
-  // Limits the whole call, even if bytes arrive.
+  // Limits the whole call. Received bytes do not reset the timeout.
   const signal = AbortSignal.timeout(timeoutSeconds * 1_000);
   const headers = { 'content-type': 'application/json', 'user-agent': 'kube-apiserver-admission' };
   const ca = clientConfig.caBundle === undefined ? {} : { ca: Buffer.from(clientConfig.caBundle, 'base64') };

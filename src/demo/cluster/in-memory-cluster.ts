@@ -18,7 +18,7 @@ export const ADMIN_USER = 'system:admin';
 const WEBHOOK_CONFIGURATIONS = findKind('validatingwebhookconfigurations');
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
-/** Has only the rules of kube-apiserver that the guard and its tests depend on. `ApiServer` serves it. */
+/** Has only the rules of kube-apiserver that the guard and its tests need. `ApiServer` serves it. */
 export class InMemoryCluster {
   readonly store = new Store();
 

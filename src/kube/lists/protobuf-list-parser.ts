@@ -47,7 +47,7 @@ export class ProtobufListParser implements ListParser {
   #resourceVersion = '';
   #continue = '';
 
-  /** @param annotations if present, only these annotations and the name of each object are kept */
+  /** @param annotations if present, keeps only these and the name of each object */
   constructor(onItem: (item: ApiObject) => void, annotations?: readonly string[]) {
     this.#onItem = onItem;
     this.#parseItem = new MetadataParser(annotations).parse;

@@ -29,7 +29,7 @@ export class MetadataParser {
   readonly #metadata = new ProtobufReader(NO_BYTES);
   readonly #entry = new ProtobufReader(NO_BYTES);
 
-  /** @param annotations if present, only these annotations and the name are kept */
+  /** @param annotations if present, keeps only these and the name */
   constructor(annotations?: readonly string[]) {
     this.#wantedAnnotations = annotations === undefined ? undefined : groupByLength(annotations);
   }

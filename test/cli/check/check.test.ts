@@ -15,7 +15,7 @@ import { usageError } from '../run-program.ts';
 const TYPO = NEW.replace('rendered', 'render');
 
 test.each([
-  [[], 0, 'Fine: every config that 1 node and 1 pool name exists.\n'],
+  [[], 0, 'Fine: every config that 1 node and 1 pool reference exists.\n'],
   [['--role', 'x'], 1, 'Not fine: no node has label node-role.kubernetes.io/x. Roles here: worker.\n'],
 ])('with %j, exits with %i', async (args, exitCode, text) => {
   const { run } = await startHealthyCluster();

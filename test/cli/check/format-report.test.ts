@@ -31,7 +31,9 @@ test('formats all parts of a report', () => {
   expect(unwrap(text)).toContain('Pool master has an empty status.configuration.name');
   expect(unwrap(text)).toContain(`control1.gw.lo: missing MachineConfig ${MISSING} machineconfigs`);
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
-  expect(text).toMatch(/\nNot fine: 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/);
+  expect(text).toMatch(
+    /\nNot fine: problems with 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/,
+  );
 });
 
 test('formats the same repair commands as the JSON, and colors if the format has them', () => {
@@ -85,7 +87,7 @@ test.each([
 ])('concludes a recoverable problem (hasWaited: %s) with "%s"', (hasWaited, sentence) => {
   const { report } = checkNodesAndPools([inspectedNode('n', {})], [POOL]);
   const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, [], hasWaited);
-  expect(text.endsWith(`\nNot fine: 1 of 1 node. ${sentence}\n`)).toBe(true);
+  expect(text.endsWith(`\nNot fine: problems with 1 of 1 node. ${sentence}\n`)).toBe(true);
 });
 
 test('shows paused and terminating pools, and unreadable certificate requests', () => {

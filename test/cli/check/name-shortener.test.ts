@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createConfigLabels } from '../../../src/cli/check/config-labels.ts';
+import { createNameShortener } from '../../../src/cli/check/name-shortener.ts';
 
 const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 
@@ -9,12 +9,12 @@ test.each([
   [WORKER.replace('1264c', '1265c'), 'rendered-worker-25a1be6c1265'],
   ['a\u001B[31m\nb', 'a [31m b'],
 ])('the label of %j is %s', (config, label) => {
-  expect(createConfigLabels([WORKER, config])(config)).toBe(label);
+  expect(createNameShortener([WORKER, config])(config)).toBe(label);
 });
 
 test('a label is not the name of another config', () => {
   const names = [WORKER, 'rendered-worker-25a1be6c'];
-  expect(names.map(createConfigLabels(names))).toEqual([
+  expect(names.map(createNameShortener(names))).toEqual([
     'rendered-worker-25a1be6c1264',
     'rendered-worker-25a1be6c',
   ]);
