@@ -42,6 +42,6 @@ export function countProtectedConfigs(referrers: Iterable<Referrer>, configs: Re
 export function explainMissingConfig(config: ConfigName | undefined, deletedAt: Date | undefined): string {
   if (config === undefined) return 'the pool has no config in its status, so booting machines get none';
   if (deletedAt !== undefined) return `deleted at ${deletedAt.toISOString()}`;
-  const cause = 'rendered elsewhere, as during bootstrap, or misspelled';
+  const cause = 'deleted earlier, rendered elsewhere, as during bootstrap, or misspelled';
   return `never existed since this guard pod started to watch: ${cause}`;
 }
