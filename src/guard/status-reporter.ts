@@ -76,13 +76,14 @@ export class StatusReporter {
     });
   }
 
-  get danglingCount(): number {
-    return this.#detector.findings.length;
+  /** Undefined if the guard may not read MachineConfigs. */
+  get danglingCount(): number | undefined {
+    return this.#configs.isForbidden ? undefined : this.#detector.findings.length;
   }
 
-  /** The number of rendered configs in use. */
-  get protectedConfigs(): number {
-    return this.#detector.protectedConfigs;
+  /** The number of rendered configs in use. Undefined if the guard may not read MachineConfigs. */
+  get protectedConfigs(): number | undefined {
+    return this.#configs.isForbidden ? undefined : this.#detector.protectedConfigs;
   }
 
   /** Reports until the signal aborts. Never rejects. */
@@ -110,11 +111,11 @@ export class StatusReporter {
 
   #status(): GuardStatus {
     const { mode, certificate } = this.#options;
-    const { findings, protectedConfigs } = this.#detector;
+    const findings = this.#configs.isForbidden ? [] : this.#detector.findings;
     return {
       mode: mode(),
-      protectedConfigs,
-      danglingCount: findings.length,
+      protectedConfigs: this.protectedConfigs ?? null,
+      danglingCount: this.danglingCount ?? null,
       danglingReferences: findings
         .slice(0, MAX_LISTED_REFERENCES)
         .map(({ kind, name, field, config, since, explanation, suggestion }) => ({
@@ -128,7 +129,7 @@ export class StatusReporter {
         })),
       conditions: [
         this.#readyCondition(),
-        referencesCondition(findings),
+        this.#referencesCondition(),
         certificatesCondition(certificate.expiries(), this.#now()),
       ],
     };
@@ -138,19 +139,31 @@ export class StatusReporter {
     const type = 'Ready';
     const unsynced = [
       ...this.#options.index.unsynced,
-      ...(this.#configs.isSynced ? [] : [MACHINE_CONFIGS.name]),
+      ...(this.#configs.isSynced || this.#configs.isForbidden ? [] : [MACHINE_CONFIGS.name]),
     ];
     return unsynced.length === 0
       ? { type, status: 'True', reason: 'Serving', message: 'the guard serves and has listed the cluster' }
       : { type, status: 'False', reason: 'Reading', message: `not listed yet: ${unsynced.join(', ')}` };
   }
+
+  #referencesCondition(): Condition {
+    const type = 'ReferencesConsistent';
+    const { findings } = this.#detector;
+    if (this.#configs.isForbidden) {
+      const message = 'the guard may not read MachineConfigs, so it cannot check whether they exist';
+      return { type, status: 'Unknown', reason: 'Forbidden', message };
+    }
+    if (!this.#configs.isSynced) {
+      return { type, status: 'Unknown', reason: 'Reading', message: `not listed yet: ${MACHINE_CONFIGS.name}` };
+    }
+    return findings.length === 0
+      ? { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' }
+      : danglingCondition(findings);
+  }
 }
 
-function referencesCondition(findings: readonly DanglingFinding[]): Condition {
+function danglingCondition(findings: readonly DanglingFinding[]): Condition {
   const type = 'ReferencesConsistent';
-  if (findings.length === 0) {
-    return { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' };
-  }
   const described = findings.slice(0, MAX_DESCRIBED_REFERENCES).map(describeFinding).join('. ');
   const more = findings.length - MAX_DESCRIBED_REFERENCES;
   const count = countNoun(findings.length, 'dangling reference');

@@ -18,8 +18,10 @@ export interface Condition {
 /** The part of the MachineConfigGuard's status that the leader writes. */
 export interface GuardStatus {
   readonly mode: string;
-  readonly protectedConfigs: number;
-  readonly danglingCount: number;
+  /** Null if the guard may not read MachineConfigs. The status then lacks the field. */
+  readonly protectedConfigs: number | null;
+  /** Null like `protectedConfigs`. */
+  readonly danglingCount: number | null;
   readonly danglingReferences: readonly {
     readonly kind: string;
     readonly name: string;
@@ -117,7 +119,9 @@ export class StatusWriter {
       ),
     };
     const { lastDenial: _lastDenial, ...current } = stored.status ?? {};
-    if (!isDeepStrictEqual(current, JSON.parse(JSON.stringify(desired)))) await this.#patch(desired, signal);
+    // A merge patch removes a field that is null.
+    const known = Object.fromEntries(Object.entries(desired).filter(([, value]) => value !== null));
+    if (!isDeepStrictEqual(current, JSON.parse(JSON.stringify(known)))) await this.#patch(desired, signal);
   }
 
   async #writeDenial(signal: AbortSignal): Promise<void> {

@@ -22,6 +22,8 @@ export interface InstallationOptions {
   readonly mode?: Mode | undefined;
   readonly singleNode?: boolean;
   readonly hostNetwork?: boolean;
+  /** Whether the guard may read MachineConfigs; true by default. */
+  readonly machineconfigAccess?: boolean;
   readonly kubernetesVersion?: KubernetesVersion | undefined;
 }
 
@@ -68,6 +70,16 @@ const FIRST_FILE_NUMBER: Readonly<Record<string, number>> = {
   MachineConfigGuard: 90,
 };
 
+/** Kinds that the guard works without, and the first version that serves them. */
+const NEWER_KINDS = [
+  { kinds: ['FlowSchema'], since: FLOW_SCHEMA, requirement: 'Kubernetes 1.29 (OpenShift 4.16)' },
+  {
+    kinds: ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
+    since: ADMISSION_POLICY,
+    requirement: 'Kubernetes 1.30 (OpenShift 4.17)',
+  },
+] as const;
+
 /**
  * Uses only kinds that an API server serves from its start, and our own, because one object that cannot be
  * applied fails the whole install.
@@ -81,9 +93,10 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'use fail-closed';
     throw new InvalidInstallation(`the profile fail-open-with-floor ${requirement}; ${advice}`);
   }
-  const hasFlowSchema = isAtLeast(kubernetesVersion, FLOW_SCHEMA);
+  const omitted = NEWER_KINDS.filter(({ since }) => !isAtLeast(kubernetesVersion, since));
+  const omittedKinds = new Set<string>(omitted.flatMap(({ kinds }) => kinds));
   const manifests = buildManifests(chooseDirectories(options)).filter(
-    (manifest) => hasFlowSchema || manifest.get('kind') !== 'FlowSchema',
+    (manifest) => !omittedKinds.has(String(manifest.get('kind'))),
   );
   findByKind(manifests, 'Deployment').setIn(['spec', 'template', 'spec', 'containers', 0, 'image'], image);
   if (authority !== undefined) {
@@ -100,7 +113,11 @@ export function buildInstallation(options: InstallationOptions): Installation {
   }
   return {
     files: toFiles(manifests),
-    omittedObjects: hasFlowSchema ? [] : [explainMissingFlowSchema(kubernetesVersion)],
+    omittedObjects: omitted.map(({ kinds, requirement }) => {
+      const reason =
+        kubernetesVersion === undefined ? '--kubernetes-version is not set' : 'the cluster is older';
+      return `${kinds.join(' and ')}: needs ${requirement}, but ${reason}`;
+    }),
   };
 }
 
@@ -109,6 +126,7 @@ function chooseDirectories({
   authority,
   singleNode = false,
   hostNetwork = false,
+  machineconfigAccess = true,
 }: InstallationOptions): string[] {
   return [
     'base',
@@ -116,12 +134,8 @@ function chooseDirectories({
     ...(profile === 'fail-open-with-floor' ? ['overlays/policy-floor', 'components/fail-open'] : []),
     ...(singleNode ? ['components/single-node'] : []),
     ...(hostNetwork ? ['components/host-network'] : []),
+    ...(machineconfigAccess ? [] : ['components/no-machineconfig-access']),
   ];
-}
-
-function explainMissingFlowSchema(version: KubernetesVersion | undefined): string {
-  const reason = version === undefined ? '--kubernetes-version is not set' : 'the cluster is older';
-  return `FlowSchema: needs Kubernetes 1.29 (OpenShift 4.16), but ${reason}`;
 }
 
 function findByKind(manifests: readonly Manifest[], kind: string): Manifest {

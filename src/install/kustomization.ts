@@ -19,6 +19,11 @@ interface Operation {
   readonly value?: unknown;
 }
 
+/** The only strategic merge patch that manifests/ uses. It deletes the object. */
+interface Deletion {
+  readonly $patch: 'delete';
+}
+
 /**
  * Builds the objects of directories of manifests/ as `kustomize build` does. Patches apply to the objects of
  * their own directory and of the directories before it.
@@ -30,11 +35,14 @@ export function buildManifests(directories: readonly string[]): Manifest[] {
     const { resources = [], patches = [] } = parse(readFile('kustomization.yaml')) as Kustomization;
     for (const resource of resources) manifests.push(...parseManifests(readFile(resource)));
     for (const { target, path: file } of patches) {
-      const manifest = manifests.find((candidate) => {
+      const index = manifests.findIndex((candidate) => {
         return candidate.get('kind') === target.kind && candidate.getIn(['metadata', 'name']) === target.name;
       });
+      const manifest = manifests[index];
       if (manifest === undefined) throw new Error(`${directory}: there is no ${target.kind} ${target.name}`);
-      for (const operation of parse(readFile(file)) as Operation[]) applyOperation(manifest, operation);
+      const patch = parse(readFile(file)) as readonly Operation[] | Deletion;
+      if ('$patch' in patch) manifests.splice(index, 1);
+      else for (const operation of patch) applyOperation(manifest, operation);
     }
   }
   return manifests;

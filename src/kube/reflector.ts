@@ -76,6 +76,7 @@ export class Reflector<Item extends { readonly name: string }> {
   #objects = new Map<string, Item>();
   #isSynced = false;
   #isServed = false;
+  #isForbidden = false;
   #position: ListResult | undefined;
   #lastMessageAt = Number.NaN;
 
@@ -107,6 +108,11 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#isServed;
   }
 
+  /** Whether the last list or watch failed because this user has no right to it. */
+  get isForbidden(): boolean {
+    return this.#isForbidden;
+  }
+
   /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */
   get silentMs(): number | undefined {
     return this.#isSynced ? performance.now() - this.#lastMessageAt : undefined;
@@ -127,6 +133,7 @@ export class Reflector<Item extends { readonly name: string }> {
           this.#position = undefined;
           this.#log.info(`listing again: ${error.message}`);
         } else {
+          this.#isForbidden = error instanceof ApiError && error.status === 403;
           const reason = describeError(error);
           this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
@@ -142,7 +149,7 @@ export class Reflector<Item extends { readonly name: string }> {
       this.#isSynced = true;
       this.#isServed = this.#position !== undefined;
       this.#lastMessageAt = performance.now();
-      this.#problem.clear();
+      this.#clearProblem();
       if (this.#position === undefined) {
         await sleep(this.#timing.absentMs, signal);
         return;
@@ -203,7 +210,7 @@ export class Reflector<Item extends { readonly name: string }> {
         accept: acceptHeaderForObject(this.resource.isMetadataOnly),
         signal: watchAbort.signal,
       });
-      this.#problem.clear();
+      this.#clearProblem();
       const lines = new LineSplitter(MAX_EVENT_BYTES);
       for await (const chunk of body as AsyncIterable<Buffer>) {
         silenceTimer.refresh();
@@ -222,6 +229,11 @@ export class Reflector<Item extends { readonly name: string }> {
       watchAbort.abort();
       await probing;
     }
+  }
+
+  #clearProblem(): void {
+    this.#isForbidden = false;
+    this.#problem.clear();
   }
 
   #applyEvent(line: string): void {

@@ -37,6 +37,11 @@ export class ConfigIndex {
     return this.#reflector.isSynced;
   }
 
+  /** Whether the guard has no right to read MachineConfigs. The installation can leave it out (docs/install.md). */
+  get isForbidden(): boolean {
+    return this.#reflector.isForbidden;
+  }
+
   names(): ReadonlySet<ConfigName> {
     return new Set([...this.#reflector.objects()].map(({ name }) => name));
   }

@@ -14,7 +14,7 @@ export interface MetricsSources {
   readonly referrers: () => Iterable<Referrer>;
   readonly liveReads: () => number;
   readonly mode: () => Mode;
-  /** Undefined if the guard writes no status. */
+  /** Undefined if the guard writes no status or may not read MachineConfigs. */
   readonly danglingCount: () => number | undefined;
   readonly protectedConfigs: () => number | undefined;
   readonly expiries: () => readonly Expiry[];
@@ -71,9 +71,9 @@ export class Metrics {
       MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0]),
     );
     const danglingHelp = 'References to MachineConfigs that do not exist.';
-    this.#addGauge('mcguard_dangling_references', danglingHelp, () => sources.danglingCount() ?? 0);
+    this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
-    this.#addGauge('mcguard_protected_configs', protectedHelp, () => sources.protectedConfigs() ?? 0);
+    this.#addGauge('mcguard_protected_configs', protectedHelp, sources.protectedConfigs);
     const syncedHelp = '1 if the kind has been read completely since the start.';
     this.#addGaugePer('resource', 'mcguard_index_synced', syncedHelp, () =>
       resources.map((resource) => [resource, unsynced().includes(resource) ? 0 : 1]),
@@ -108,8 +108,13 @@ export class Metrics {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 
-  #addGauge(name: string, help: string, value: () => number): void {
-    const collect = (): void => gauge.set(value());
+  /** An undefined value is not exported. */
+  #addGauge(name: string, help: string, value: () => number | undefined): void {
+    const collect = (): void => {
+      const current = value();
+      if (current === undefined) gauge.remove();
+      else gauge.set(current);
+    };
     const gauge: Gauge = new Gauge({ name, help, registers: [this.#registry], collect });
   }
 

@@ -63,6 +63,17 @@ test('writes the status once, and again only if it changes', async () => {
   expect(writtenStatuses()).toHaveLength(2);
 });
 
+test('removes a count that the guard cannot know, once', async () => {
+  const { writer } = createWriter();
+  await writer.writeIfChanged(signal);
+  status = { ...toStatus(1), protectedConfigs: null };
+  await writer.writeIfChanged(signal);
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toHaveLength(2);
+  expect(cluster.get(GUARDS, 'cluster')?.['status']).toMatchObject({ danglingCount: 0 });
+  expect(cluster.get(GUARDS, 'cluster')?.['status']).not.toHaveProperty('protectedConfigs');
+});
+
 test('changes the transition time of a condition only with its status', async () => {
   const { writer } = createWriter();
   await writer.writeIfChanged(signal);

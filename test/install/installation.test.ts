@@ -98,11 +98,26 @@ test.each([
 });
 
 test.each([
-  [undefined, false],
-  [{ major: 1, minor: 28 }, false],
-  [{ major: 1, minor: 29 }, true],
-])('with Kubernetes %j, the set contains a FlowSchema: %s', (kubernetesVersion, hasFlowSchema) => {
+  [undefined, ['FlowSchema', 'ValidatingAdmissionPolicy']],
+  [{ major: 1, minor: 28 }, ['FlowSchema', 'ValidatingAdmissionPolicy']],
+  [{ major: 1, minor: 29 }, ['ValidatingAdmissionPolicy']],
+  [{ major: 1, minor: 30 }, []],
+])('with Kubernetes %j, the set lacks %j', (kubernetesVersion, missingKinds) => {
   const { files, omittedObjects } = buildInstallation({ ...DEFAULT_OPTIONS, kubernetesVersion });
-  expect(files.some(({ kind }) => kind === 'FlowSchema')).toBe(hasFlowSchema);
-  expect(omittedObjects).toEqual(hasFlowSchema ? [] : [expect.stringContaining('FlowSchema')]);
+  const newerKinds = ['FlowSchema', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
+  const omitted = newerKinds.filter((kind) => missingKinds.some((missing) => kind.startsWith(missing)));
+  expect(newerKinds.filter((kind) => !files.some((file) => file.kind === kind))).toEqual(omitted);
+  const isAbout = (kind: string): unknown => expect.stringMatching(new RegExp(`^${kind}\\b`));
+  expect(omittedObjects).toEqual(missingKinds.map(isAbout));
+});
+
+test('without machineconfigAccess, no role lets the guard read MachineConfigs', () => {
+  const listRoles = (changes: Partial<InstallationOptions>) =>
+    buildInstallation({ ...DEFAULT_OPTIONS, ...changes }).files.filter(({ kind }) => /Role/.test(kind));
+  const full = listRoles({});
+  const reduced = listRoles({ machineconfigAccess: false });
+  const readsConfigs = ({ content }: { content: string }): boolean => /\bmachineconfigs\b/.test(content);
+  expect(full.filter(readsConfigs)).toHaveLength(2);
+  expect(reduced.filter(readsConfigs)).toEqual([]);
+  expect(reduced).toHaveLength(full.length - 2);
 });

@@ -22,6 +22,7 @@ const NODE: Referrer = {
 test('counts decisions and reads its sources at each scrape', async () => {
   let unsynced = ['nodes'];
   let liveReads = 3;
+  let danglingCount: number | undefined = 2;
   const metrics = new Metrics({
     resources: ['nodes', 'machineconfigpools'],
     unsynced: () => unsynced,
@@ -29,7 +30,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
     referrers: () => [NODE],
     liveReads: () => liveReads,
     mode: () => 'Audit',
-    danglingCount: () => 2,
+    danglingCount: () => danglingCount,
     protectedConfigs: () => 5,
     expiries: () => [
       { certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedByGuard: false },
@@ -64,7 +65,9 @@ test('counts decisions and reads its sources at each scrape', async () => {
   );
   unsynced = [];
   liveReads = 4;
+  danglingCount = undefined;
   const later = (await metrics.scrape()).text;
   expect(later).toContain('mcguard_index_synced{resource="nodes"} 1\n');
   expect(later).toContain('mcguard_live_reads_total 4\n');
+  expect(later).not.toMatch(/^mcguard_dangling_references /m);
 });

@@ -61,6 +61,10 @@ export function createRenderCommand(): Command {
       'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap',
     )
     .option(
+      '--no-machineconfig-access',
+      'do not let the guard read MachineConfigs; it then finds no dangling references',
+    )
+    .option(
       '--kubernetes-version <version>',
       'Kubernetes version of the cluster, such as 1.31; some objects need 1.29 or 1.30',
       parseVersion,

@@ -16,13 +16,17 @@ import { isHealthy, until } from './until.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 
-/** Every request at level Metadata, as in OpenShift's default audit profile, but no leases. */
+/** Every request at level Metadata, as in OpenShift's default audit profile, but no leases of the control plane. */
 const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
   omitStages: ['RequestReceived', 'ResponseStarted'],
   rules: [
-    { level: 'None', resources: [{ group: 'coordination.k8s.io', resources: ['leases'] }] },
+    {
+      level: 'None',
+      namespaces: ['kube-system'],
+      resources: [{ group: 'coordination.k8s.io', resources: ['leases'] }],
+    },
     { level: 'None', nonResourceURLs: ['/readyz*', '/healthz*', '/livez*', '/openapi*', '/api*'] },
     { level: 'Metadata' },
   ],

@@ -41,8 +41,9 @@ export interface KubeClientOptions {
   readonly url: string;
   /** PEM. */
   readonly ca: string;
+  /** The DNS name in the server's certificate, if it is not the host of the URL. */
+  readonly servername?: string;
   readonly token?: string;
-  readonly userAgent?: string;
 }
 
 type Query = Readonly<Record<string, string>>;
@@ -63,7 +64,8 @@ export class KubeClient {
 
   constructor(options: KubeClientOptions) {
     this.#options = options;
-    this.#agent = new Agent({ ca: options.ca, keepAlive: true });
+    const { ca, servername } = options;
+    this.#agent = new Agent({ ca, keepAlive: true, ...(servername && { servername }) });
   }
 
   request(method: string, path: string, body?: object, extras: RequestExtras = {}): Promise<KubeResponse> {
@@ -135,10 +137,10 @@ export class KubeClient {
   }
 
   #headers(contentType: string | undefined) {
-    const { token, userAgent = 'machineconfig-guard-e2e' } = this.#options;
+    const { token } = this.#options;
     return {
       accept: 'application/json',
-      'user-agent': userAgent,
+      'user-agent': 'machineconfig-guard-e2e',
       ...(token && { authorization: `Bearer ${token}` }),
       ...(contentType && { 'content-type': contentType }),
     };

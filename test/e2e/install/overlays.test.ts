@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -127,6 +128,25 @@ test.each([
   expect(builds.get(name)).toHaveLength(files.length);
   for (const { content } of files) expect(builds.get(name)).toContainEqual(parse(content));
 });
+
+test.each([['no-machineconfig-access', { machineconfigAccess: false }]] as const)(
+  'service-ca with the component %s has the objects that render writes with %j',
+  async (name, options) => {
+    const directory = await mkdtemp(join(controlPlane.directory, 'component-'));
+    const manifests = relative(directory, MANIFESTS);
+    const kustomization = {
+      resources: [join(manifests, 'overlays/service-ca')],
+      components: [join(manifests, 'components', name)],
+    };
+    await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify(kustomization));
+
+    const objects = await buildDirectory(controlPlane, directory);
+
+    const { files } = buildInstallation({ ...PLAIN, ...options });
+    expect(objects).toHaveLength(files.length);
+    for (const { content } of files) expect(objects).toContainEqual(parse(content));
+  },
+);
 
 test.each([
   ['monitoring-generated', { secret: { name: 'machineconfig-guard-ca', key: 'ca.crt' } }],

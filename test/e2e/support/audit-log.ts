@@ -8,9 +8,15 @@ export interface AuditEvent {
   readonly auditID: string;
   readonly verb: string;
   readonly user: { readonly username: string };
-  readonly userAgent?: string;
   readonly requestReceivedTimestamp: string;
-  readonly objectRef?: { readonly resource: string; readonly name?: string };
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly apiGroup?: string;
+    readonly namespace?: string;
+    /** Also of a list or watch that selects this name. */
+    readonly name?: string;
+  };
   readonly responseStatus?: { readonly code: number };
   readonly annotations?: Readonly<Record<string, string>>;
 }

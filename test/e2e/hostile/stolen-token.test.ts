@@ -1,0 +1,88 @@
+import { dirname } from 'node:path';
+
+import { afterAll, beforeEach, expect, test } from 'vitest';
+
+import { ControlPlane } from '../control-plane/control-plane.ts';
+import { expectStatus, KubeClient, statusOf } from '../control-plane/kube-client.ts';
+import { until } from '../control-plane/until.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { overlay } from '../support/overlays.ts';
+import { PATHS } from '../support/paths.ts';
+import { runBinaries } from '../support/run-binaries.ts';
+import { serviceAccountToken } from '../support/service-account.ts';
+
+const GUARDS = dirname(PATHS.guard);
+
+// No guard runs here, which would create the object first.
+const controlPlane = await ControlPlane.start(await runBinaries());
+const { admin, url } = controlPlane.apiServer;
+await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
+const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
+const thief = new KubeClient({ url, ca: controlPlane.caCertificate, token });
+await until('the policy', async () => (await create(thief, { mode: 'Disabled' })).status === 403);
+
+afterAll(() => controlPlane.stop());
+
+beforeEach(async () => {
+  expectStatus(await admin.delete(PATHS.guard), [200, 404], 'DELETE');
+});
+
+function create(client: KubeClient, spec?: object, metadata: object = { name: 'cluster' }) {
+  const guard = {
+    apiVersion: 'machineconfig-guard.io/v1alpha1',
+    kind: 'MachineConfigGuard',
+    metadata,
+    spec,
+  };
+  return client.request('POST', GUARDS, guard);
+}
+
+test.each([
+  { mode: 'Disabled' },
+  { mode: 'Audit' },
+  { mode: 'Warn' },
+  { holdSuperseded: '720h' },
+  { mode: 'Enforce', holdSuperseded: '1s' },
+])("the guard's token cannot create a MachineConfigGuard with %j", async (spec) => {
+  const response = await create(thief, spec);
+  expect(response.status).toBe(403);
+  expect(statusOf(response).message).toContain(
+    'the guard may create only the MachineConfigGuard "cluster"',
+  );
+});
+
+test("the guard's token cannot change or delete the MachineConfigGuard", async () => {
+  await create(admin);
+  const patch = { spec: { mode: 'Disabled' } };
+  const contentType = 'application/merge-patch+json';
+  const apply = { query: { fieldManager: 'thief' }, contentType: 'application/apply-patch+yaml' };
+  const guard = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
+  const responses = [
+    await thief.request('PATCH', PATHS.guard, patch, { contentType }),
+    await thief.request(
+      'PATCH',
+      PATHS.guard,
+      { ...guard, metadata: { name: 'cluster' }, ...patch },
+      apply,
+    ),
+    await thief.request('PUT', PATHS.guard, { ...(await admin.find(PATHS.guard)), ...patch }),
+    await thief.delete(PATHS.guard),
+  ];
+  expect(responses.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
+  // The status is a subresource: a patch of it does not change the spec.
+  expect((await thief.request('PATCH', `${PATHS.guard}/status`, patch, { contentType })).status).toBe(200);
+  expect((await admin.find(PATHS.guard))?.spec).toMatchObject({ mode: 'Enforce' });
+});
+
+test.each([[undefined], [{}], [{ mode: 'Enforce', holdSuperseded: '0s' }]])(
+  "the guard's token can create the MachineConfigGuard with %j",
+  async (spec) => {
+    const { status, body } = await create(thief, spec);
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ spec: { mode: 'Enforce', holdSuperseded: '0s' } });
+  },
+);
+
+test('an administrator can create the MachineConfigGuard with any settings', async () => {
+  expect((await create(admin, { mode: 'Disabled', holdSuperseded: '1h' })).status).toBe(201);
+});

@@ -1,0 +1,174 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
+import { until } from '../control-plane/until.ts';
+import type { AuditEvent } from '../support/audit-log.ts';
+import { decisionsAbout } from '../support/guard-process.ts';
+import { GUARD_USER } from '../support/guarded-cluster.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
+import { runProgram } from '../support/program.ts';
+import { createServiceAccount, type Rule } from '../support/service-account.ts';
+
+const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
+
+/** A rule of a role, and the namespace in which it applies; undefined means all. */
+interface GrantedRule extends Rule {
+  readonly resourceNames?: readonly string[];
+  readonly namespace: string | undefined;
+}
+
+/** One verb on one resource. */
+interface Right {
+  readonly verb: string;
+  readonly group: string;
+  /** With its subresource, such as `machineconfigguards/status`. */
+  readonly resource: string;
+  readonly namespace: string | undefined;
+  readonly resourceNames: readonly string[] | undefined;
+}
+
+interface Binding extends KubeObject {
+  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly subjects?: readonly { readonly kind: string; readonly name: string }[];
+}
+
+// A rendered installation, because only that one has the Secret of the authority.
+const installed = await InstalledCluster.start();
+const { cluster, controlPlane, kubelet } = installed;
+const { admin } = cluster;
+await installRendered();
+const rights = (await readGrantedRules()).flatMap(toRights);
+let requests: readonly AuditEvent[] = [];
+
+beforeAll(async () => {
+  await useEveryPart();
+  // The API server records a watch when it ends.
+  await kubelet.stop();
+  requests = await cluster.auditLog.events(({ user }) => user.username === GUARD_USER);
+}, 180_000);
+
+afterAll(() => installed.stop());
+
+test('the manifests grant rights to the guard', () => {
+  expect(rights.length).toBeGreaterThan(10);
+});
+
+test.each(rights)('the guard uses its right to $verb $resource', (right) => {
+  expect(requests.some((request) => isUse(request, right))).toBe(true);
+});
+
+test('the API server refuses no request of the guard', () => {
+  const refused = requests.filter(({ responseStatus }) => [401, 403].includes(responseStatus?.code ?? 0));
+  expect(refused.map(({ verb, objectRef }) => ({ verb, objectRef }))).toEqual([]);
+});
+
+async function installRendered(): Promise<void> {
+  const directory = join(controlPlane.directory, 'rendered');
+  await runProgram('render', '--out', directory, '--image', IMAGE, '--kubernetes-version', '1.31');
+  const files = (await readdir(directory)).sort();
+  await kubectlOk(controlPlane, ['apply', ...files.map((file) => `--filename=${join(directory, file)}`)]);
+  await installed.awaitGuard();
+}
+
+/** The rules of every role that a binding gives to the guard. */
+async function readGrantedRules(): Promise<readonly GrantedRule[]> {
+  const bindings = (
+    await Promise.all(['clusterrolebindings', 'rolebindings'].map((kind) => admin.list(`${RBAC}/${kind}`)))
+  ).flat() as Binding[];
+  const ofGuard = bindings.filter(({ subjects }) =>
+    subjects?.some(({ kind, name }) => kind === 'ServiceAccount' && name === 'machineconfig-guard'),
+  );
+  const rules = await Promise.all(
+    ofGuard.map(async ({ metadata: { namespace }, roleRef: { kind, name } }) => {
+      const scope = kind === 'ClusterRole' ? '' : `/namespaces/${namespace}`;
+      const role = await admin.find(`${RBAC}${scope}/${kind.toLowerCase()}s/${name}`);
+      const ofRole = (role as unknown as { readonly rules: readonly Omit<GrantedRule, 'namespace'>[] })
+        .rules;
+      return ofRole.map((rule) => ({ ...rule, namespace }));
+    }),
+  );
+  return rules.flat();
+}
+
+function toRights({
+  apiGroups = [],
+  resources = [],
+  verbs,
+  resourceNames,
+  namespace,
+}: GrantedRule): Right[] {
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      verbs.map((verb) => ({ verb, group, resource, namespace, resourceNames })),
+    ),
+  );
+}
+
+function isUse({ verb, objectRef }: AuditEvent, right: Right): boolean {
+  if (objectRef === undefined) return false;
+  const { apiGroup = '', resource, subresource, namespace, name = '' } = objectRef;
+  return (
+    verb === right.verb &&
+    apiGroup === right.group &&
+    (subresource === undefined ? resource : `${resource}/${subresource}`) === right.resource &&
+    (right.namespace === undefined || namespace === right.namespace) &&
+    (right.resourceNames === undefined || right.resourceNames.includes(name))
+  );
+}
+
+/** Makes the guard do everything that it can do. */
+async function useEveryPart(): Promise<void> {
+  const [byNode, byPool, byBuild] = [
+    await cluster.config(),
+    await cluster.config(),
+    await cluster.config(),
+  ];
+  await cluster.node({ currentConfig: byNode });
+  await cluster.pool({ spec: byPool });
+  await cluster.build(byBuild, 'Building');
+  for (const config of [byNode, byPool, byBuild]) await awaitDenialFromIndex(config);
+  expect((await cluster.delete(await cluster.config())).status).toBe(200);
+  const isRepeated = async () =>
+    (await cluster.eventsAbout(byNode)).some(({ series }) => series !== undefined);
+  await until(
+    'the second denial in the Event',
+    async () => {
+      await cluster.delete(byNode);
+      return isRepeated();
+    },
+    { timeoutMs: 20_000 },
+  );
+  const node = await cluster.node({ currentConfig: 'rendered-worker-missing' });
+  const isReported = async () => JSON.stringify((await admin.find(PATHS.guard))?.status).includes(node);
+  await until('the dangling reference in the status', isReported, { timeoutMs: 40_000 });
+  await scrapeMetrics();
+}
+
+/** Only such a denial confirms the reference with a GET. */
+async function awaitDenialFromIndex(config: string): Promise<void> {
+  const isDeniedFromIndex = async () => {
+    await cluster.delete(config);
+    const decisions = await Promise.all(kubelet.pods.map(({ log }) => decisionsAbout(log, config)));
+    return decisions.flat().some(({ path }) => path === 'index');
+  };
+  await until(`a denial of ${config} from the index`, isDeniedFromIndex, { timeoutMs: 10_000 });
+}
+
+async function scrapeMetrics(): Promise<void> {
+  const token = await createServiceAccount(admin, 'scraper', [
+    { nonResourceURLs: ['/metrics'], verbs: ['get'] },
+  ]);
+  const secret = await admin.find(`${PATHS.guardNamespace}/secrets/machineconfig-guard-ca`);
+  const { data } = secret as unknown as { readonly data: Readonly<Record<string, string>> };
+  const ca = Buffer.from(data['ca.crt'] ?? '', 'base64').toString();
+  const url = `https://127.0.0.1:${kubelet.pods[0]?.ports?.metricsPort}`;
+  const scraper = new KubeClient({ url, ca, token, servername: SERVICE });
+  expect((await scraper.request('GET', '/metrics')).status).toBe(200);
+}

@@ -1,0 +1,77 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+
+import type { GuardStatus } from '../../../src/guard/status-writer.ts';
+import { pause, until } from '../control-plane/until.ts';
+import { readJsonLines } from '../support/guard-process.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { MANIFESTS } from '../support/overlays.ts';
+import { PATHS } from '../support/paths.ts';
+
+const installed = await InstalledCluster.start();
+const { cluster, controlPlane, kubelet } = installed;
+const directory = join(controlPlane.directory, 'no-machineconfig-access');
+const manifests = relative(directory, MANIFESTS);
+await mkdir(directory);
+await writeFile(
+  join(directory, 'kustomization.yaml'),
+  JSON.stringify({
+    resources: [join(manifests, 'overlays/service-ca')],
+    components: [join(manifests, 'components/no-machineconfig-access')],
+  }),
+);
+await installed.applyOverlay(directory);
+await installed.awaitGuard();
+
+afterAll(() => installed.stop());
+
+test('denies the deletion of configs in use, and allows that of unused ones', async () => {
+  const used = await cluster.config();
+  const node = await cluster.node({ currentConfig: used });
+
+  await cluster.expectDenied(used, [{ kind: 'Node', name: node, field: 'currentConfig' }]);
+
+  await cluster.expectAllowed(await cluster.config());
+});
+
+test('says in the status that it cannot check whether configs exist', async () => {
+  await cluster.node({ currentConfig: 'rendered-worker-missing' });
+  let status: GuardStatus | undefined;
+  const isReported = async () => {
+    status = (await cluster.admin.find(PATHS.guard))?.status as GuardStatus | undefined;
+    return status?.conditions.find(({ type }) => type === 'ReferencesConsistent')?.reason === 'Forbidden';
+  };
+  await until(() => `the status; the last one was ${JSON.stringify(status)}`, isReported, {
+    timeoutMs: 40_000,
+  });
+
+  expect(status?.conditions.map((condition) => `${condition.type}=${condition.status}`)).toEqual([
+    'Ready=True',
+    'ReferencesConsistent=Unknown',
+    'CertificatesValid=True',
+  ]);
+  expect(status).toMatchObject({ danglingReferences: [] });
+  expect(status).not.toHaveProperty('danglingCount');
+  expect(status).not.toHaveProperty('protectedConfigs');
+}, 60_000);
+
+test('logs once that it cannot read MachineConfigs', async () => {
+  // The guard tries again after 125 ms to 4 s in this time.
+  await pause(5_000);
+  for (const { log } of kubelet.pods) {
+    const lines = await readJsonLines<{ readonly msg: string; readonly resource?: string }>(log);
+    const aboutConfigs = lines.filter(({ resource }) => resource === 'machineconfigs');
+    expect(aboutConfigs.map(({ msg }) => msg)).toEqual([
+      'cannot watch machineconfigs: the API server answered 403 Forbidden',
+    ]);
+  }
+});
+
+test('denies the deletion of unused configs while a hold is set', async () => {
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '1h' });
+  await cluster.expectUnverified(await cluster.config());
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
+  await cluster.expectAllowed(await cluster.config());
+});
