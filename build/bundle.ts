@@ -3,8 +3,10 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pr
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile, type Plugin } from 'esbuild';
+import { findBundledPackages } from './bundled-packages.ts';
 import { atFirstUse, leanClient } from './lean-libraries.ts';
 import { thirdPartyLicences } from './licences.ts';
+import { createSbom } from './sbom.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const DIST = path.join(ROOT, 'dist');
@@ -39,8 +41,8 @@ const manifestsInside: Plugin = {
 };
 
 /**
- * Bundles an entry point into one executable file that runs without node_modules, with the licenses of what it contains
- * in `THIRD-PARTY-LICENSES.txt` beside it.
+ * Bundles an entry point into one executable file that runs without node_modules. Beside it are the licenses of the
+ * packages that it contains (`THIRD-PARTY-LICENSES.txt`) and a bill of materials (`sbom.cdx.json`).
  *
  * @returns what esbuild says about the contents
  * @throws Error for any esbuild error or warning: a warning in a bundle (an empty `import.meta`, an unresolved require)
@@ -77,13 +79,16 @@ export async function bundle(outfile: string, entryPoint = PROGRAM): Promise<Met
     throw new Error(`the bundle has ${result.warnings.length} warning(s), see above: ${outfile} was not kept`);
   }
   await chmod(outfile, 0o755);
-  const licences = await thirdPartyLicences(ROOT, result.metafile);
+  const packages = await findBundledPackages(ROOT, result.metafile);
+  const licences = await thirdPartyLicences(ROOT, packages);
   await writeFile(path.join(path.dirname(outfile), 'THIRD-PARTY-LICENSES.txt'), licences);
+  const sbom = await createSbom(ROOT, await readFile(outfile), packages);
+  await writeFile(path.join(path.dirname(outfile), 'sbom.cdx.json'), sbom);
   return result.metafile;
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  // The licenses of the last bundle stay: those of the program, which is distributed.
+  // The licenses and the bill of materials of the last bundle stay: those of the program, which is distributed.
   for (const [name, entryPoint] of Object.entries(BUNDLES)) {
     const outfile = path.join(DIST, name);
     await bundle(outfile, entryPoint);

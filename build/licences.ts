@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Metafile } from 'esbuild';
+import type { BundledPackage } from './bundled-packages.ts';
 
 /** Licenses that allow the distribution of a package in the bundle. */
 const ACCEPTED = new Set(
@@ -9,35 +9,28 @@ const ACCEPTED = new Set(
 /** node-forge and others offer two licenses. One accepted license is enough. */
 const CHOICE = /^\(?(?<first>[\w.-]+) OR (?<second>[\w.-]+)\)?$/;
 const LICENSE_FILE = /^(?:licen[cs]e|copying)(?:[-.]|$)/i;
-const PACKAGE_DIRECTORY = /^(?<directory>(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+)\//;
 
 /**
- * Collects name, version and license text of all packages in a bundle.
+ * Collects name, version and license text of the packages in a bundle.
  *
  * @throws Error if a license is not accepted
  */
-export async function thirdPartyLicences(root: string, { inputs }: Metafile): Promise<string> {
-  const directories = Object.keys(inputs).map((file) => PACKAGE_DIRECTORY.exec(file)?.groups?.['directory']);
-  const packages = await Promise.all(
-    [...new Set(directories)]
-      .filter((directory) => directory !== undefined)
-      .map(async (directory) => await describePackage(path.join(root, directory))),
-  );
+export async function thirdPartyLicences(root: string, packages: readonly BundledPackage[]): Promise<string> {
+  const texts = await Promise.all(packages.map(async (bundled) => await describeLicense(root, bundled)));
   return [
     `machineconfig-guard is distributed under the Apache License, version 2.0. It contains these packages:`,
-    ...packages.toSorted((a, b) => (a < b ? -1 : 1)),
+    ...texts.toSorted((a, b) => (a < b ? -1 : 1)),
   ].join(`\n\n${'-'.repeat(80)}\n`);
 }
 
-async function describePackage(directory: string): Promise<string> {
-  const manifest: unknown = JSON.parse(await readFile(path.join(directory, 'package.json'), 'utf8'));
-  const { name, version, license = '' } = manifest as { name: string; version: string; license?: string };
+async function describeLicense(root: string, { directory, name, version, license }: BundledPackage): Promise<string> {
   const { first = license, second = license } = CHOICE.exec(license)?.groups ?? {};
   if (!ACCEPTED.has(first) && !ACCEPTED.has(second)) {
     throw new Error(`${name} ${version} has the license "${license}", which is not accepted (build/licences.ts)`);
   }
-  const files = (await readdir(directory)).filter((file) => LICENSE_FILE.test(file)).sort();
-  const texts = await Promise.all(files.map((file) => readFile(path.join(directory, file), 'utf8')));
+  const folder = path.join(root, directory);
+  const files = (await readdir(folder)).filter((file) => LICENSE_FILE.test(file)).sort();
+  const texts = await Promise.all(files.map((file) => readFile(path.join(folder, file), 'utf8')));
   const fallback = `(The package carries no licence text; its package.json says ${license}.)`;
   const text = texts.length === 0 ? fallback : texts.map((content) => content.trim()).join('\n\n');
   return `${name} ${version}\nLicence: ${license}\n\n${text.replaceAll('\r\n', '\n')}`;

@@ -1,63 +1,78 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
-
-const ROOT = path.join(import.meta.dirname, '..');
-const OUTPUT = path.join(ROOT, 'dist', 'sbom.cdx.json');
-
-interface Sbom {
-  serialNumber: string;
-  readonly metadata: { timestamp?: string; readonly component: { name: string } };
-  readonly components: readonly object[];
-}
+import type { BundledPackage } from './bundled-packages.ts';
 
 interface Lockfile {
-  readonly packages: Record<string, { dev?: boolean; devOptional?: boolean; devDependencies?: object }>;
+  readonly name: string;
+  readonly version: string;
+  readonly packages: Readonly<
+    Record<string, { readonly version?: string; readonly integrity?: string; readonly license?: string }>
+  >;
 }
 
-/**
- * Lets npm create a CycloneDX bill of materials from the lockfile. The same lockfile gives the same file: the serial
- * number is a hash of it, and SOURCE_DATE_EPOCH sets the time
- * (https://reproducible-builds.org/specs/source-date-epoch).
- */
-async function createSbom(): Promise<Sbom> {
-  const lockfile = await readFile(path.join(ROOT, 'package-lock.json'), 'utf8');
-  const directory = await mkdtemp(path.join(tmpdir(), 'mcg-sbom-'));
-  try {
-    const name = await writeProductionTree(directory, JSON.parse(lockfile) as Lockfile);
-    const args = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only'];
-    const { stdout } = await promisify(execFile)('npm', args, { cwd: directory, maxBuffer: 64 * 2 ** 20 });
-    const sbom = JSON.parse(stdout) as Sbom;
-    // npm uses the name of the directory.
-    sbom.metadata.component.name = name;
-    sbom.serialNumber = `urn:uuid:${toUuid(createHash('sha256').update(lockfile).digest('hex'))}`;
-    const epoch = process.env['SOURCE_DATE_EPOCH'];
-    if (epoch === undefined) delete sbom.metadata.timestamp;
-    else sbom.metadata.timestamp = new Date(Number(epoch) * 1000).toISOString();
-    return sbom;
-  } finally {
-    await rm(directory, { recursive: true });
-  }
-}
+/** Names of hash algorithms in CycloneDX, by their names in the lockfile (https://www.w3.org/TR/SRI/). */
+const ALGORITHMS: Readonly<Record<string, string>> = { sha1: 'SHA-1', sha256: 'SHA-256', sha512: 'SHA-512' };
 
 /**
- * Writes package.json and the lockfile without development packages and returns the name of the package. As of npm 11,
- * `npm sbom --omit=dev` also omits packages that both production and development need.
+ * Creates a bill of materials in CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json) of the packages in a bundle, with
+ * their hashes from the lockfile. The same bundle gives the same text: the serial number is a hash of the rest, and the
+ * time is SOURCE_DATE_EPOCH, if set (https://reproducible-builds.org/specs/source-date-epoch).
+ *
+ * @param bundle the content of the bundle
+ * @throws Error if the lockfile lacks a package or has another version of it
  */
-async function writeProductionTree(directory: string, lockfile: Lockfile): Promise<string> {
-  const manifest = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as { name: string };
-  const production = Object.entries(lockfile.packages).filter(([, { dev, devOptional }]) => !dev && !devOptional);
-  const root = { ...lockfile.packages[''], devDependencies: undefined };
-  const packages = { ...Object.fromEntries(production), '': root };
-  const write = async (file: string, content: object): Promise<void> => {
-    await writeFile(path.join(directory, file), JSON.stringify(content));
+export async function createSbom(root: string, bundle: Buffer, packages: readonly BundledPackage[]): Promise<string> {
+  const lockfile = JSON.parse(await readFile(path.join(root, 'package-lock.json'), 'utf8')) as Lockfile;
+  const { name, version } = lockfile;
+  const epoch = process.env['SOURCE_DATE_EPOCH'];
+  const content = {
+    version: 1,
+    metadata: {
+      ...(epoch === undefined ? {} : { timestamp: new Date(Number(epoch) * 1_000).toISOString() }),
+      component: {
+        'bom-ref': `${name}@${version}`,
+        type: 'application',
+        name,
+        version,
+        hashes: [{ alg: 'SHA-256', content: createHash('sha256').update(bundle).digest('hex') }],
+        licenses: describeLicense(lockfile.packages['']?.license ?? ''),
+      },
+    },
+    components: packages.map((bundled) => describeComponent(bundled, lockfile)),
   };
-  await write('package.json', { ...manifest, devDependencies: undefined });
-  await write('package-lock.json', { ...lockfile, packages });
-  return manifest.name;
+  const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex');
+  const sbom = { bomFormat: 'CycloneDX', specVersion: '1.5', serialNumber: `urn:uuid:${toUuid(hash)}`, ...content };
+  return `${JSON.stringify(sbom, null, 2)}\n`;
+}
+
+function describeComponent({ directory, name, version, license }: BundledPackage, { packages }: Lockfile): object {
+  const locked = packages[directory];
+  if (locked?.version !== version || locked.integrity === undefined) {
+    throw new Error(`package-lock.json has no ${name} ${version} in ${directory}; run npm ci`);
+  }
+  return {
+    // Unique, unlike the purl: two directories can contain the same version.
+    'bom-ref': directory,
+    type: 'library',
+    name,
+    version,
+    purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+    hashes: locked.integrity.split(' ').map(describeHash),
+    licenses: describeLicense(license),
+  };
+}
+
+function describeHash(integrity: string): object {
+  const [algorithm = '', digest = ''] = integrity.split(/-(.*)/);
+  const alg = ALGORITHMS[algorithm];
+  if (alg === undefined) throw new Error(`unknown hash in package-lock.json: ${integrity}`);
+  return { alg, content: Buffer.from(digest, 'base64').toString('hex') };
+}
+
+/** A single license or an SPDX expression. */
+function describeLicense(license: string): readonly object[] {
+  return [license.includes(' ') ? { expression: license } : { license: { id: license } }];
 }
 
 /** A UUID of version 8, whose bits are free (RFC 9562, section 5.8). */
@@ -65,8 +80,3 @@ function toUuid(hash: string): string {
   const parts = [hash.slice(0, 8), hash.slice(8, 12), `8${hash.slice(13, 16)}`, `a${hash.slice(17, 20)}`];
   return [...parts, hash.slice(20, 32)].join('-');
 }
-
-const sbom = await createSbom();
-await mkdir(path.dirname(OUTPUT), { recursive: true });
-await writeFile(OUTPUT, `${JSON.stringify(sbom, null, 2)}\n`);
-console.log(`${path.relative(process.cwd(), OUTPUT)}  ${sbom.components.length} components`);

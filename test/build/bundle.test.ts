@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { copyFileSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,15 +33,55 @@ async function guard(...args: string[]) {
   return await promisify(execFile)(program, args, options);
 }
 
-test('writes one executable file and the licenses of its packages', () => {
+test('writes one executable file, and the licenses and the bill of materials of its packages', () => {
   expect(statSync(program).mode & 0o777).toBe(0o755);
-  const files = ['THIRD-PARTY-LICENSES.txt', 'machineconfig-guard.cjs'];
+  const files = ['THIRD-PARTY-LICENSES.txt', 'machineconfig-guard.cjs', 'sbom.cdx.json'];
   expect(readdirSync(path.join(root, 'built')).sort()).toEqual(files);
   const licenses = readFileSync(path.join(root, 'built', 'THIRD-PARTY-LICENSES.txt'), 'utf8');
   const missing = findPackages(Object.keys(metafile.inputs)).filter(
     (name) => !licenses.includes(`\n${name} `),
   );
   expect(missing).toEqual([]);
+});
+
+interface Sbom {
+  readonly metadata: { readonly component: { readonly hashes: readonly object[] } };
+  readonly components: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly purl: string;
+    readonly hashes: readonly object[];
+  }[];
+}
+
+test('the bill of materials lists exactly the packages whose files are in the bundle', () => {
+  const sbom = JSON.parse(readFileSync(path.join(root, 'built', 'sbom.cdx.json'), 'utf8')) as Sbom;
+  expect(sbom).toMatchObject({
+    bomFormat: 'CycloneDX',
+    specVersion: '1.5',
+    serialNumber: expect.stringMatching(/^urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+  });
+  const names = sbom.components.map(({ name }) => name);
+  expect(names.toSorted()).toEqual(findPackages(Object.keys(metafile.inputs)).toSorted());
+  expect(names).toContain('express');
+  // Production dependencies of the lockfile that the bundle does not contain.
+  expect(names).not.toContain('tar-fs');
+  expect(names).not.toContain('@types/node');
+});
+
+test('the bill of materials has purls, and the hashes of the packages and of the bundle', () => {
+  const sbom = JSON.parse(readFileSync(path.join(root, 'built', 'sbom.cdx.json'), 'utf8')) as Sbom;
+  const bundleHash = createHash('sha256').update(readFileSync(program)).digest('hex');
+  expect(sbom.metadata.component.hashes).toEqual([{ alg: 'SHA-256', content: bundleHash }]);
+  const lockfile = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    readonly packages: Readonly<Record<string, { readonly version: string; readonly integrity: string }>>;
+  };
+  for (const { name, purl, hashes } of sbom.components) {
+    const { version, integrity } = lockfile.packages[`node_modules/${name}`] ?? expect.fail(name);
+    expect(purl).toBe(`pkg:npm/${name.replace('@', '%40')}@${version}`);
+    const content = Buffer.from(integrity.replace('sha512-', ''), 'base64').toString('hex');
+    expect(hashes).toEqual([{ alg: 'SHA-512', content }]);
+  }
 });
 
 test('contains a working node-forge, and nothing of the demo', async () => {

@@ -24,7 +24,7 @@ const rendered = await InstalledCluster.start();
 const { cluster, controlPlane, kubelet } = rendered;
 const installation = join(controlPlane.directory, 'installation');
 const steps = join(controlPlane.directory, 'steps');
-const flags = ['--image', 'guard:latest', '--kubernetes-version', '1.31'];
+const flags = ['--image', 'guard:1', '--kubernetes-version', '1.31'];
 await runProgram('render', '--out', installation, ...flags);
 await apply(installation);
 await rendered.awaitGuard();

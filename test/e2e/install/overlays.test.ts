@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
+import packageJson from '../../../package.json' with { type: 'json' };
 import { buildInstallation } from '../../../src/install/installation.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
@@ -115,7 +116,8 @@ test('no overlay has settings, a key, a limit or an object of the operators', ()
   expect(versions.join()).not.toMatch(/\b(?:machineconfiguration|config)\.openshift\.io/);
 });
 
-const PLAIN = { ...DEFAULT_OPTIONS, image: 'machineconfig-guard:latest', authority: undefined };
+const IMAGE = `machineconfig-guard:${packageJson.version}`;
+const PLAIN = { ...DEFAULT_OPTIONS, image: IMAGE, authority: undefined };
 
 test.each([
   ['service-ca', {}],
