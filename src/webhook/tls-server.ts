@@ -5,12 +5,15 @@ import type { SecureVersion } from 'node:tls';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import { INTERMEDIATE_CIPHERS } from './cipher-suites.ts';
 import { ConnectionLimiter } from './connection-limiter.ts';
 
 export interface TlsServerOptions {
   readonly app: Express;
   readonly certificate: ServingCertificate;
   readonly minVersion: SecureVersion;
+  /** OpenSSL's list. The default is OpenShift's Intermediate profile. */
+  readonly ciphers?: string | undefined;
   readonly log: Logger;
   /** The limit of open connections; see {@link ConnectionLimiter}. */
   readonly maxConnections?: number;
@@ -39,7 +42,9 @@ const IDLE_CHECK_MS = 250;
 export class TlsServer {
   readonly #server: Server;
 
-  constructor({ app, certificate, minVersion, log, maxConnections = MAX_CONNECTIONS }: TlsServerOptions) {
+  constructor(options: TlsServerOptions) {
+    const { app, certificate, minVersion, ciphers = INTERMEDIATE_CIPHERS } = options;
+    const { log, maxConnections = MAX_CONNECTIONS } = options;
     // setSecureContext resets omitted options, such as minVersion.
     const tlsOptions = (): ServerOptions => {
       const { certificatePem, privateKeyPem } = certificate.current();
@@ -47,6 +52,7 @@ export class TlsServer {
         cert: certificatePem,
         key: privateKeyPem,
         minVersion,
+        ciphers,
         ALPNProtocols: ['http/1.1'],
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
         // A TLS 1.2 client could repeat the handshake on an open connection without end.

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import { toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
@@ -15,6 +16,7 @@ interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
   readonly tlsSecret?: string;
+  readonly tlsCipherSuites?: string;
   readonly tlsMinVersion: keyof typeof TLS_VERSIONS;
   readonly bindAddress?: string;
   readonly securePort: number;
@@ -49,6 +51,11 @@ export function createServeCommand(): Command {
     '--tls-secret <namespace/name>',
     'Secret with the ca.crt and ca.key that sign the serving certificate, instead of the two files',
     parseSecretName,
+  );
+  addFlag(
+    '--tls-cipher-suites <names>',
+    "cipher suites, separated by commas (default: OpenShift's Intermediate profile)",
+    parseCipherSuites,
   );
   command.addOption(
     createEnvOption('--tls-min-version <version>', 'minimum TLS version')
@@ -130,6 +137,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     healthPort: flags.healthPort,
     metricsPort: flags.metricsPort,
     minVersion: TLS_VERSIONS[flags.tlsMinVersion],
+    ciphers: flags.tlsCipherSuites,
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
     backgroundAbort.abort();
@@ -201,6 +209,15 @@ async function readPodNamespace(): Promise<string> {
     () => '',
   );
   return NAMESPACE.test(text.trim()) ? text.trim() : 'machineconfig-guard';
+}
+
+/** Returns OpenSSL's list. */
+function parseCipherSuites(value: string): string {
+  try {
+    return toOpenSslCiphers(value.split(','));
+  } catch (error) {
+    throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
+  }
 }
 
 function parseIpAddress(value: string): string {
