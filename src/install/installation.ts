@@ -22,6 +22,8 @@ export interface InstallationOptions {
   readonly mode?: Mode | undefined;
   readonly singleNode?: boolean;
   readonly hostNetwork?: boolean;
+  /** Whether the webhook port is open to all addresses instead of the host network only. */
+  readonly openNetwork?: boolean;
   readonly kubernetesVersion?: KubernetesVersion | undefined;
 }
 
@@ -109,6 +111,7 @@ function chooseDirectories({
   authority,
   singleNode = false,
   hostNetwork = false,
+  openNetwork = false,
 }: InstallationOptions): string[] {
   return [
     'base',
@@ -116,6 +119,7 @@ function chooseDirectories({
     ...(profile === 'fail-open-with-floor' ? ['overlays/policy-floor', 'components/fail-open'] : []),
     ...(singleNode ? ['components/single-node'] : []),
     ...(hostNetwork ? ['components/host-network'] : []),
+    ...(openNetwork ? ['components/open-network'] : []),
   ];
 }
 

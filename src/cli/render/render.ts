@@ -61,6 +61,10 @@ export function createRenderCommand(): Command {
       'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap',
     )
     .option(
+      '--open-network',
+      'open the webhook port to all addresses, for API servers that are not on the host network of the nodes',
+    )
+    .option(
       '--kubernetes-version <version>',
       'Kubernetes version of the cluster, such as 1.31; some objects need 1.29 or 1.30',
       parseVersion,

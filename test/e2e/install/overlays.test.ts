@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -126,6 +127,46 @@ test.each([
 
   expect(builds.get(name)).toHaveLength(files.length);
   for (const { content } of files) expect(builds.get(name)).toContainEqual(parse(content));
+});
+
+const HOST_NETWORK = {
+  namespaceSelector: { matchLabels: { 'policy-group.network.openshift.io/host-network': '' } },
+};
+const TO_WEBHOOK = { ports: [{ port: 'webhook', protocol: 'TCP' }] };
+const FROM_MONITORING = {
+  ports: [{ port: 'metrics', protocol: 'TCP' }],
+  from: ['openshift-monitoring', 'openshift-user-workload-monitoring'].map((name) => {
+    return { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } };
+  }),
+};
+const networkPolicy = (ingress: readonly object[]) => ({
+  podSelector: { matchLabels: { 'app.kubernetes.io/name': 'machineconfig-guard' } },
+  policyTypes: ['Ingress'],
+  ingress,
+});
+
+test('only the host network reaches the webhook port, and only the monitoring the metrics', () => {
+  const specs = OVERLAYS.flatMap((name) => findObjects(name, 'NetworkPolicy')).map(({ spec }) => spec);
+  expect(specs.length).toBeGreaterThan(4);
+  for (const spec of specs) {
+    expect(spec).toEqual(networkPolicy([{ ...TO_WEBHOOK, from: [HOST_NETWORK] }, FROM_MONITORING]));
+  }
+});
+
+test('with the component open-network, all addresses reach the webhook port, as with render', async () => {
+  // kustomize takes no absolute paths.
+  const component = relative(controlPlane.directory, join(MANIFESTS, 'components/open-network'));
+  const resource = relative(controlPlane.directory, overlay('service-ca'));
+  const kustomization = JSON.stringify({ resources: [resource], components: [component] });
+  await writeFile(join(controlPlane.directory, 'kustomization.yaml'), kustomization);
+
+  const objects = await buildDirectory(controlPlane, controlPlane.directory);
+
+  const policy = objects.find(({ kind }) => kind === 'NetworkPolicy');
+  expect(policy?.spec).toEqual(networkPolicy([TO_WEBHOOK, FROM_MONITORING]));
+  const { files } = buildInstallation({ ...PLAIN, openNetwork: true });
+  expect(objects).toHaveLength(files.length);
+  for (const { content } of files) expect(objects).toContainEqual(parse(content));
 });
 
 test.each([
