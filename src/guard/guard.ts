@@ -1,5 +1,6 @@
 import type { SecureVersion } from 'node:tls';
 import type { Logger } from 'pino';
+import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { Review } from '../decision/review.ts';
@@ -35,6 +36,8 @@ export interface GuardOptions {
   readonly metricsPort?: number;
   readonly minVersion?: SecureVersion;
   readonly ciphers?: string | undefined;
+  /** If present, the webhook accepts only clients with a certificate of this authority. */
+  readonly clientAuthority?: ClientAuthority | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
   readonly settings?: () => Settings;
@@ -68,7 +71,7 @@ export class Guard {
 
   constructor(options: GuardOptions) {
     const { api, log, certificate, status, reflectorTiming } = options;
-    const { minVersion = 'TLSv1.2', ciphers, settings = () => DEFAULT_SETTINGS } = options;
+    const { minVersion = 'TLSv1.2', ciphers, clientAuthority, settings = () => DEFAULT_SETTINGS } = options;
     const mode = () => settings().mode;
     this.#options = options;
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
@@ -82,7 +85,7 @@ export class Guard {
         this.#record(decision, review);
       },
     });
-    this.#webhookServer = new TlsServer({ app, certificate, minVersion, ciphers, log });
+    this.#webhookServer = new TlsServer({ app, certificate, minVersion, ciphers, clientAuthority, log });
     if (status !== undefined) {
       const reporterOptions = {
         api,
