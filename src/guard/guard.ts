@@ -1,5 +1,6 @@
 import type { SecureVersion } from 'node:tls';
 import type { Logger } from 'pino';
+import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { Review } from '../decision/review.ts';
@@ -34,6 +35,9 @@ export interface GuardOptions {
   /** Undefined means no metrics. */
   readonly metricsPort?: number;
   readonly minVersion?: SecureVersion;
+  readonly ciphers?: string | undefined;
+  /** If present, the webhook accepts only clients with a certificate of this authority. */
+  readonly clientAuthority?: ClientAuthority | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
   readonly settings?: () => Settings;
@@ -67,7 +71,7 @@ export class Guard {
 
   constructor(options: GuardOptions) {
     const { api, log, certificate, status, reflectorTiming } = options;
-    const { minVersion = 'TLSv1.2', settings = () => DEFAULT_SETTINGS } = options;
+    const { minVersion = 'TLSv1.2', ciphers, clientAuthority, settings = () => DEFAULT_SETTINGS } = options;
     const mode = () => settings().mode;
     this.#options = options;
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
@@ -81,7 +85,7 @@ export class Guard {
         this.#record(decision, review);
       },
     });
-    this.#webhookServer = new TlsServer({ app, certificate, minVersion, log });
+    this.#webhookServer = new TlsServer({ app, certificate, minVersion, ciphers, clientAuthority, log });
     if (status !== undefined) {
       const reporterOptions = {
         api,
@@ -106,7 +110,7 @@ export class Guard {
       expiries: () => certificate.expiries(),
     });
     const metricsApp = createMetricsApp({ metrics: this.#metrics, authorizer: new ScrapeAuthorizer(api), log });
-    this.#metricsServer = new TlsServer({ app: metricsApp, certificate, minVersion, log });
+    this.#metricsServer = new TlsServer({ app: metricsApp, certificate, minVersion, ciphers, log });
     this.#healthServer = new HealthServer(() => this.#whyNotReady());
   }
 

@@ -24,6 +24,8 @@ export interface InstallationOptions {
   readonly hostNetwork?: boolean;
   /** Whether the guard may read MachineConfigs; true by default. */
   readonly machineconfigAccess?: boolean;
+  /** Whether the webhook port is open to all addresses instead of the host network only. */
+  readonly openNetwork?: boolean;
   readonly kubernetesVersion?: KubernetesVersion | undefined;
 }
 
@@ -127,6 +129,7 @@ function chooseDirectories({
   singleNode = false,
   hostNetwork = false,
   machineconfigAccess = true,
+  openNetwork = false,
 }: InstallationOptions): string[] {
   return [
     'base',
@@ -135,6 +138,7 @@ function chooseDirectories({
     ...(singleNode ? ['components/single-node'] : []),
     ...(hostNetwork ? ['components/host-network'] : []),
     ...(machineconfigAccess ? [] : ['components/no-machineconfig-access']),
+    ...(openNetwork ? ['components/open-network'] : []),
   ];
 }
 

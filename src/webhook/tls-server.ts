@@ -1,16 +1,22 @@
 import { constants } from 'node:crypto';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
-import type { SecureVersion } from 'node:tls';
+import type { SecureVersion, TLSSocket } from 'node:tls';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
+import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import { INTERMEDIATE_CIPHERS } from './cipher-suites.ts';
 import { ConnectionLimiter } from './connection-limiter.ts';
 
 export interface TlsServerOptions {
   readonly app: Express;
   readonly certificate: ServingCertificate;
   readonly minVersion: SecureVersion;
+  /** OpenSSL's list. The default is OpenShift's Intermediate profile. */
+  readonly ciphers?: string | undefined;
+  /** If present, the handshake fails without a client certificate of this authority. */
+  readonly clientAuthority?: ClientAuthority | undefined;
   readonly log: Logger;
   /** The limit of open connections; see {@link ConnectionLimiter}. */
   readonly maxConnections?: number;
@@ -32,6 +38,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 2_000;
 /** The API server sends half a dozen. Node ignores the headers beyond the limit. */
 const MAX_HEADERS = 100;
+/** For each of OpenSSL's reasons, because clients that never stop could fill the log. */
+const REJECTION_LOG_INTERVAL_MS = 60_000;
 const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
@@ -39,7 +47,9 @@ const IDLE_CHECK_MS = 250;
 export class TlsServer {
   readonly #server: Server;
 
-  constructor({ app, certificate, minVersion, log, maxConnections = MAX_CONNECTIONS }: TlsServerOptions) {
+  constructor(options: TlsServerOptions) {
+    const { app, certificate, minVersion, ciphers = INTERMEDIATE_CIPHERS } = options;
+    const { clientAuthority, log, maxConnections = MAX_CONNECTIONS } = options;
     // setSecureContext resets omitted options, such as minVersion.
     const tlsOptions = (): ServerOptions => {
       const { certificatePem, privateKeyPem } = certificate.current();
@@ -47,6 +57,8 @@ export class TlsServer {
         cert: certificatePem,
         key: privateKeyPem,
         minVersion,
+        ciphers,
+        ...(clientAuthority === undefined ? {} : { ca: clientAuthority.current(), requestCert: true }),
         ALPNProtocols: ['http/1.1'],
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
         // A TLS 1.2 client could repeat the handshake on an open connection without end.
@@ -69,16 +81,24 @@ export class TlsServer {
       request.once('end', () => connections.markUseful(request.socket));
     });
     this.#server.on('connection', (socket: Socket) => connections.add(socket));
-    certificate.onChange(() => {
+    const reload = (): void => {
       try {
         this.#server.setSecureContext(tlsOptions());
         log.info('serving with a new certificate');
       } catch (error) {
         log.error({ err: error }, 'the new certificate cannot be used; serving with the old one');
       }
-    });
-    this.#server.on('tlsClientError', (error) => {
+    };
+    certificate.onChange(reload);
+    clientAuthority?.onChange(reload);
+    const warnedAt = new Map<string, number>();
+    this.#server.on('tlsClientError', (error, socket) => {
       log.debug({ reason: error.message }, 'a TLS handshake failed');
+      const reason = findCertificateProblem(error, socket);
+      const now = performance.now();
+      if (reason === undefined || now < (warnedAt.get(reason) ?? -Infinity) + REJECTION_LOG_INTERVAL_MS) return;
+      warnedAt.set(reason, now);
+      log.warn({ reason }, 'rejected a client without a valid certificate');
     });
   }
 
@@ -100,6 +120,14 @@ export class TlsServer {
       this.#server.closeIdleConnections();
     });
   }
+}
+
+/** Returns OpenSSL's reason, such as CERT_HAS_EXPIRED, if the handshake failed because of the client's certificate. */
+function findCertificateProblem(error: NodeJS.ErrnoException, socket: TLSSocket): string | undefined {
+  // Declared as an Error, but a code.
+  const code: unknown = socket.authorizationError;
+  if (typeof code === 'string') return code;
+  return error.code === 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE' ? 'NO_CERTIFICATE' : undefined;
 }
 
 /** Returns the port. Port 0 picks a free one. Rejects with the system's error. */

@@ -8,9 +8,9 @@ import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import {
   type CertificateFilesOptions,
-  CertificateFilesError,
   watchCertificateFiles,
 } from '../../src/certificates/certificate-files.ts';
+import { CertificateFilesError } from '../../src/certificates/file-follower.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { memoryLog } from '../support/log.ts';

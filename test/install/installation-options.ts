@@ -16,6 +16,7 @@ const CHANGES: Partial<InstallationOptions>[][] = [
   [{ singleNode: false }, { singleNode: true }],
   [{ hostNetwork: false }, { hostNetwork: true }],
   [{ machineconfigAccess: true }, { machineconfigAccess: false }],
+  [{ openNetwork: false }, { openNetwork: true }],
   [{ authority: AUTHORITY }, { authority: undefined }],
   [{ profile: 'fail-closed' }, { profile: 'fail-open-with-floor' }],
   [{ mode: undefined }, { mode: 'Disabled' }],

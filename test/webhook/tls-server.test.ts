@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
 import { expect, test } from 'vitest';
+import { toOpenSslCiphers } from '../../src/webhook/cipher-suites.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 async function shakeHands({ connectTls }: TestServer, options: ConnectionOptions = {}) {
@@ -22,6 +23,38 @@ test('rejects TLS 1.2 below a minimum of 1.3, also after a new certificate', asy
   server.certificate.exchange(server.pairs[1]);
   await expect(shakeHands(server, { maxVersion: 'TLSv1.2' })).rejects.toThrow(/.+/);
   expect(await shakeHands(server)).toBe('TLSv1.3');
+});
+
+/** Connects with TLS 1.2 and one cipher suite, by OpenSSL's name, and returns the negotiated one. */
+async function negotiate({ connectTls }: TestServer, ciphers: string) {
+  const socket = connectTls({ ciphers, maxVersion: 'TLSv1.2' });
+  await once(socket, 'secureConnect');
+  return socket.getCipher().name;
+}
+
+test.each([
+  ['RSA key exchange and CBC', 'AES128-SHA'],
+  ['RSA key exchange', 'AES128-GCM-SHA256'],
+  ['CBC', 'ECDHE-RSA-AES128-SHA256'],
+  ['CBC and SHA-1', 'ECDHE-RSA-AES256-SHA'],
+])('rejects %s, also after a new certificate', async (_weakness, ciphers) => {
+  const server = await startTestServer();
+  await expect(negotiate(server, ciphers)).rejects.toThrow('handshake failure');
+  server.certificate.exchange(server.pairs[1]);
+  await expect(negotiate(server, ciphers)).rejects.toThrow('handshake failure');
+});
+
+test('negotiates the chosen cipher suites only, also after a new certificate', async () => {
+  const [chosen, other] = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256'];
+  expect(await negotiate(await startTestServer(), other)).toBe(other);
+  const server = await startTestServer({ ciphers: toOpenSslCiphers([chosen]) });
+  for (const pair of server.pairs) {
+    server.certificate.exchange(pair);
+    expect(await negotiate(server, chosen)).toBe(chosen);
+    await expect(negotiate(server, other)).rejects.toThrow('handshake failure');
+    // As in Go, a choice of TLS 1.2 suites does not disable TLS 1.3.
+    expect(await shakeHands(server)).toBe('TLSv1.3');
+  }
 });
 
 test('serves new connections with a new certificate and keeps the old connections', async () => {

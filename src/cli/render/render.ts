@@ -65,6 +65,10 @@ export function createRenderCommand(): Command {
       'do not let the guard read MachineConfigs; it then finds no dangling references',
     )
     .option(
+      '--open-network',
+      'open the webhook port to all addresses, for API servers that are not on the host network of the nodes',
+    )
+    .option(
       '--kubernetes-version <version>',
       'Kubernetes version of the cluster, such as 1.31; some objects need 1.29 or 1.30',
       parseVersion,

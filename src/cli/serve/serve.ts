@@ -2,9 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
+import type { ClientAuthority } from '../../certificates/client-authority-file.ts';
+import { CertificateFilesError } from '../../certificates/file-follower.ts';
 import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import { toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
@@ -12,9 +15,11 @@ import { waitForStopSignal } from '../signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
 interface ServeFlags extends ClusterFlags {
+  readonly clientCaFile?: string;
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
   readonly tlsSecret?: string;
+  readonly tlsCipherSuites?: string;
   readonly tlsMinVersion: keyof typeof TLS_VERSIONS;
   readonly bindAddress?: string;
   readonly securePort: number;
@@ -50,10 +55,19 @@ export function createServeCommand(): Command {
     'Secret with the ca.crt and ca.key that sign the serving certificate, instead of the two files',
     parseSecretName,
   );
+  addFlag(
+    '--tls-cipher-suites <names>',
+    "cipher suites, separated by commas (default: OpenShift's Intermediate profile)",
+    parseCipherSuites,
+  );
   command.addOption(
     createEnvOption('--tls-min-version <version>', 'minimum TLS version')
       .choices(Object.keys(TLS_VERSIONS))
       .default('VersionTLS12'),
+  );
+  addFlag(
+    '--client-ca-file <file>',
+    'only accept webhook clients with a certificate of these authorities, PEM; reloaded when the file changes',
   );
   addFlag('--bind-address <ip>', 'listen address (default: all IPv4 and IPv6 addresses)', parseIpAddress);
   addFlag('--secure-port <port>', 'HTTPS port of the webhook; 0 picks a free port', parsePort, 9443);
@@ -110,13 +124,21 @@ async function serve(flags: ServeFlags): Promise<void> {
   });
   // A stopping guard needs its settings and its certificate until its last answer.
   const backgroundAbort = new AbortController();
-  const loading = loadCertificate(flags, generateKeys, { api, log, signal: backgroundAbort.signal });
-  const certificate = await Promise.race([loading, stopSignal.then(() => undefined)]);
+  const loadOptions = { api, log, signal: backgroundAbort.signal };
+  const loading = Promise.all([
+    loadCertificate(flags, generateKeys, loadOptions),
+    loadClientAuthority(flags, loadOptions),
+  ]).catch((error: unknown) => {
+    backgroundAbort.abort();
+    throw toFileError(error);
+  });
+  const loaded = await Promise.race([loading, stopSignal.then(() => undefined)]);
   // Stopped before the certificate was available.
-  if (certificate === undefined) {
+  if (loaded === undefined) {
     backgroundAbort.abort();
     return;
   }
+  const [certificate, clientAuthority] = loaded;
   const follower = new SettingsFollower({ api, log });
   void follower.run(backgroundAbort.signal);
   const guard = await startGuard({
@@ -130,6 +152,8 @@ async function serve(flags: ServeFlags): Promise<void> {
     healthPort: flags.healthPort,
     metricsPort: flags.metricsPort,
     minVersion: TLS_VERSIONS[flags.tlsMinVersion],
+    ciphers: flags.tlsCipherSuites,
+    clientAuthority,
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
     backgroundAbort.abort();
@@ -177,14 +201,23 @@ async function loadCertificate(
     const [namespace = '', name = ''] = tlsSecret.split('/');
     return await followAuthoritySecret({ ...options, namespace, name, generateKeys });
   }
-  const { watchCertificateFiles, CertificateFilesError } =
-    await import('../../certificates/certificate-files.ts');
-  try {
-    return await watchCertificateFiles({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...options });
-  } catch (error) {
-    if (!(error instanceof CertificateFilesError)) throw error;
-    throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-  }
+  const { watchCertificateFiles } = await import('../../certificates/certificate-files.ts');
+  return await watchCertificateFiles({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...options });
+}
+
+async function loadClientAuthority(
+  { clientCaFile }: ServeFlags,
+  options: { readonly log: Logger; readonly signal: AbortSignal },
+): Promise<ClientAuthority | undefined> {
+  if (clientCaFile === undefined) return undefined;
+  const { watchClientAuthorityFile } = await import('../../certificates/client-authority-file.ts');
+  return await watchClientAuthorityFile({ file: clientCaFile, ...options });
+}
+
+function toFileError(error: unknown): unknown {
+  return error instanceof CertificateFilesError
+    ? new CliError(error.message, EXIT_CODE.usage, { cause: error })
+    : error;
 }
 
 function toListenError(error: unknown, flags: ServeFlags): unknown {
@@ -201,6 +234,15 @@ async function readPodNamespace(): Promise<string> {
     () => '',
   );
   return NAMESPACE.test(text.trim()) ? text.trim() : 'machineconfig-guard';
+}
+
+/** Returns OpenSSL's list. */
+function parseCipherSuites(value: string): string {
+  try {
+    return toOpenSslCiphers(value.split(','));
+  } catch (error) {
+    throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
+  }
 }
 
 function parseIpAddress(value: string): string {

@@ -44,6 +44,17 @@ test('warns on stderr about an image without a digest', async () => {
   );
 });
 
+test.each([
+  [[], ['ports', 'from']],
+  [['--open-network'], ['ports']],
+])('with %j, the rule of the webhook port has the fields %j', async (flags, fields) => {
+  await render(...flags);
+  const policy = parse(read('99_machineconfig-guard-60-networkpolicy.yaml')) as {
+    spec: { ingress: object[] };
+  };
+  expect(Object.keys(policy.spec.ingress[0] ?? {})).toEqual(fields);
+});
+
 test('replaces an earlier set only with --force, and no other file', async () => {
   await render('--mode', 'Warn');
   const before = read(SECRET);

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { connect } from 'node:tls';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { testTls } from '../../support/tls.ts';
@@ -22,6 +24,10 @@ test.each([
   [['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
   [['--shutdown-delay-duration', 'soon'], 'Must be a duration, such as 5s, 500ms or 1m30s.\n'],
   [['--bind-address', 'localhost'], 'Must be an IPv4 or IPv6 address.\n'],
+  [
+    ['--tls-cipher-suites', 'ECDHE-RSA-AES128-GCM-SHA256,AES128-SHA'],
+    /The cipher suite "AES128-SHA" is unknown or insecure; use names of OpenShift's Intermediate .*\.\n$/,
+  ],
   [['--namespace', 'A'], 'Must be a namespace, such as machineconfig-guard.\n'],
 ])('with %j, exits with 2', async (args, sentence) => {
   expect(await runProgram(['serve', ...args])).toEqual(usageError(sentence));
@@ -43,6 +49,7 @@ describe('as a process', () => {
   const secret = 'a-token-that-must-not-be-logged';
   let inspected: InspectedCluster;
   let directory: string;
+  let ca: string;
   let caBundle: string;
 
   beforeEach(async () => {
@@ -50,7 +57,8 @@ describe('as a process', () => {
     directory = path.dirname(inspected.kubeconfig);
     const tls = await testTls();
     const leaf = await tls.leaf();
-    caBundle = Buffer.from(tls.ca).toString('base64');
+    ({ ca } = tls);
+    caBundle = Buffer.from(ca).toString('base64');
     writeFileSync(path.join(directory, 'tls.crt'), leaf.certificatePem);
     writeFileSync(path.join(directory, 'tls.key'), leaf.privateKeyPem);
     createConfig(inspected.cluster, NEW);
@@ -123,6 +131,27 @@ describe('as a process', () => {
     expect(serve.stdout()).not.toContain('cannot watch');
   });
 
+  test('negotiates only the chosen cipher suites, on both HTTPS ports', async () => {
+    const [chosen, other] = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256'];
+    const serve = startServe({ '--tls-cipher-suites': chosen });
+    await expect.poll(() => findLine(serve, 'msg', 'listening'), { timeout: 40_000 }).toBeDefined();
+    const { securePort, metricsPort } = findLine(serve, 'msg', 'listening') ?? {};
+    const shakeHands = async (port: unknown, ciphers: string) => {
+      const socket = connect({
+        host: '127.0.0.1',
+        port: Number(port),
+        ca,
+        ciphers,
+        maxVersion: 'TLSv1.2',
+      });
+      await once(socket, 'secureConnect').finally(() => socket.destroy());
+    };
+    for (const port of [securePort, metricsPort]) {
+      await shakeHands(port, chosen);
+      await expect(shakeHands(port, other)).rejects.toThrow('handshake failure');
+    }
+  });
+
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const { port } = new URL(inspected.cluster.url);
     const taken = await startServe({ '--secure-port': port }).outcome;
@@ -131,6 +160,9 @@ describe('as a process', () => {
     expect(taken).toEqual({ ...usageError(problem), stdout });
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
     expect(missing).toEqual(usageError('/nowhere/tls.crt does not exist.\n'));
+    const noAuthority = await startServe({ '--client-ca-file': path.join(directory, 'tls.key') }).outcome;
+    const sentence = /cannot verify clients with \S+tls\.key: it contains no certificate in PEM\.\n$/;
+    expect(noAuthority).toEqual({ ...usageError(sentence), stdout });
   });
 });
 

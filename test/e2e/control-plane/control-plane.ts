@@ -152,7 +152,8 @@ export class ControlPlane {
       '--audit-log-mode=blocking',
       '--audit-log-maxsize=4000',
     ];
-    const startChild = () => this.#startChild(name, 'kube-apiserver', args);
+    const startChild = (flags: readonly string[]) =>
+      this.#startChild(name, 'kube-apiserver', [...args, ...flags]);
     const apiServer = createApiServer(connection, directory, startChild);
     await apiServer.start();
     this.#apiServers.push(apiServer);
@@ -288,13 +289,18 @@ interface CrdSpec {
 export type ApiServer = ReturnType<typeof createApiServer>;
 
 /** One kube-apiserver. It keeps its address through restarts. */
-function createApiServer(connection: KubeClientOptions, directory: string, startChild: () => Child) {
+function createApiServer(
+  connection: KubeClientOptions,
+  directory: string,
+  startChild: (flags: readonly string[]) => Child,
+) {
   const admin = new KubeClient(connection);
   let child: Child | undefined;
+  let flags: readonly string[] = [];
 
   /** Returns when `/readyz` returns 200. */
   async function start() {
-    child = startChild();
+    child = startChild(flags);
     await child.waitUntil(() => admin.isReady('/readyz'), READY_TIMEOUT_MS);
   }
 
@@ -311,7 +317,9 @@ function createApiServer(connection: KubeClientOptions, directory: string, start
     child?.kill(name);
   }
 
-  async function restart() {
+  /** Restarts, from now on with these flags in addition. */
+  async function restart(additionalFlags = flags) {
+    flags = additionalFlags;
     await stop();
     await start();
   }

@@ -131,7 +131,10 @@ test.each([
   for (const { content } of files) expect(builds.get(name)).toContainEqual(parse(content));
 });
 
-test.each([['no-machineconfig-access', { machineconfigAccess: false }]] as const)(
+test.each([
+  ['no-machineconfig-access', { machineconfigAccess: false }],
+  ['open-network', { openNetwork: true }],
+] as const)(
   'service-ca with the component %s has the objects that render writes with %j',
   async (name, options) => {
     const directory = await mkdtemp(join(controlPlane.directory, 'component-'));
@@ -149,6 +152,37 @@ test.each([['no-machineconfig-access', { machineconfigAccess: false }]] as const
     for (const { content } of files) expect(objects).toContainEqual(parse(content));
   },
 );
+
+const HOST_NETWORK = {
+  namespaceSelector: { matchLabels: { 'policy-group.network.openshift.io/host-network': '' } },
+};
+const TO_WEBHOOK = { ports: [{ port: 'webhook', protocol: 'TCP' }] };
+const FROM_MONITORING = {
+  ports: [{ port: 'metrics', protocol: 'TCP' }],
+  from: ['openshift-monitoring', 'openshift-user-workload-monitoring'].map((name) => {
+    return { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } };
+  }),
+};
+const networkPolicy = (ingress: readonly object[]) => ({
+  podSelector: { matchLabels: { 'app.kubernetes.io/name': 'machineconfig-guard' } },
+  policyTypes: ['Ingress'],
+  ingress,
+});
+
+test('only the host network reaches the webhook port, and only the monitoring the metrics', () => {
+  const specs = OVERLAYS.flatMap((name) => findObjects(name, 'NetworkPolicy')).map(({ spec }) => spec);
+  expect(specs.length).toBeGreaterThan(4);
+  for (const spec of specs) {
+    expect(spec).toEqual(networkPolicy([{ ...TO_WEBHOOK, from: [HOST_NETWORK] }, FROM_MONITORING]));
+  }
+});
+
+test('render with openNetwork lets all addresses reach the webhook port', () => {
+  const { files } = buildInstallation({ ...PLAIN, openNetwork: true });
+  const objects = files.map(({ content }) => parse(content) as { kind: string; spec: unknown });
+  const policy = objects.find(({ kind }) => kind === 'NetworkPolicy');
+  expect(policy?.spec).toEqual(networkPolicy([TO_WEBHOOK, FROM_MONITORING]));
+});
 
 test.each([
   ['monitoring-generated', { secret: { name: 'machineconfig-guard-ca', key: 'ca.crt' } }],

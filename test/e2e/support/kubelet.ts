@@ -27,7 +27,8 @@ interface ServiceSpec {
   readonly ports: readonly { readonly name: string; readonly targetPort: string }[];
 }
 
-type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> };
+type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> };
+type Volume = NonNullable<PodTemplate['spec']['volumes']>[number];
 
 /**
  * Replaces deployment controller, scheduler, kubelet and endpoint controller: it runs the guard's Deployment
@@ -128,20 +129,31 @@ export class Kubelet {
     this.#pods.splice(this.#pods.indexOf(pod), 1);
   }
 
-  /** Updates the volumes and restarts an ended container. A pod whose Secret is missing does not start. */
+  /** Updates the volumes and restarts an ended container. A pod without one of them does not start. */
   async #keepRunning(pod: Pod) {
     if (!pod.isStarted) await this.#writeKubeconfig(pod);
-    for (const { name, secret } of pod.template.spec.volumes ?? []) {
-      const found: Secret | undefined = await this.#admin.find(
-        `${PATHS.guardNamespace}/secrets/${secret.secretName}`,
-      );
-      if (found !== undefined) {
-        await pod.writeVolume(name, found.metadata.resourceVersion ?? '', found.data ?? {});
+    for (const volume of pod.template.spec.volumes ?? []) {
+      const content = await this.#readVolume(volume);
+      if (content !== undefined) {
+        await pod.writeVolume(volume.name, content.version, content.data);
       } else if (!pod.isStarted) {
         return;
       }
     }
     if (!pod.isRunning) await pod.start();
+  }
+
+  /** Returns the data of the volume's Secret or ConfigMap in base64. */
+  async #readVolume({ secret, configMap }: Volume) {
+    const path = secret === undefined ? `configmaps/${configMap?.name}` : `secrets/${secret.secretName}`;
+    const found: WithData | undefined = await this.#admin.find(`${PATHS.guardNamespace}/${path}`);
+    if (found === undefined) return undefined;
+    const { data = {}, metadata } = found;
+    const encode = (text: string) => (secret === undefined ? Buffer.from(text).toString('base64') : text);
+    return {
+      version: metadata.resourceVersion ?? '',
+      data: Object.fromEntries(Object.entries(data).map(([file, text]) => [file, encode(text)])),
+    };
   }
 
   /** Writes one Endpoints object with a subset for each pod, because their ports differ. */

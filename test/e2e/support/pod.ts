@@ -13,11 +13,13 @@ export interface PodTemplate {
   readonly spec: {
     readonly containers: readonly {
       readonly args: readonly string[];
+      readonly env?: readonly { readonly name: string; readonly value: string }[];
       readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
     }[];
     readonly volumes?: readonly {
       readonly name: string;
-      readonly secret: { readonly secretName: string };
+      readonly secret?: { readonly secretName: string };
+      readonly configMap?: { readonly name: string };
     }[];
     readonly terminationGracePeriodSeconds: number;
   };
@@ -65,7 +67,7 @@ export class Pod {
     // Removes the ports of the container before.
     await writeFile(this.log, '');
     this.ports = undefined;
-    const args = this.template.spec.containers[0]?.args ?? [];
+    const { args = [], env = [] } = this.template.spec.containers[0] ?? {};
     const ports = ['--secure-port=0', '--health-port=0', '--metrics-port=0'];
     this.#child = new Child({
       command: process.execPath,
@@ -77,7 +79,11 @@ export class Pod {
       ],
       logFile: this.log,
       reaper: this.#reaper,
-      env: { PATH: process.env['PATH'], ...imageEnvironment() },
+      env: {
+        PATH: process.env['PATH'],
+        ...imageEnvironment(),
+        ...Object.fromEntries(env.map(({ name, value }) => [name, this.#resolveMount(value)])),
+      },
     });
   }
 
@@ -98,7 +104,7 @@ export class Pod {
     this.#child?.kill(signal);
   }
 
-  /** Writes a Secret's data as a kubelet does: into a new folder, to which one symbolic link then points. */
+  /** Writes data in base64 as a kubelet writes a Secret: into a new folder, to which one symbolic link then points. */
   async writeVolume(name: string, version: string, data: Readonly<Record<string, string>>) {
     if (this.#volumeVersions.get(name) === version) return;
     const volume = join(this.directory, name);
@@ -116,11 +122,11 @@ export class Pod {
     this.#volumeVersions.set(name, version);
   }
 
-  /** Replaces the mount path in an argument by the folder of the volume. */
-  #resolveMount(arg: string) {
+  /** Replaces the mount path in an argument or a variable by the folder of the volume. */
+  #resolveMount(value: string) {
     const mounts = this.template.spec.containers[0]?.volumeMounts ?? [];
     const replace = (text: string, { name, mountPath }: { name: string; mountPath: string }) =>
-      text.replace(`=${mountPath}/`, `=${join(this.directory, name)}/`);
-    return mounts.reduce(replace, arg);
+      text.replace(`${mountPath}/`, `${join(this.directory, name)}/`);
+    return mounts.reduce(replace, value);
   }
 }

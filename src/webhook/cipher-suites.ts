@@ -1,0 +1,38 @@
+/** OpenSSL and IANA give them the same names. */
+const TLS_1_3_SUITES = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
+
+/** OpenSSL's names, which OpenShift uses, and IANA's, which the flags of Kubernetes use. */
+const TLS_1_2_SUITES = [
+  ['ECDHE-ECDSA-AES128-GCM-SHA256', 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256'],
+  ['ECDHE-RSA-AES128-GCM-SHA256', 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'],
+  ['ECDHE-ECDSA-AES256-GCM-SHA384', 'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384'],
+  ['ECDHE-RSA-AES256-GCM-SHA384', 'TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384'],
+  ['ECDHE-ECDSA-CHACHA20-POLY1305', 'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256'],
+  ['ECDHE-RSA-CHACHA20-POLY1305', 'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256'],
+  // OpenSSL does not negotiate these, because the guard has no DH parameters. Go does not implement them.
+  ['DHE-RSA-AES128-GCM-SHA256', 'TLS_DHE_RSA_WITH_AES_128_GCM_SHA256'],
+  ['DHE-RSA-AES256-GCM-SHA384', 'TLS_DHE_RSA_WITH_AES_256_GCM_SHA384'],
+] as const;
+
+/**
+ * OpenShift's Intermediate profile (openshift/api, config/v1/types_tlssecurityprofile.go), for OpenSSL. All
+ * its suites have forward secrecy and authenticated encryption.
+ */
+export const INTERMEDIATE_CIPHERS = [...TLS_1_3_SUITES, ...TLS_1_2_SUITES.map(([name]) => name)].join(':');
+
+/**
+ * Converts names of OpenSSL or IANA to OpenSSL's list. As in Go, TLS 1.3 keeps all its suites if the names
+ * contain none of them.
+ *
+ * @throws RangeError with a sentence if a suite is not in the Intermediate profile
+ */
+export function toOpenSslCiphers(names: readonly string[]): string {
+  const ciphers = names.map((name) => {
+    const cipher = TLS_1_2_SUITES.find((suite) => suite.some((known) => known === name))?.[0];
+    if (cipher !== undefined || TLS_1_3_SUITES.includes(name)) return cipher ?? name;
+    const example = "use names of OpenShift's Intermediate profile, such as ECDHE-RSA-AES128-GCM-SHA256";
+    throw new RangeError(`The cipher suite ${JSON.stringify(name)} is unknown or insecure; ${example}.`);
+  });
+  const hasTls13 = ciphers.some((cipher) => TLS_1_3_SUITES.includes(cipher));
+  return [...(hasTls13 ? [] : TLS_1_3_SUITES), ...ciphers].join(':');
+}

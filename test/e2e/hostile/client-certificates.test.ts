@@ -1,0 +1,149 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { connect, type ConnectionOptions } from 'node:tls';
+
+import { afterAll, expect, test } from 'vitest';
+
+import { createAuthority } from '../../../src/certificates/authority.ts';
+import { reviewBody } from '../../support/review.ts';
+import { statusOf } from '../control-plane/kube-client.ts';
+import { awaitGuardCalls, unique } from '../support/cluster.ts';
+import { DocumentedPage, documentedYaml, PAGES } from '../support/documented-page.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { machineConfig } from '../support/objects.ts';
+import { PATHS } from '../support/paths.ts';
+import type { Pod } from '../support/pod.ts';
+import { createServiceAccount } from '../support/service-account.ts';
+import { Shell } from '../support/shell.ts';
+
+const CLIENT_CA = `${PATHS.guardNamespace}/configmaps/machineconfig-guard-client-ca`;
+const SERVER_NAME = 'machineconfig-guard.machineconfig-guard.svc';
+const [file] = PAGES.clientCertificates;
+const page = new DocumentedPage(file);
+const [admission, users, patch] = documentedYaml(file);
+
+const installed = await InstalledCluster.start();
+const { cluster, controlPlane, kubelet } = installed;
+await installed.applyOverlay('service-ca');
+await installed.awaitGuard();
+const shell = await Shell.open(controlPlane);
+const used = await cluster.config();
+const node = await cluster.node({ currentConfig: used });
+
+afterAll(() => installed.stop());
+
+async function writeFileOfPage(name: string, yaml = ''): Promise<string> {
+  const path = join(shell.home, name);
+  await writeFile(path, yaml.replaceAll('/etc/kubernetes/webhook-client', shell.home));
+  return path;
+}
+
+/** The authority of the serving certificates. */
+async function readCaBundle(): Promise<Buffer> {
+  const found = await cluster.admin.find(PATHS.guardWebhook);
+  const { webhooks } = found as unknown as { webhooks: readonly { clientConfig: { caBundle: string } }[] };
+  return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64');
+}
+
+/** Sends an HTTP request and returns the status of the answer if there is one. */
+async function send(
+  port: number | undefined,
+  request: readonly string[],
+  options: ConnectionOptions = {},
+): Promise<string | undefined> {
+  const ca = await readCaBundle();
+  const server = { host: '127.0.0.1', port: port ?? 0, servername: SERVER_NAME, ca };
+  const socket = connect({ ...server, ...options }).on('error', () => undefined);
+  socket.write(request.join('\r\n'));
+  const answer = await text(socket).catch(() => '');
+  return /^HTTP\/1\.1 (?<status>\d+)/.exec(answer)?.groups?.['status'];
+}
+
+/** Sends a review of the config in use to a pod. */
+function sendReview(pod: Pod | undefined, options: ConnectionOptions = {}): Promise<string | undefined> {
+  const oldObject = machineConfig({ name: used });
+  const body = JSON.stringify(reviewBody({ name: used, oldObject, dryRun: true }));
+  const length = Buffer.byteLength(body);
+  const headers = ['Host: guard', 'Content-Type: application/json', `Content-Length: ${length}`];
+  const request = ['POST /validate HTTP/1.1', ...headers, 'Connection: close', '', body];
+  return send(pod?.ports?.securePort, request, options);
+}
+
+async function readClientCertificate() {
+  const read = (name: string) => readFile(join(shell.home, name), 'utf8');
+  return { cert: await read('client.crt'), key: await read('client.key') };
+}
+
+test('the denial arrives from an API server with the client certificate', async () => {
+  await page.run(shell, { heading: 'Create the certificates' });
+  const configuration = await writeFileOfPage('admission.yaml', admission);
+  await writeFileOfPage('kubeconfig.yaml', users);
+  await controlPlane.apiServer.restart([`--admission-control-config-file=${configuration}`]);
+  await awaitGuardCalls(cluster.admin);
+
+  await writeFileOfPage('client-ca.yaml', patch);
+  const heading = 'Require the certificate';
+  await page.run(shell, { heading, isWanted: (line) => line.startsWith('oc ') });
+  await kubelet.awaitRollout();
+  await awaitGuardCalls(cluster.admin);
+
+  const [{ stdout }] = await page.run(shell, { heading, isWanted: (line) => !line.startsWith('oc ') });
+  expect(stdout).toMatch(/^Protected: /m);
+  await cluster.expectDenied(used, [{ kind: 'Node', name: node, field: 'currentConfig' }]);
+  await cluster.expectAllowed(await cluster.config());
+}, 180_000);
+
+test('an API server without the client certificate cannot call the guard', async () => {
+  const { admin } = await controlPlane.startApiServer();
+
+  const response = await admin.delete(`${PATHS.configs}/${used}`);
+
+  expect(response.status).toBe(500);
+  expect(statusOf(response).message).toMatch(
+    /failed calling webhook .* remote error: tls: certificate required$/,
+  );
+  expect(await cluster.exists(used)).toBe(true);
+}, 120_000);
+
+test('a client gets an answer only with the client certificate', async () => {
+  for (const pod of kubelet.pods) {
+    expect(await sendReview(pod)).toBeUndefined();
+    expect(await sendReview(pod, await readClientCertificate())).toBe('200');
+  }
+});
+
+test('probes and metrics need no client certificate', async () => {
+  const rules = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }];
+  const token = await createServiceAccount(cluster.admin, unique('scraper'), rules);
+  for (const { ports } of kubelet.pods) {
+    expect((await fetch(`http://127.0.0.1:${ports?.healthPort}/healthz`)).status).toBe(200);
+    expect((await fetch(`http://127.0.0.1:${ports?.healthPort}/readyz`)).status).toBe(200);
+    const headers = ['Host: guard', `Authorization: Bearer ${token}`, 'Connection: close'];
+    const scrape = ['GET /metrics HTTP/1.1', ...headers, '', ''];
+    expect(await send(ports?.metricsPort, scrape)).toBe('200');
+  }
+});
+
+test('the guard follows the ConfigMap of the authority', async () => {
+  const { certificatePem } = await createAuthority({ days: 1, now: new Date() });
+  const client = await readClientCertificate();
+  const sendToAll = () => Promise.all(kubelet.pods.map((pod) => sendReview(pod, client)));
+  const { data } = (await cluster.admin.find(CLIENT_CA)) as unknown as { data: { 'ca.crt': string } };
+
+  await cluster.admin.patch(CLIENT_CA, { data: { 'ca.crt': certificatePem } });
+  await expect.poll(sendToAll).toEqual([undefined, undefined]);
+  await cluster.admin.patch(CLIENT_CA, { data });
+  await expect.poll(sendToAll).toEqual(['200', '200']);
+});
+
+test('another apply keeps the patch, and a variable less undoes it', async () => {
+  await installed.applyOverlay('service-ca');
+  await kubelet.awaitRollout();
+  expect(await sendReview(kubelet.pods[0])).toBeUndefined();
+
+  await page.run(shell, { heading: 'Undo it' });
+  await kubelet.awaitRollout();
+  expect(await sendReview(kubelet.pods[0])).toBe('200');
+  expect(page.remaining).toEqual([]);
+}, 120_000);
