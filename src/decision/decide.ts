@@ -17,7 +17,7 @@ import {
   type UnreadableSource,
 } from './references.ts';
 import type { ConfigToDelete, Review } from './review.ts';
-import { ALLOW_DELETION_ANNOTATION, type Settings } from './settings.ts';
+import { type Settings } from './settings.ts';
 import type { DenialStatus, Verdict } from './verdict.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
@@ -97,10 +97,10 @@ function decideByReferences(
   settings: Settings,
   now: Date,
 ): Verdict {
-  const { name, annotations } = config;
+  const { name, allowDeletion } = config;
   const summary = summarizeReferences(name, state.referrers, MAX_REFERRERS_PER_KIND);
   if (summary.strong.total > 0) {
-    const message = explainInUse(name, summary, annotations.has(ALLOW_DELETION_ANNOTATION));
+    const message = explainInUse(name, summary, allowDeletion !== undefined);
     const { references, total: referencesTotal } = summary.strong;
     return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), references, referencesTotal };
   }
@@ -140,8 +140,8 @@ function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
   };
 }
 
-function findOverrideReason({ annotations }: ConfigToDelete): string | undefined {
-  const reason = annotations.get(ALLOW_DELETION_ANNOTATION)?.trim();
+function findOverrideReason({ allowDeletion }: ConfigToDelete): string | undefined {
+  const reason = allowDeletion?.trim();
   return reason === '' ? undefined : reason;
 }
 

@@ -13,5 +13,6 @@ export interface Review {
 export interface ConfigToDelete {
   readonly name: ConfigName;
   readonly uid: string;
-  readonly annotations: ReadonlyMap<string, string>;
+  /** The value of its allow-deletion annotation, at most 256 characters. */
+  readonly allowDeletion?: string;
 }

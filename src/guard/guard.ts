@@ -6,15 +6,20 @@ import type { ServingCertificate } from '../certificates/serving-certificate.ts'
 import type { Review } from '../decision/review.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
+import { toPrintableLine } from '../decision/printable-text.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { LeaseTiming } from '../kube/lease.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
+import { ThrottledLog } from '../kube/throttled-log.ts';
 import { sleep, waitOrAbort } from '../kube/wait.ts';
+import { ConfigIndex } from '../references/config-index.ts';
+import { ConfigLookup } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
 import { REFERRER_RESOURCES } from '../references/sources.ts';
 import { createAdmissionApp } from '../webhook/admission-app.ts';
 import { type Decision, logDecision } from '../webhook/decision.ts';
+import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
 import { HealthServer } from '../webhook/health-server.ts';
 import { createMetricsApp } from '../webhook/metrics-app.ts';
 import { Metrics } from '../webhook/metrics.ts';
@@ -52,17 +57,27 @@ type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort
 /** How long the shutdown waits for the last Events. */
 const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
+/**
+ * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
+ * apimachinery/pkg/util/net/http.go). 300 deletions through each of three API servers need 900. A connection
+ * costs about 50 kB.
+ */
+const MAX_CONNECTIONS = 1_000;
+const MAX_SCRAPE_CONNECTIONS = 100;
+const MAX_REASON_LENGTH = 256;
 
 /** Connects all parts of the guard for `serve`, `dev` and the demo. */
 export class Guard {
   readonly #options: GuardOptions;
   readonly #index: ReferenceIndex;
+  readonly #configs: ConfigIndex;
   readonly #events: EventRecorder;
   readonly #webhookServer: TlsServer;
   readonly #healthServer: HealthServer;
   readonly #metrics: Metrics;
   readonly #metricsServer: TlsServer;
   readonly #reporter: StatusReporter | undefined;
+  readonly #missingConfigs: ThrottledLog;
   readonly #backgroundAbort = new AbortController();
   #ports: GuardPorts | undefined;
   #backgroundWork: Promise<unknown> = Promise.resolve();
@@ -75,26 +90,33 @@ export class Guard {
     const mode = () => settings().mode;
     this.#options = options;
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
+    this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
     this.#events = new EventRecorder({ api, log });
+    this.#missingConfigs = new ThrottledLog(log);
     const live = new LiveReader({ api, needsRenderedConfigs: () => settings().holdSupersededMs > 0 });
+    const configs = new ConfigLookup({ api, index: this.#configs });
+    const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
-      judge: new Judge({ api, index: this.#index, live, settings, log }),
+      judge: new Judge({ api, index: this.#index, live, configs, settings, log }),
+      connections,
+      settings,
       log,
       isDraining: () => this.#isDraining,
       onDecision: (decision, review) => {
         this.#record(decision, review);
       },
     });
-    this.#webhookServer = new TlsServer({ app, certificate, minVersion, ciphers, clientAuthority, log });
+    const tls = { certificate, minVersion, ciphers, log };
+    this.#webhookServer = new TlsServer({ ...tls, app, clientAuthority, connections });
     if (status !== undefined) {
       const reporterOptions = {
         api,
         log,
         index: this.#index,
+        configs: this.#configs,
         events: this.#events,
         certificate,
         mode,
-        reflectorTiming,
       };
       this.#reporter = new StatusReporter({ ...reporterOptions, ...status });
     }
@@ -110,7 +132,8 @@ export class Guard {
       expiries: () => certificate.expiries(),
     });
     const metricsApp = createMetricsApp({ metrics: this.#metrics, authorizer: new ScrapeAuthorizer(api), log });
-    this.#metricsServer = new TlsServer({ app: metricsApp, certificate, minVersion, ciphers, log });
+    const scrapes = new ConnectionLimiter(MAX_SCRAPE_CONNECTIONS);
+    this.#metricsServer = new TlsServer({ ...tls, app: metricsApp, connections: scrapes });
     this.#healthServer = new HealthServer(() => this.#whyNotReady());
   }
 
@@ -138,6 +161,7 @@ export class Guard {
     const { signal } = this.#backgroundAbort;
     this.#backgroundWork = Promise.all([
       this.#index.run(signal),
+      this.#configs.run(signal),
       logExpiriesDaily(certificate, log, signal),
       this.#reporter?.run(signal),
     ]);
@@ -179,11 +203,17 @@ export class Guard {
   /** Logs and counts a decision, and records an Event for a denial or an override unless it was a dry run. */
   #record(decision: Decision, review: Review): void {
     const { log, onDecision } = this.#options;
+    const { verdict, user, configState } = decision;
+    onDecision?.(decision);
+    if (configState === 'missing') {
+      // Not one line for each: any client can send such reviews.
+      this.#missingConfigs.warn(verdict.message, { user });
+      this.#metrics.countMissingConfig();
+      return;
+    }
     logDecision(log, decision);
     this.#metrics.count(decision);
-    onDecision?.(decision);
-    if (review.config === undefined || review.isDryRun) return;
-    const { verdict, user } = decision;
+    if (review.config === undefined || review.isDryRun || configState !== 'exists') return;
     const { name, uid } = review.config;
     const event = {
       regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
@@ -194,7 +224,7 @@ export class Guard {
       this.#events.record({ ...event, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });
       this.#reporter?.recordDenial(decision);
     } else if (verdict.outcome === 'overridden') {
-      const note = `${user}: ${verdict.message}: ${verdict.overrideReason ?? ''}`;
+      const note = `${user}: ${verdict.message}: ${toPrintableLine(verdict.overrideReason ?? '', MAX_REASON_LENGTH)}`;
       this.#events.record({ ...event, reason: 'DeletionOverridden', note });
     }
   }

@@ -2,20 +2,24 @@ import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
 import { type ClusterState, hasStrongReference } from '../decision/references.ts';
-import type { Review } from '../decision/review.ts';
+import type { ConfigToDelete, Review } from '../decision/review.ts';
 import type { Settings } from '../decision/settings.ts';
+import type { Verdict } from '../decision/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { withTimeout } from '../kube/wait.ts';
 import { getReferrer } from '../references/get-referrer.ts';
+import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
+import { MACHINE_CONFIGS } from '../references/sources.ts';
 import type { Judgement, ReviewJudge } from '../webhook/judgement.ts';
 
 export interface JudgeOptions {
   readonly api: KubeApi;
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
+  readonly configs: Pick<ConfigLookup, 'find' | 'isIndexed'>;
   readonly settings: () => Settings;
   readonly log: Logger;
   readonly now?: () => Date;
@@ -23,6 +27,8 @@ export interface JudgeOptions {
 
 /** Leaves time for the live read after a slow GET. */
 const CONFIRM_TIMEOUT_MS = 1_000;
+/** An override must also work while the API server cannot be reached. */
+const OVERRIDE_TIMEOUT_MS = 1_000;
 
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {
@@ -38,20 +44,46 @@ export class Judge implements ReviewJudge {
     const settings = this.#options.settings();
     const name = review.config?.name;
     try {
-      const verdict = decideWithoutClusterState(review, settings);
-      if (verdict !== undefined) return { verdict, path: 'none' };
+      const early = decideWithoutClusterState(review, settings);
+      const lookup = await this.#lookUp(review.config, early, signal);
+      const { state: configState } = lookup;
+      if (configState === 'missing' || (configState === 'unknown' && early === undefined && signal.aborted)) {
+        const verdict = denyUnverified(name, [{ name: MACHINE_CONFIGS.name, reason: lookup.reason }], settings);
+        return { verdict, path: 'none', configState };
+      }
+      if (early !== undefined) return { verdict: early, path: 'none', configState };
       // The index can be late. A denial needs a GET that confirms one strong reference. Only a live read that
       // starts after the review arrived can allow.
       const confirmed = name === undefined ? undefined : await this.#confirmFromIndex(name, signal);
       if (confirmed !== undefined)
-        return { verdict: decide(review, confirmed, settings, this.#now()), path: 'index' };
+        return { verdict: decide(review, confirmed, settings, this.#now()), path: 'index', configState };
       const state = await this.#options.live.read(signal);
-      return { verdict: decide(review, state, settings, this.#now()), path: 'live' };
+      return { verdict: decide(review, state, settings, this.#now()), path: 'live', configState };
     } catch (error) {
       this.#options.log.error({ err: error }, 'cannot decide a review');
-      const unreadable = [{ name: 'the guard', reason: 'internal error' }];
-      return { verdict: denyUnverified(name, unreadable, settings), path: 'none' };
+      const verdict = denyUnverified(name, [{ name: 'the guard', reason: 'internal error' }], settings);
+      return { verdict, path: 'none', configState: 'unknown' };
     }
+  }
+
+  /**
+   * Any client can send reviews, so a config must exist before its review may cause a list, an Event or a status
+   * (docs/threat-model.md). An allowed deletion causes none of them.
+   */
+  async #lookUp(
+    config: ConfigToDelete | undefined,
+    early: Verdict | undefined,
+    signal: AbortSignal,
+  ): Promise<LookupResult> {
+    const { configs } = this.#options;
+    if (config !== undefined && configs.isIndexed(config)) return { state: 'exists' };
+    if (config === undefined || early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
+    if (early === undefined) return await configs.find(config, signal);
+    return await withTimeout(
+      OVERRIDE_TIMEOUT_MS,
+      signal,
+      async (limited) => await configs.find(config, limited),
+    );
   }
 
   /**

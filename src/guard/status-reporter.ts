@@ -7,8 +7,7 @@ import type { Mode } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { Lease, type LeaseTiming } from '../kube/lease.ts';
-import type { ReflectorTiming } from '../kube/reflector.ts';
-import { ConfigIndex } from '../references/config-index.ts';
+import type { ConfigIndex } from '../references/config-index.ts';
 import {
   DanglingReferenceDetector,
   type DanglingFinding,
@@ -23,12 +22,12 @@ export interface StatusReporterOptions {
   readonly api: KubeApi;
   readonly log: Logger;
   readonly index: ReferenceIndex;
+  readonly configs: ConfigIndex;
   readonly events: EventRecorder;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly mode: () => Mode;
   readonly leaseNamespace: string;
   readonly leaseTiming?: LeaseTiming | undefined;
-  readonly reflectorTiming?: ReflectorTiming | undefined;
   readonly now?: () => Date;
 }
 
@@ -44,20 +43,18 @@ const EXPIRES_SOON_MS = 30 * 86_400_000;
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
   readonly #now: () => Date;
-  readonly #configs: ConfigIndex;
   readonly #detector: DanglingReferenceDetector;
   readonly #lease: Lease;
   readonly #writer: StatusWriter;
 
   constructor(options: StatusReporterOptions) {
-    const { api, log, index, leaseNamespace, leaseTiming, reflectorTiming, now = () => new Date() } = options;
+    const { api, log, index, configs, leaseNamespace, leaseTiming, now = () => new Date() } = options;
     this.#options = options;
     this.#now = now;
-    this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming, now });
     this.#detector = new DanglingReferenceDetector({
       api,
       index,
-      configs: this.#configs,
+      configs,
       log,
       now,
       onFound: (finding) => {
@@ -78,19 +75,17 @@ export class StatusReporter {
 
   /** Undefined if the guard may not read MachineConfigs. */
   get danglingCount(): number | undefined {
-    return this.#configs.isForbidden ? undefined : this.#detector.findings.length;
+    return this.#options.configs.isForbidden ? undefined : this.#detector.findings.length;
   }
 
   /** The number of rendered configs in use. Undefined if the guard may not read MachineConfigs. */
   get protectedConfigs(): number | undefined {
-    return this.#configs.isForbidden ? undefined : this.#detector.protectedConfigs;
+    return this.#options.configs.isForbidden ? undefined : this.#detector.protectedConfigs;
   }
 
   /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(
-      [this.#configs, this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)),
-    );
+    await Promise.all([this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)));
   }
 
   recordDenial({ name, user, verdict }: Decision): void {
@@ -111,7 +106,7 @@ export class StatusReporter {
 
   #status(): GuardStatus {
     const { mode, certificate } = this.#options;
-    const findings = this.#configs.isForbidden ? [] : this.#detector.findings;
+    const findings = this.#options.configs.isForbidden ? [] : this.#detector.findings;
     return {
       mode: mode(),
       protectedConfigs: this.protectedConfigs ?? null,
@@ -137,9 +132,10 @@ export class StatusReporter {
 
   #readyCondition(): Condition {
     const type = 'Ready';
+    const { index, configs } = this.#options;
     const unsynced = [
-      ...this.#options.index.unsynced,
-      ...(this.#configs.isSynced || this.#configs.isForbidden ? [] : [MACHINE_CONFIGS.name]),
+      ...index.unsynced,
+      ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name]),
     ];
     return unsynced.length === 0
       ? { type, status: 'True', reason: 'Serving', message: 'the guard serves and has listed the cluster' }
@@ -149,11 +145,11 @@ export class StatusReporter {
   #referencesCondition(): Condition {
     const type = 'ReferencesConsistent';
     const { findings } = this.#detector;
-    if (this.#configs.isForbidden) {
+    if (this.#options.configs.isForbidden) {
       const message = 'the guard may not read MachineConfigs, so it cannot check whether they exist';
       return { type, status: 'Unknown', reason: 'Forbidden', message };
     }
-    if (!this.#configs.isSynced) {
+    if (!this.#options.configs.isSynced) {
       return { type, status: 'Unknown', reason: 'Reading', message: `not listed yet: ${MACHINE_CONFIGS.name}` };
     }
     return findings.length === 0

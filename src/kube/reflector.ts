@@ -118,6 +118,10 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#isSynced ? performance.now() - this.#lastMessageAt : undefined;
   }
 
+  get(name: string): Item | undefined {
+    return this.#objects.get(name);
+  }
+
   objects(): Iterable<Item> {
     return this.#objects.values();
   }

@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
-import type { ConfigMetadata } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { Reflector, type ReflectorTiming } from '../kube/reflector.ts';
-import { MACHINE_CONFIGS } from './sources.ts';
+import { MACHINE_CONFIGS, type WatchedConfig } from './sources.ts';
 
 export interface ConfigIndexOptions {
   readonly api: KubeApi;
@@ -16,9 +15,9 @@ export interface ConfigIndexOptions {
 /** Remembered deletions explain dangling references. */
 const MAX_REMEMBERED_DELETIONS = 1_000;
 
-/** The names of all MachineConfigs from the watch, and the times of their deletions. */
+/** The names and uids of all MachineConfigs from the watch, and the times of their deletions. */
 export class ConfigIndex {
-  readonly #reflector: Reflector<ConfigMetadata>;
+  readonly #reflector: Reflector<WatchedConfig>;
   readonly #deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_REMEMBERED_DELETIONS });
 
   constructor({ api, log, timing, now = () => new Date() }: ConfigIndexOptions) {
@@ -40,6 +39,10 @@ export class ConfigIndex {
   /** Whether the guard has no right to read MachineConfigs. The installation can leave it out (docs/install.md). */
   get isForbidden(): boolean {
     return this.#reflector.isForbidden;
+  }
+
+  has(name: ConfigName, uid: string): boolean {
+    return this.#reflector.get(name)?.uid === uid;
   }
 
   names(): ReadonlySet<ConfigName> {

@@ -3,20 +3,25 @@ import type { Logger } from 'pino';
 import { denyBadReview, denyUnverified } from '../decision/decide.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
 import type { Review } from '../decision/review.ts';
-import { DEFAULT_SETTINGS } from '../decision/settings.ts';
+import type { Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
+import { ThrottledLog } from '../kube/throttled-log.ts';
 import { withTimeout } from '../kube/wait.ts';
 import { toAdmissionReview } from './admission-response.ts';
 import { BodyBudget } from './body-budget.ts';
+import type { ConnectionLimiter } from './connection-limiter.ts';
 import { computeDeadlineMs } from './deadline.ts';
 import { type Decision, toDecision } from './decision.ts';
-import type { Judgement, ReviewJudge } from './judgement.ts';
-import { BadReview, parseReview } from './parse-review.ts';
+import type { ReviewJudge } from './judgement.ts';
+import { BadReview, findUid, parseReview } from './parse-review.ts';
 import { readBody } from './read-body.ts';
 import { createSingleEndpointApp } from './single-endpoint-app.ts';
+import { SliceQueue } from './slice-queue.ts';
 
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;
+  readonly connections: ConnectionLimiter;
+  readonly settings: () => Settings;
   readonly log: Logger;
   /** Called after the answer to each review. */
   readonly onDecision: (decision: Decision, review: Review) => void;
@@ -29,9 +34,10 @@ export interface AdmissionLimits {
   readonly maxBodyBytes: number;
   /** How long a body may take to arrive if the client's own timeout is not shorter. */
   readonly bodyTimeoutMs: number;
-  /** A body of at most this size never waits for the memory budget. */
+  /** Larger bodies share their memory only with each other. */
   readonly smallBodyBytes: number;
   readonly maxBufferedBytes: number;
+  /** Connections that are not trusted get half of them. */
   readonly maxReviews: number;
 }
 
@@ -43,7 +49,7 @@ const LIMITS: AdmissionLimits = {
   maxBodyBytes: 8 * 1024 * 1024,
   bodyTimeoutMs: 5_000,
   smallBodyBytes: 256 * 1024,
-  maxBufferedBytes: 128 * 1024 * 1024,
+  maxBufferedBytes: 96 * 1024 * 1024,
   maxReviews: 1_024,
 };
 
@@ -51,12 +57,14 @@ const LIMITS: AdmissionLimits = {
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
 
 const BODY_TIMED_OUT = denyBadReview('the request body did not arrive in time');
-const OVERLOADED = denyGuardProblem('too many requests at once');
-const INTERNAL_ERROR = denyGuardProblem('internal error');
+const OVERLOADED = 'too many requests at once';
+const INTERNAL_ERROR = 'internal error';
 
 /** Answers every `POST /validate` with a well-formed AdmissionReview (docs/adr/0003). */
 export function createAdmissionApp({
   judge,
+  connections,
+  settings,
   log,
   onDecision,
   isDraining,
@@ -67,6 +75,8 @@ export function createAdmissionApp({
     ...limits,
   };
   const budget = new BodyBudget(maxBufferedBytes, smallBodyBytes);
+  const slices = new SliceQueue();
+  const badReviews = new ThrottledLog(log);
   let reviewCount = 0;
 
   const validate: RequestHandler = async (request, response) => {
@@ -75,25 +85,29 @@ export function createAdmissionApp({
     const closed = new AbortController();
     response.on('close', () => closed.abort(CLIENT_CLOSED));
     if (isDraining()) response.setHeader('connection', 'close');
-    // Arriving bodies do not count, because any client can open many requests.
-    if (reviewCount >= maxReviews) {
-      answerUnread(response, OVERLOADED);
-      return;
-    }
     const review = await receiveReview(response, Math.min(deadlineMs, bodyTimeoutMs), closed.signal);
     if (review === undefined) return;
-    if (reviewCount >= maxReviews) {
-      answer(response, review.uid, OVERLOADED);
+    const { socket } = request;
+    const isTrusted = connections.trustOf(socket) === 'trusted';
+    if (reviewCount >= (isTrusted ? maxReviews : maxReviews / 2)) {
+      answer(response, review.uid, denyForGuard(OVERLOADED));
       return;
     }
     reviewCount += 1;
     try {
       const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
-      const work = async (signal: AbortSignal): Promise<Judgement> => await judge.judge(review, signal);
-      const { verdict, path } = await withTimeout(remainingMs, closed.signal, work);
-      answer(response, review.uid, verdict);
+      const judgement = await withTimeout(remainingMs, closed.signal, async (signal) =>
+        judge.judge(review, signal),
+      );
+      answer(response, review.uid, judgement.verdict);
+      if (judgement.configState === 'exists') connections.setTrust(socket, 'trusted');
+      else if (judgement.configState === 'missing') connections.setTrust(socket, 'untrusted');
       // Recording takes as long as an answer, so other answers of this turn go first.
-      setImmediate(record, toDecision(review, verdict, path, performance.now() - arrivedAt), review);
+      setImmediate(record, toDecision(review, judgement, performance.now() - arrivedAt), review);
+    } catch (error) {
+      if (response.headersSent || closed.signal.aborted) return;
+      log.error({ err: error }, 'cannot answer a review');
+      answer(response, review.uid, denyForGuard(INTERNAL_ERROR));
     } finally {
       reviewCount -= 1;
     }
@@ -109,44 +123,65 @@ export function createAdmissionApp({
 
   /** Returns undefined if the request was answered early or the client closed the connection. */
   const receiveReview = async (response: Response, timeoutMs: number, signal: AbortSignal) => {
-    const buffer = budget.open(() => answerUnread(response, BODY_TIMED_OUT));
-    const timer = setTimeout(() => {
-      answerUnread(response, buffer.isWaiting() ? OVERLOADED : BODY_TIMED_OUT);
-    }, timeoutMs);
+    const { req: request } = response;
+    const trust = connections.trustOf(request.socket);
+    const answerLate = (): void =>
+      answerEarly(
+        response,
+        findUid(buffer.start()),
+        buffer.isWaiting() ? denyForGuard(OVERLOADED) : BODY_TIMED_OUT,
+      );
+    const buffer = budget.open(trust === 'trusted', Number(request.headers['content-length']), answerLate);
+    const timer = setTimeout(answerLate, timeoutMs);
+    connections.onEviction(request.socket, answerLate);
     try {
-      const body = await readBody(response.req, buffer, maxBodyBytes, signal);
-      return response.headersSent ? undefined : parseRequest(response.req, body);
+      const body = await readBody(request, buffer, maxBodyBytes, signal);
+      if (response.headersSent) return undefined;
+      const review = await slices.run(parseReview(body), trust, signal);
+      assertJson(request, review.uid);
+      return response.headersSent ? undefined : review;
     } catch (error) {
       if (response.headersSent || signal.aborted) return undefined;
-      throw error;
+      if (error instanceof BadReview) {
+        answerBadReview(response, error, findUid(buffer.start()));
+      } else {
+        log.error({ err: error }, 'cannot read a review');
+        answerEarly(response, findUid(buffer.start()), denyForGuard(INTERNAL_ERROR));
+      }
+      return undefined;
     } finally {
       // The next body can use the memory while this review is judged.
       buffer.release();
       clearTimeout(timer);
+      connections.onEviction(request.socket, undefined);
     }
   };
 
-  /** Express calls this for every error, in place of its HTML page. */
-  const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+  const answerBadReview = (response: Response, { message, uid }: BadReview, uidAtStart: string): void => {
+    connections.setTrust(response.req.socket, 'untrusted');
+    badReviews.warn('denied a malformed review', { problem: toPrintableLine(message, 300) });
     // An unread body would block the next request on the connection.
-    request.resume();
-    if (error instanceof BadReview) {
-      log.warn({ problem: toPrintableLine(error.message, 300) }, 'denied a malformed review');
-      answer(response, error.uid, denyBadReview(error.message));
-    } else {
-      log.error({ err: error }, 'cannot answer a review');
-      answerUnread(response, INTERNAL_ERROR);
-    }
+    response.req.resume();
+    answer(response, uid === '' ? uidAtStart : uid, denyBadReview(message));
   };
+
+  /** Express calls this for every error outside of the handler, in place of its HTML page. */
+  const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+    request.resume();
+    log.error({ err: error }, 'cannot answer a request');
+    answerEarly(response, '', denyForGuard(INTERNAL_ERROR));
+  };
+
+  const denyForGuard = (reason: string): Verdict =>
+    denyUnverified(undefined, [{ name: 'the guard', reason }], settings());
 
   return createSingleEndpointApp('post', '/validate', 'the guard answers POST /validate', validate, onError);
 }
 
-function parseRequest(request: Request, body: Buffer): Review {
-  const review = parseReview(body);
-  const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/json') throw new BadReview('the content type is not application/json', review.uid);
-  return review;
+/** @throws BadReview */
+function assertJson({ headers }: Request, uid: string): void {
+  const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/json') throw new BadReview('the content type is not application/json', uid);
 }
 
 function answer(response: Response, uid: string, verdict: Verdict): void {
@@ -155,11 +190,7 @@ function answer(response: Response, uid: string, verdict: Verdict): void {
 }
 
 /** Answers before the body was read, and closes the connection if the body is incomplete. */
-function answerUnread(response: Response, verdict: Verdict): void {
+function answerEarly(response: Response, uid: string, verdict: Verdict): void {
   if (!response.headersSent && !response.req.complete) response.setHeader('connection', 'close');
-  answer(response, '', verdict);
-}
-
-function denyGuardProblem(reason: string): Verdict {
-  return denyUnverified(undefined, [{ name: 'the guard', reason }], DEFAULT_SETTINGS);
+  answer(response, uid, verdict);
 }

@@ -1,18 +1,37 @@
 import { waitOrAbort } from '../kube/wait.ts';
 
 export interface BodyBuffer {
-  /** Grows the buffer to this many bytes when the budget allows it. Rejects with the signal's reason. */
-  readonly reserve: (bytes: number, signal: AbortSignal) => Promise<Buffer>;
+  /**
+   * Adds a chunk when the budget allows it, and returns the body so far. It is valid until the release. Rejects
+   * with the signal's reason.
+   */
+  readonly append: (chunk: Buffer, signal: AbortSignal) => Promise<Buffer>;
+  /** The first bytes of the body, even if it still waits for memory. */
+  readonly start: () => Buffer;
   /** Returns the memory to the budget. May be called more than once. */
   readonly release: () => void;
   readonly isWaiting: () => boolean;
 }
 
+/** The bodies of trusted connections, small bodies of others, and large bodies of others. */
+type PoolName = 'trusted' | 'small' | 'large';
+
+/** Bodies that share memory. */
+interface Pool {
+  bytes: number;
+  /** Oldest first. */
+  readonly bodies: Set<OpenBody>;
+  /** The bodies that wait for memory, the longest waiting first. */
+  readonly waiting: Map<OpenBody, { readonly size: number; readonly grant: () => void }>;
+  evictionTimer?: NodeJS.Timeout | undefined;
+}
+
 interface OpenBody {
+  readonly pool: Pool;
   buffer: Buffer;
-  arrivedBytes: number;
+  length: number;
+  start: Buffer;
   lastActiveAt: number;
-  isWaiting: boolean;
   readonly evict: () => void;
 }
 
@@ -21,93 +40,127 @@ const STALLED_MS = 1_000;
 const EMPTY = Buffer.alloc(0);
 /** Sizes are powers of two, so that a buffer fits other bodies. */
 const MIN_BUFFER_BYTES = 1_024;
+/** Enough for the uid of a review. */
+const START_BYTES = 512;
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 const CACHE_TTL_MS = 5_000;
 
 /**
- * Limits the memory of all arriving bodies. Beyond the limit they wait, and stalled bodies are evicted. Only
- * arrived bytes count, so announcing megabytes costs almost nothing. The oldest body never waits, so bodies
- * cannot wait for each other.
+ * Limits the memory of all arriving bodies. Beyond the limit they wait, and stalled bodies are evicted. A buffer
+ * grows with its body, so announcing megabytes costs almost nothing.
+ *
+ * Each pool has an equal share of the memory, so a flood of one kind delays no other. The oldest body of a pool
+ * never waits, so bodies cannot wait for each other.
  */
 export class BodyBudget {
-  readonly #maxBytes: number;
+  readonly #maxPoolBytes: number;
   readonly #smallBytes: number;
-  readonly #bodies = new Set<OpenBody>();
+  readonly #pools: Readonly<Record<PoolName, Pool>> = {
+    trusted: createPool(),
+    small: createPool(),
+    large: createPool(),
+  };
   readonly #cache = new BufferCache();
-  #bufferedBytes = 0;
-  #waiting: (() => void)[] = [];
 
   constructor(maxBytes: number, smallBytes: number) {
-    this.#maxBytes = maxBytes;
+    this.#maxPoolBytes = maxBytes / Object.keys(this.#pools).length;
     this.#smallBytes = smallBytes;
   }
 
-  /** `evict` may be called more than once, and must lead to the release. */
-  open(evict: () => void): BodyBuffer {
-    const body: OpenBody = {
-      buffer: EMPTY,
-      arrivedBytes: 0,
-      lastActiveAt: performance.now(),
-      isWaiting: false,
-      evict,
-    };
-    this.#bodies.add(body);
+  /**
+   * @param announcedBytes the Content-Length; NaN counts as large
+   * @param evict may be called more than once, and must lead to the release
+   */
+  open(isTrusted: boolean, announcedBytes: number, evict: () => void): BodyBuffer {
+    const pool = this.#pools[isTrusted ? 'trusted' : announcedBytes <= this.#smallBytes ? 'small' : 'large'];
+    const lastActiveAt = performance.now();
+    const body: OpenBody = { pool, buffer: EMPTY, length: 0, start: EMPTY, lastActiveAt, evict };
+    pool.bodies.add(body);
     return {
-      reserve: async (bytes, signal) => await this.#reserve(body, bytes, signal),
+      append: async (chunk, signal) => await this.#append(body, chunk, signal),
+      start: () => body.start,
       release: () => this.#release(body),
-      isWaiting: () => body.isWaiting,
+      isWaiting: () => pool.waiting.has(body),
     };
   }
 
-  async #reserve(body: OpenBody, bytes: number, signal: AbortSignal): Promise<Buffer> {
-    body.isWaiting = true;
-    while (!this.#fits(body, bytes)) await this.#waitForRelease(signal);
-    body.isWaiting = false;
-    this.#bufferedBytes += bytes - body.arrivedBytes;
-    body.arrivedBytes = bytes;
+  async #append(body: OpenBody, chunk: Buffer, signal: AbortSignal): Promise<Buffer> {
+    if (body.length === 0) body.start = Buffer.from(chunk.subarray(0, START_BYTES));
+    const length = body.length + chunk.length;
+    if (length > body.buffer.length) await this.#grow(body, toBufferSize(length), signal);
+    chunk.copy(body.buffer, body.length);
+    body.length = length;
     body.lastActiveAt = performance.now();
-    if (bytes > body.buffer.length) {
-      const larger = this.#cache.take(bytes);
-      body.buffer.copy(larger);
-      this.#cache.put(body.buffer);
-      body.buffer = larger;
-    }
-    return body.buffer;
+    return body.buffer.subarray(0, length);
+  }
+
+  async #grow(body: OpenBody, size: number, signal: AbortSignal): Promise<void> {
+    const { pool } = body;
+    if (this.#fits(body, size)) pool.bytes += size - body.buffer.length;
+    else await this.#waitForMemory(body, size, signal);
+    const larger = this.#cache.take(size);
+    body.buffer.copy(larger, 0, 0, body.length);
+    this.#cache.put(body.buffer);
+    body.buffer = larger;
+  }
+
+  /** Returns when the pool has counted the new size. */
+  async #waitForMemory(body: OpenBody, size: number, signal: AbortSignal): Promise<void> {
+    const { pool } = body;
+    const granted = new Promise<void>((resolve) => {
+      pool.waiting.set(body, { size, grant: resolve });
+    });
+    pool.evictionTimer ??= setInterval(() => evictStalled(pool), STALLED_MS / 4).unref();
+    await waitOrAbort(granted, signal);
   }
 
   #release(body: OpenBody): void {
-    this.#bufferedBytes -= body.arrivedBytes;
+    const { pool } = body;
+    if (!pool.bodies.delete(body)) return;
+    pool.waiting.delete(body);
+    pool.bytes -= body.buffer.length;
     this.#cache.put(body.buffer);
-    this.#bodies.delete(body);
-    body.arrivedBytes = 0;
     body.buffer = EMPTY;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const wake of waiting) wake();
+    const [oldest] = pool.bodies;
+    if (oldest !== undefined) this.#grantIfFits(oldest);
+    for (const waiting of pool.waiting.keys()) if (!this.#grantIfFits(waiting)) return;
   }
 
-  #fits(body: OpenBody, bytes: number): boolean {
-    const [first] = this.#bodies;
-    if (body === first || bytes <= this.#smallBytes) return true;
-    return this.#bufferedBytes - body.arrivedBytes + bytes <= this.#maxBytes;
+  #grantIfFits(body: OpenBody): boolean {
+    const { pool } = body;
+    const request = pool.waiting.get(body);
+    if (request === undefined || !this.#fits(body, request.size)) return false;
+    pool.waiting.delete(body);
+    pool.bytes += request.size - body.buffer.length;
+    request.grant();
+    return true;
   }
 
-  /** Waits for a release, and evicts stalled bodies meanwhile. */
-  async #waitForRelease(signal: AbortSignal): Promise<void> {
-    const released = new Promise<void>((resolve) => {
-      this.#waiting.push(resolve);
-    });
-    const evictStalled = setInterval(() => {
-      for (const { lastActiveAt, isWaiting, evict } of this.#bodies) {
-        if (!isWaiting && performance.now() - lastActiveAt > STALLED_MS) evict();
-      }
-    }, STALLED_MS / 4);
-    try {
-      await waitOrAbort(released, signal);
-    } finally {
-      clearInterval(evictStalled);
-    }
+  #fits(body: OpenBody, size: number): boolean {
+    const { pool } = body;
+    const [oldest] = pool.bodies;
+    return body === oldest || pool.bytes - body.buffer.length + size <= this.#maxPoolBytes;
   }
+}
+
+function createPool(): Pool {
+  return { bytes: 0, bodies: new Set(), waiting: new Map() };
+}
+
+function evictStalled(pool: Pool): void {
+  if (pool.waiting.size === 0) {
+    clearInterval(pool.evictionTimer);
+    pool.evictionTimer = undefined;
+    return;
+  }
+  for (const body of pool.bodies) {
+    const isStalled = performance.now() - body.lastActiveAt > STALLED_MS;
+    if (isStalled && !pool.waiting.has(body)) body.evict();
+  }
+}
+
+function toBufferSize(minBytes: number): number {
+  return Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(minBytes)));
 }
 
 /**
@@ -119,9 +172,8 @@ class BufferCache {
   #bytes = 0;
   #expiry: NodeJS.Timeout | undefined;
 
-  /** Returns a buffer of at least this many bytes, with any content. */
-  take(minBytes: number): Buffer {
-    const size = Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(minBytes)));
+  /** Returns a buffer of this size, with any content. */
+  take(size: number): Buffer {
     const buffer = this.#buffers.get(size)?.pop();
     if (buffer === undefined) return Buffer.allocUnsafeSlow(size);
     this.#bytes -= size;

@@ -1,16 +1,36 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
+ * A connection is trusted once it has delivered a review of an existing config, and untrusted once it has
+ * delivered another review.
+ */
+export type Trust = 'trusted' | 'unknown' | 'untrusted';
+
+interface Connection {
+  readonly socket: Socket;
+  trust: Trust;
+  /** The requests without a complete answer. */
+  readonly requests: Set<IncomingMessage>;
+  /** Answers the request whose body is arriving. */
+  answerEarly?: (() => void) | undefined;
+}
+
+/** Time for an early answer to leave. */
+const EVICTION_MS = 1_000;
+
+/**
  * Limits the open connections. `server.maxConnections` would reject the API server while a client keeps
- * thousands of silent ones. A connection is useful once a whole request has arrived on it. Useful ones and
- * newcomers each keep up to half of the places.
+ * thousands of silent ones.
+ *
+ * Beyond the limit the oldest connection that is not trusted and has no request closes, then the oldest one
+ * with an incomplete request, then the oldest trusted one without a request. A complete request is always
+ * answered: if no connection can close, the new one does.
  */
 export class ConnectionLimiter {
   readonly #max: number;
   /** By the client's address and port, which a TLS socket shares with its TCP socket. Oldest first. */
-  readonly #newcomers = new Map<string, Socket>();
-  /** The same keys, ordered by the last request. */
-  readonly #useful = new Map<string, Socket>();
+  readonly #connections = new Map<string, Connection>();
 
   constructor(max: number) {
     this.#max = max;
@@ -18,28 +38,65 @@ export class ConnectionLimiter {
 
   add(socket: Socket): void {
     const key = keyOf(socket);
-    this.#newcomers.set(key, socket);
-    socket.once('close', () => {
-      for (const sockets of [this.#newcomers, this.#useful])
-        if (sockets.get(key) === socket) sockets.delete(key);
-    });
-    if (this.#newcomers.size + this.#useful.size <= this.#max) return;
-    const sockets = this.#newcomers.size > this.#max / 2 ? this.#newcomers : this.#useful;
-    for (const [oldestKey, oldest] of sockets) {
-      sockets.delete(oldestKey);
-      oldest.destroy();
+    const connection: Connection = { socket, trust: 'unknown', requests: new Set() };
+    if (this.#connections.size >= this.#max && !this.#evictOne()) {
+      socket.destroy();
       return;
     }
+    this.#connections.set(key, connection);
+    socket.once('close', () => {
+      if (this.#connections.get(key) === connection) this.#connections.delete(key);
+    });
   }
 
-  markUseful(socket: Socket): void {
-    const key = keyOf(socket);
-    const open = this.#newcomers.get(key) ?? this.#useful.get(key);
-    if (open === undefined) return;
-    this.#newcomers.delete(key);
-    this.#useful.delete(key);
-    this.#useful.set(key, open);
+  trackRequest(request: IncomingMessage, response: ServerResponse): void {
+    const connection = this.#find(request.socket);
+    connection?.requests.add(request);
+    response.once('close', () => connection?.requests.delete(request));
   }
+
+  trustOf(socket: Socket): Trust {
+    return this.#find(socket)?.trust ?? 'untrusted';
+  }
+
+  /** A trusted connection stays trusted. */
+  setTrust(socket: Socket, trust: 'trusted' | 'untrusted'): void {
+    const connection = this.#find(socket);
+    if (connection !== undefined && connection.trust !== 'trusted') connection.trust = trust;
+  }
+
+  /** @param answerEarly answers the request whose body is arriving, and closes the connection; undefined resets */
+  onEviction(socket: Socket, answerEarly: (() => void) | undefined): void {
+    const connection = this.#find(socket);
+    if (connection !== undefined) connection.answerEarly = answerEarly;
+  }
+
+  #find(socket: Socket): Connection | undefined {
+    return this.#connections.get(keyOf(socket));
+  }
+
+  /** Returns false if every connection has a complete request. */
+  #evictOne(): boolean {
+    const connections = [...this.#connections];
+    const victim =
+      connections.find(([, { trust, requests }]) => trust !== 'trusted' && requests.size === 0) ??
+      connections.find(([, connection]) => connection.trust !== 'trusted' && !isAwaitingAnswer(connection)) ??
+      connections.find(([, { requests }]) => requests.size === 0);
+    if (victim === undefined) return false;
+    const [key, { socket, answerEarly }] = victim;
+    this.#connections.delete(key);
+    if (answerEarly === undefined) {
+      socket.destroy();
+    } else {
+      answerEarly();
+      setTimeout(() => socket.destroy(), EVICTION_MS).unref();
+    }
+    return true;
+  }
+}
+
+function isAwaitingAnswer({ requests }: Connection): boolean {
+  return [...requests].some(({ complete }) => complete);
 }
 
 function keyOf({ remoteAddress, remotePort }: Socket): string {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { toPrintableLine } from '../decision/printable-text.ts';
 import type { Review } from '../decision/review.ts';
 import type { Verdict } from '../decision/verdict.ts';
-import type { DecisionPath } from './judgement.ts';
+import type { ConfigState, DecisionPath, Judgement } from './judgement.ts';
 
 export interface Decision {
   readonly uid: string;
@@ -12,6 +12,7 @@ export interface Decision {
   readonly isDryRun: boolean;
   readonly verdict: Verdict;
   readonly path: DecisionPath;
+  readonly configState: ConfigState;
   /** Milliseconds from the arrival of the request to the answer. */
   readonly ms: number;
 }
@@ -19,9 +20,9 @@ export interface Decision {
 /** A log of denied prunes must not fill a disk. */
 const MAX_LOGGED_REFERRERS = 10;
 
-export function toDecision(review: Review, verdict: Verdict, path: DecisionPath, ms: number): Decision {
+export function toDecision(review: Review, judgement: Judgement, ms: number): Decision {
   const { uid, config, user, isDryRun } = review;
-  return { uid, name: config?.name ?? '', user, isDryRun, verdict, path, ms };
+  return { uid, name: config?.name ?? '', user, isDryRun, ...judgement, ms };
 }
 
 /** Logs selected fields: never a header, a token or the body of an object. */

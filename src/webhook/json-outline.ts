@@ -1,19 +1,47 @@
-/** The wanted members. A `value` is a string, number, boolean or null, and `values` an object of them. */
-export interface Outline {
-  readonly [key: string]: 'value' | 'values' | Outline;
-}
-
 /** The bytes are invalid or ambiguous JSON. The message continues "the request body". */
 export class MalformedJson extends Error {
   override readonly name = 'MalformedJson';
 }
 
+/** A wanted member: an object, or the maximum length of a value. A longer string is cut. */
+type Wanted = Outline | number;
+
+/** The wanted members of an object. */
+export class Outline {
+  readonly maxBytes: number;
+  readonly #members: readonly { readonly key: string; readonly bytes: Buffer; readonly wanted: Wanted }[];
+
+  /** @param maxBytes the limit of all keys and values of the object, without quotes and escapes */
+  constructor(members: Readonly<Record<string, Wanted>>, maxBytes: number = Number.POSITIVE_INFINITY) {
+    this.maxBytes = maxBytes;
+    this.#members = Object.entries(members).map(([key, wanted]) => ({ key, bytes: Buffer.from(key), wanted }));
+  }
+
+  /** Finds a member by the bytes of its key. A key with escapes is another key. */
+  find(
+    bytes: Buffer,
+    start: number,
+    end: number,
+  ): { readonly key: string; readonly wanted: Wanted } | undefined {
+    for (const member of this.#members) {
+      if (member.bytes.length === end - start && member.bytes.compare(bytes, start, end) === 0) return member;
+    }
+    return undefined;
+  }
+}
+
 /** The limit of the API server's own parser (sigs.k8s.io/json, internal/golang/encoding/json/scanner.go). */
 const MAX_DEPTH = 10_000;
-/** Annotations may have 256 KiB (kubernetes, apimachinery/pkg/api/validation), six times that if escaped. */
-const MAX_WANTED_BYTES = 2 * 1024 * 1024;
-/** The cost of a key or value in addition to its bytes. */
-const ENTRY_BYTES = 16;
+/** A slice of the slowest JSON takes about 3 ms. */
+const SLICE_BYTES = 64 * 1024;
+/** The longest spelling of one character: `\\u` and four digits. */
+const MAX_CHARACTER_BYTES = 6;
+/** The API server sends no space at all. */
+const MAX_SPACE_BYTES = 1024 * 1024;
+/** No wanted number is longer. */
+const MAX_SCALAR_BYTES = 32;
+/** The bytes of the quotes of a key and a value. */
+const QUOTE_BYTES = 4;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -48,13 +76,18 @@ type ExpectedToken = 'value' | 'value or end' | 'key' | 'key or end' | 'comma or
  * more than an ordinary one (docs/adr/0008). It rejects a wanted member that occurs twice, because parsers
  * disagree on which one counts.
  *
- * @returns an object without prototype, or undefined if the JSON is not an object. An array, or an object in
- *   place of a value, becomes null
+ * Yields after each slice, so that other work can go first.
+ *
+ * @returns an object without prototype, or undefined if the JSON is not an object. An array, an object in place
+ *   of a value, and a value in place of an object become null
  * @throws MalformedJson
  */
-export function parseOutline(bytes: Buffer, outline: Outline): Readonly<Record<string, unknown>> | undefined {
+export function* parseOutline(
+  bytes: Buffer,
+  outline: Outline,
+): Generator<undefined, Readonly<Record<string, unknown>> | undefined> {
   const reader = new OutlineReader(bytes);
-  const value = reader.readValue(outline);
+  const value = yield* reader.readValue(outline);
   reader.expectEnd();
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 }
@@ -64,22 +97,25 @@ class OutlineReader {
   /** The open brackets of a skipped value. */
   readonly #brackets: number[] = [];
   #position = 0;
-  /** Results of the last searches, for {@link #skipString}. */
+  #sliceEnd = SLICE_BYTES;
+  /** Results of the last searches, for {@link #skipStringPart}. */
   #nextQuote = -1;
   #nextBackslash = -1;
-  #wantedBytes = 0;
+  /** The bytes that the escapes so far have added to their characters, at least. */
+  #escapeBytes = 0;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
   }
 
-  readValue(wanted: Outline[string]): unknown {
+  *readValue(wanted: Wanted): Generator<undefined, unknown> {
     this.#skipSpace();
     const start = this.#position;
     const first = this.#bytes[start];
-    if (wanted !== 'value' && first === OPEN_OBJECT) return this.#readObject(wanted);
-    this.#skipValue();
-    return first === OPEN_OBJECT || first === OPEN_ARRAY ? null : this.#parseFrom(start);
+    if (typeof wanted !== 'number' && first === OPEN_OBJECT) return yield* this.#readObject(wanted);
+    yield* this.#skipValue();
+    if (typeof wanted !== 'number' || first === OPEN_OBJECT || first === OPEN_ARRAY) return null;
+    return this.#parseFrom(start, wanted);
   }
 
   expectEnd(): void {
@@ -87,21 +123,39 @@ class OutlineReader {
     if (this.#position < this.#bytes.length) throw notJsonError();
   }
 
-  #readObject(outline: 'values' | Outline): Record<string, unknown> {
+  *#readObject(outline: Outline): Generator<undefined, Record<string, unknown>> {
     const members = Object.create(null) as Record<string, unknown>;
+    let memberBytes = 0;
     this.#position += 1;
     this.#skipSpace();
     if (this.#consume(CLOSE_OBJECT)) return members;
     for (;;) {
+      if (this.#endSlice()) yield;
       this.#skipSpace();
-      const start = this.#position;
-      this.#skipString();
-      const key = this.#parseFrom(start) as string;
+      const keyStart = this.#position;
+      const escapeBytes = this.#escapeBytes;
+      this.#openString();
+      while (!this.#skipStringPart()) yield;
+      const keyEnd = this.#position;
+      if (this.#escapeBytes > escapeBytes) throw new MalformedJson('has a key with escapes');
       this.#skipColon();
-      const wanted = outline === 'values' ? 'value' : Object.hasOwn(outline, key) ? outline[key] : undefined;
-      if (wanted === undefined) this.#skipValue();
-      else if (Object.hasOwn(members, key)) throw new MalformedJson(`has "${key}" twice in one object`);
-      else members[key] = this.readValue(wanted);
+      this.#skipSpace();
+      const valueStart = this.#position;
+      const member = outline.find(this.#bytes, keyStart + 1, keyEnd - 1);
+      if (member === undefined && this.#bytes[valueStart] === QUOTE) {
+        // Spares a generator for each annotation.
+        this.#openString();
+        while (!this.#skipStringPart()) yield;
+      } else if (member === undefined) {
+        yield* this.#skipValue();
+      } else if (Object.hasOwn(members, member.key)) {
+        throw new MalformedJson(`has "${member.key}" twice in one object`);
+      } else members[member.key] = yield* this.readValue(member.wanted);
+      memberBytes += keyEnd - keyStart + this.#position - valueStart - QUOTE_BYTES;
+      memberBytes -= this.#escapeBytes - escapeBytes;
+      if (memberBytes > outline.maxBytes) {
+        throw new MalformedJson('has more annotations than an object can have');
+      }
       this.#skipSpace();
       if (this.#consume(CLOSE_OBJECT)) return members;
       if (!this.#consume(COMMA)) throw notJsonError();
@@ -109,10 +163,11 @@ class OutlineReader {
   }
 
   /** Does not recurse, because a client can nest values deeply. */
-  #skipValue(): void {
+  *#skipValue(): Generator<undefined, void> {
     const brackets = this.#brackets;
     let expected: ExpectedToken = 'value';
     do {
+      if (this.#endSlice()) yield;
       this.#skipSpace();
       const isInObject = brackets.at(-1) === OPEN_OBJECT;
       if (
@@ -126,9 +181,14 @@ class OutlineReader {
         if (!this.#consume(COMMA)) throw notJsonError();
         expected = isInObject ? 'key' : 'value';
       } else if (expected === 'key' || expected === 'key or end') {
-        this.#skipString();
+        this.#openString();
+        while (!this.#skipStringPart()) yield;
         this.#skipColon();
         expected = 'value';
+      } else if (this.#bytes[this.#position] === QUOTE) {
+        this.#openString();
+        while (!this.#skipStringPart()) yield;
+        expected = 'comma or end';
       } else {
         expected = this.#skipScalarOrOpen();
       }
@@ -144,15 +204,18 @@ class OutlineReader {
       this.#position += 1;
       return byte === OPEN_OBJECT ? 'key or end' : 'value or end';
     }
-    if (byte === QUOTE) this.#skipString();
-    else this.#skipScalar();
+    this.#skipScalar();
     return 'comma or end';
   }
 
-  #skipString(): void {
+  #openString(): void {
+    if (!this.#consume(QUOTE)) throw notJsonError();
+  }
+
+  /** Skips the rest of an open string, or its next slice. Returns whether its end was reached. */
+  #skipStringPart(): boolean {
     const bytes = this.#bytes;
-    if (bytes[this.#position] !== QUOTE) throw notJsonError();
-    let at = this.#position + 1;
+    let at = this.#position;
     let searchFrom = at + SHORT_STRING;
     for (;;) {
       if (at > searchFrom) {
@@ -165,10 +228,24 @@ class OutlineReader {
       }
       const byte = bytes[at];
       if (byte === undefined || byte < SPACE) throw notJsonError();
-      if (byte === QUOTE) break;
-      at = byte === BACKSLASH ? this.#endOfEscape(at + 1) : at + 1;
+      if (byte === BACKSLASH) {
+        const end = this.#endOfEscape(at + 1);
+        this.#escapeBytes += end - at - 1;
+        at = end;
+      } else {
+        at += 1;
+      }
+      this.#position = at;
+      if (byte === QUOTE) return true;
+      if (this.#endSlice()) return false;
     }
-    this.#position = at + 1;
+  }
+
+  /** Starts the next slice if this one has ended. */
+  #endSlice(): boolean {
+    if (this.#position < this.#sliceEnd) return false;
+    this.#sliceEnd = this.#position + SLICE_BYTES;
+    return true;
   }
 
   /** `at` is the position after the backslash. */
@@ -219,16 +296,32 @@ class OutlineReader {
   }
 
   /** Parses the string or scalar from `start` to the current position. */
-  #parseFrom(start: number): unknown {
-    this.#wantedBytes += this.#position - start + ENTRY_BYTES;
-    if (this.#wantedBytes > MAX_WANTED_BYTES) {
-      throw new MalformedJson('has more names and annotations than an object can have');
-    }
+  #parseFrom(start: number, maxLength: number): unknown {
+    const isString = this.#bytes[start] === QUOTE;
+    if (!isString && this.#position - start > MAX_SCALAR_BYTES) return null;
+    const end = isString ? this.#endOfPrefix(start + 1, maxLength) : this.#position;
+    const text = this.#bytes.toString('utf8', start, end);
+    let value: unknown;
     try {
-      return JSON.parse(this.#bytes.toString('utf8', start, this.#position)) as unknown;
+      value = JSON.parse(isString ? `${text}"` : text);
     } catch {
       throw notJsonError();
     }
+    return typeof value === 'string' ? value.slice(0, maxLength) : value;
+  }
+
+  /**
+   * The end of the string that starts at `start`, or an earlier place between two characters. The cut comes
+   * before the parsing, because a parsed string of megabytes would stay in memory as long as a part of it.
+   */
+  #endOfPrefix(start: number, maxLength: number): number {
+    const end = this.#position - 1;
+    const limit = start + maxLength * MAX_CHARACTER_BYTES;
+    if (end <= limit) return end;
+    let at = start;
+    while (at < limit) at = this.#bytes[at] === BACKSLASH ? this.#endOfEscape(at + 1) : at + 1;
+    while (isContinuation(this.#bytes[at])) at += 1;
+    return at;
   }
 
   #consume(byte: number): boolean {
@@ -238,12 +331,19 @@ class OutlineReader {
   }
 
   #skipSpace(): void {
+    const start = this.#position;
     while (isSpace(this.#bytes[this.#position])) this.#position += 1;
+    if (this.#position - start > MAX_SPACE_BYTES) throw new MalformedJson('has too much space between values');
   }
 }
 
 function isSpace(byte: number | undefined): boolean {
   return byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
+}
+
+/** Whether the byte continues a character in UTF-8. */
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x80 && byte < 0xc0;
 }
 
 function isDigit(byte: number | undefined): boolean {

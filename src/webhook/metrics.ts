@@ -31,6 +31,7 @@ export class Metrics {
   readonly #registry = new Registry<OpenMetricsContentType>();
   readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
   readonly #duration: Histogram<'path'>;
+  readonly #missingConfigs: Counter;
 
   constructor(sources: MetricsSources) {
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
@@ -51,6 +52,11 @@ export class Metrics {
       help: 'Time from the arrival of a review to its answer, by path: none, index or live.',
       labelNames: ['path'],
       buckets: BUCKETS_SECONDS,
+      registers,
+    });
+    this.#missingConfigs = new Counter({
+      name: 'mcguard_missing_config_reviews_total',
+      help: 'Reviews of a MachineConfig that does not exist, which the API server almost never sends.',
       registers,
     });
     const reads: Counter = new Counter({
@@ -102,6 +108,10 @@ export class Metrics {
   count({ verdict, isDryRun, path, ms }: Decision): void {
     this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(isDryRun) });
     this.#duration.observe({ path }, ms / 1000);
+  }
+
+  countMissingConfig(): void {
+    this.#missingConfigs.inc();
   }
 
   async scrape(): Promise<{ text: string; contentType: string }> {

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { toConfigName } from '../decision/config-name.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
 import type { ConfigToDelete, Review } from '../decision/review.ts';
-import { MalformedJson, type Outline, parseOutline } from './json-outline.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
+import { MalformedJson, Outline, parseOutline } from './json-outline.ts';
 
 /** The request is not a review, or lacks a field that the answer depends on. */
 export class BadReview extends Error {
@@ -20,39 +21,74 @@ const API_VERSION = 'admission.k8s.io/v1';
 const GROUP = 'machineconfiguration.openshift.io';
 const RESOURCE = 'machineconfigs';
 
+/** Kubernetes limits the names of objects (RFC 1123). uids have 36 characters. */
+const MAX_NAME = 253;
+const MAX_UID = 64;
+const MAX_TEXT = 256;
+/** Kubernetes rejects objects with more (kubernetes, apimachinery/pkg/api/validation/objectmeta.go). */
+const MAX_ANNOTATION_BYTES = 256 * 1024;
+
+/** One character more shows that a value is too long. */
+const NAME = MAX_NAME + 1;
+const UID = MAX_UID + 1;
+const KEYWORD = MAX_TEXT;
+
 /** The guard skips all other fields, such as megabytes of `spec`. */
-const OUTLINE: Outline = {
-  apiVersion: 'value',
-  kind: 'value',
-  request: {
-    uid: 'value',
-    name: 'value',
-    operation: 'value',
-    dryRun: 'value',
-    resource: { group: 'value', resource: 'value' },
-    userInfo: { username: 'value' },
-    oldObject: { metadata: { name: 'value', uid: 'value', annotations: 'values' } },
-  },
-};
+const OUTLINE = new Outline({
+  apiVersion: KEYWORD,
+  kind: KEYWORD,
+  request: new Outline({
+    uid: UID,
+    name: NAME,
+    operation: KEYWORD,
+    dryRun: KEYWORD,
+    resource: new Outline({ group: KEYWORD, resource: KEYWORD }),
+    userInfo: new Outline({ username: MAX_TEXT }),
+    oldObject: new Outline({
+      metadata: new Outline({
+        name: NAME,
+        uid: UID,
+        annotations: new Outline({ [ALLOW_DELETION_ANNOTATION]: MAX_TEXT }, MAX_ANNOTATION_BYTES),
+      }),
+    }),
+  }),
+});
+
+/** The API server's encoder writes the uid first (kubernetes, admission/v1/types.go). */
+const UID_AT_START =
+  /^\s*\{(?:"(?:kind|apiVersion)":"[^"]{0,64}",){0,2}"request":\{"uid":"(?<uid>[-\w]{1,64})"/;
+const MAX_START_BYTES = 512;
+
+/**
+ * Finds the uid in the first bytes of a review, for an answer before the rest was read. Without the uid the API
+ * server takes the answer for a failed call (docs/adr/0003).
+ *
+ * @returns an empty string if it is not there
+ */
+export function findUid(start: Buffer): string {
+  return UID_AT_START.exec(start.toString('latin1', 0, MAX_START_BYTES))?.groups?.['uid'] ?? '';
+}
 
 /**
  * Parses the body of an admission request (`admission.k8s.io/v1`). The name comes from `oldObject`: during a
  * DELETECOLLECTION `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go).
  *
+ * Yields after each slice of the body, so that other work can go first.
+ *
  * @throws BadReview
  */
-export function parseReview(body: Buffer): Review {
+export function* parseReview(body: Buffer): Generator<undefined, Review> {
   if (body.length === 0) throw new BadReview('the request has no body');
   if (!isUtf8(body)) throw new BadReview('the request body is not UTF-8');
-  const { kind, apiVersion, ...envelope } = parseBody(body);
+  const { kind, apiVersion, ...envelope } = yield* parseBody(body);
   const request = asRecord(envelope['request']);
-  const uid = typeof request?.['uid'] === 'string' ? request['uid'] : '';
+  const uid = readText(request?.['uid'], MAX_UID);
   if (kind !== 'AdmissionReview' || apiVersion !== API_VERSION) {
     const actual = `${quoteValue(kind)} of ${quoteValue(apiVersion)}`;
     throw new BadReview(`expected an AdmissionReview of ${API_VERSION}, got ${actual}`, uid);
   }
   if (request === undefined) throw new BadReview('the AdmissionReview has no request');
-  if (uid === '') throw new BadReview('the request has no uid');
+  if (uid === '') throw new BadReview('the request has no valid uid');
   return {
     uid,
     isDryRun: request['dryRun'] === true,
@@ -61,12 +97,14 @@ export function parseReview(body: Buffer): Review {
   };
 }
 
-function parseBody(body: Buffer): Readonly<Record<string, unknown>> {
+function* parseBody(body: Buffer): Generator<undefined, Readonly<Record<string, unknown>>> {
   let outline: Readonly<Record<string, unknown>> | undefined;
   try {
-    outline = parseOutline(body, OUTLINE);
+    outline = yield* parseOutline(body, OUTLINE);
   } catch (error) {
-    throw error instanceof MalformedJson ? new BadReview(`the request body ${error.message}`) : error;
+    throw error instanceof MalformedJson
+      ? new BadReview(`the request body ${error.message}`, findUid(body))
+      : error;
   }
   if (outline === undefined) throw new BadReview('the request body is not a JSON object');
   return outline;
@@ -88,8 +126,8 @@ function parseOldObject(request: Record<string, unknown>, uid: string): ConfigTo
   if (metadata === undefined) {
     throw new BadReview('the request has no oldObject, so the deleted object is unknown', uid);
   }
-  const { name } = metadata;
-  if (typeof name !== 'string' || name === '') throw new BadReview('oldObject has no name', uid);
+  const name = readText(metadata['name'], MAX_NAME);
+  if (name === '') throw new BadReview('oldObject has no valid name', uid);
   const requestName = request['name'];
   if (typeof requestName === 'string' && requestName !== '' && requestName !== name) {
     throw new BadReview(
@@ -97,20 +135,22 @@ function parseOldObject(request: Record<string, unknown>, uid: string): ConfigTo
       uid,
     );
   }
-  const annotations = new Map<string, string>();
-  for (const [key, value] of Object.entries(asRecord(metadata['annotations']) ?? {})) {
-    if (typeof value === 'string') annotations.set(key, value);
-  }
+  const allowDeletion = asRecord(metadata['annotations'])?.[ALLOW_DELETION_ANNOTATION];
   return {
     name: toConfigName(name),
-    uid: typeof metadata['uid'] === 'string' ? metadata['uid'] : '',
-    annotations,
+    uid: readText(metadata['uid'], MAX_UID),
+    ...(typeof allowDeletion === 'string' ? { allowDeletion } : {}),
   };
 }
 
 function parseUser(request: Record<string, unknown>): string {
   const username = asRecord(request['userInfo'])?.['username'];
-  return typeof username === 'string' && username !== '' ? toPrintableLine(username, 256) : 'unknown';
+  return typeof username === 'string' && username !== '' ? toPrintableLine(username, MAX_TEXT) : 'unknown';
+}
+
+/** Empty if the value is not a text of at most this length. */
+function readText(value: unknown, maxLength: number): string {
+  return typeof value === 'string' && value.length <= maxLength ? value : '';
 }
 
 function quoteValue(value: unknown): string {

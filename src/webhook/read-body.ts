@@ -26,11 +26,8 @@ export async function readBody(
   let body: Buffer = Buffer.alloc(0);
   try {
     for (let chunk = await chunks.next(); chunk !== undefined; chunk = await chunks.next()) {
-      const length = body.length + chunk.length;
-      if (length > maxBytes) throw tooLargeError(maxBytes);
-      const reserved = await buffer.reserve(length, signal);
-      chunk.copy(reserved, body.length);
-      body = reserved.subarray(0, length);
+      if (body.length + chunk.length > maxBytes) throw tooLargeError(maxBytes);
+      body = await buffer.append(chunk, signal);
     }
   } finally {
     chunks.close();

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import { INTERMEDIATE_CIPHERS } from './cipher-suites.ts';
-import { ConnectionLimiter } from './connection-limiter.ts';
+import type { ConnectionLimiter } from './connection-limiter.ts';
 
 export interface TlsServerOptions {
   readonly app: Express;
@@ -18,8 +18,7 @@ export interface TlsServerOptions {
   /** If present, the handshake fails without a client certificate of this authority. */
   readonly clientAuthority?: ClientAuthority | undefined;
   readonly log: Logger;
-  /** The limit of open connections; see {@link ConnectionLimiter}. */
-  readonly maxConnections?: number;
+  readonly connections: ConnectionLimiter;
 }
 
 /** The API server keeps connections for 90 s and retries no call on a closed one (client-go, transport). */
@@ -30,12 +29,6 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 /** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/**
- * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
- * apimachinery/pkg/util/net/http.go). 300 deletions through each of three API servers need 900. A connection
- * costs about 50 kB.
- */
-const MAX_CONNECTIONS = 2_000;
 /** The API server sends half a dozen. Node ignores the headers beyond the limit. */
 const MAX_HEADERS = 100;
 /** For each of OpenSSL's reasons, because clients that never stop could fill the log. */
@@ -48,8 +41,15 @@ export class TlsServer {
   readonly #server: Server;
 
   constructor(options: TlsServerOptions) {
-    const { app, certificate, minVersion, ciphers = INTERMEDIATE_CIPHERS } = options;
-    const { clientAuthority, log, maxConnections = MAX_CONNECTIONS } = options;
+    const {
+      app,
+      certificate,
+      minVersion,
+      ciphers = INTERMEDIATE_CIPHERS,
+      clientAuthority,
+      log,
+      connections,
+    } = options;
     // setSecureContext resets omitted options, such as minVersion.
     const tlsOptions = (): ServerOptions => {
       const { certificatePem, privateKeyPem } = certificate.current();
@@ -76,10 +76,7 @@ export class TlsServer {
       app,
     );
     this.#server.maxHeadersCount = MAX_HEADERS;
-    const connections = new ConnectionLimiter(maxConnections);
-    this.#server.on('request', (request) => {
-      request.once('end', () => connections.markUseful(request.socket));
-    });
+    this.#server.on('request', (request, response) => connections.trackRequest(request, response));
     this.#server.on('connection', (socket: Socket) => connections.add(socket));
     const reload = (): void => {
       try {

@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
@@ -80,8 +79,8 @@ type Situation = typeof situations extends fc.Arbitrary<infer Value> ? Value : n
 function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs, ...rest }: Situation) {
   const { configs, isUnreadable, minutes } = rest;
   const now = new Date(Date.UTC(2026, 0, 1, 0, minutes));
-  const annotations = new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]);
-  const config = { name: toConfigName(name), uid: 'c', annotations };
+  const allowDeletion = override === undefined ? {} : { allowDeletion: override };
+  const config = { name: toConfigName(name), uid: 'c', ...allowDeletion };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const state = {
     referrers: [

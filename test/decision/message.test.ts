@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ALLOW_DELETION_ANNOTATION, type Settings } from '../../src/decision/settings.ts';
+import type { Settings } from '../../src/decision/settings.ts';
 import { formatDocsLink } from '../../src/decision/codes.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
@@ -25,8 +25,8 @@ interface Situation extends Partial<ClusterState & Settings> {
 
 function decideReferrers(referrers: readonly Referrer[], situation: Situation = {}) {
   const { override, mode = 'Enforce', holdSupersededMs = 0, ...state } = situation;
-  const annotations = new Map(override === undefined ? [] : [[ALLOW_DELETION_ANNOTATION, override]]);
-  const review = { uid: 'u', isDryRun: false, user: 'x', config: { name: NAME, uid: 'c', annotations } };
+  const config = { name: NAME, uid: 'c', ...(override === undefined ? {} : { allowDeletion: override }) };
+  const review = { uid: 'u', isDryRun: false, user: 'x', config };
   return decide(review, { referrers, unreadable: [], ...state }, { mode, holdSupersededMs }, NOW);
 }
 

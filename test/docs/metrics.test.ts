@@ -16,7 +16,16 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
   });
   const verdict = denyBadReview('');
-  metrics.count({ uid: '', name: '', user: '', isDryRun: false, path: 'live', ms: 1, verdict });
+  metrics.count({
+    uid: '',
+    name: '',
+    user: '',
+    isDryRun: false,
+    path: 'live',
+    configState: 'exists',
+    ms: 1,
+    verdict,
+  });
   const { text } = await metrics.scrape();
   const exported = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, base = '', type = '']) => {
     // OpenMetrics names a counter without the suffix of its samples.

@@ -10,11 +10,11 @@ import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
-import { MalformedJson, parseOutline } from '../../src/webhook/json-outline.ts';
-import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
+import { MalformedJson, Outline, parseOutline } from '../../src/webhook/json-outline.ts';
+import { BadReview } from '../../src/webhook/parse-review.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
 import type { Random } from '../simulation/random.ts';
-import { NAME, reviewBody } from '../support/review.ts';
+import { finish, NAME, parseAtOnce, reviewBody } from '../support/review.ts';
 
 export interface Target {
   readonly name: string;
@@ -42,7 +42,7 @@ function tryParse<Result>(parse: () => Result, Expected: new (...args: never[]) 
 }
 
 function runReview(bytes: Buffer): string {
-  const review = tryParse(() => parseReview(bytes), BadReview);
+  const review = tryParse(() => parseAtOnce(bytes), BadReview);
   if (review === undefined) return 'bad review';
   const early = decideWithoutClusterState(review, DEFAULT_SETTINGS);
   const state: ClusterState = { referrers: [parseNodeReferrer(NODE)], unreadable: [] };
@@ -68,9 +68,10 @@ function isDeletionOfUsedConfig(bytes: Buffer): boolean {
   return request.operation === 'DELETE' && isConfig && !isOverridden;
 }
 
+const OUTLINE = new Outline({ kind: 100, request: new Outline({ uid: 100 }) });
+
 function runOutline(bytes: Buffer): string {
-  const wanted = { kind: 'value', request: { uid: 'value', oldObject: { metadata: 'values' } } } as const;
-  const outline = tryParse(() => ({ value: parseOutline(bytes, wanted) }), MalformedJson);
+  const outline = tryParse(() => ({ value: finish(parseOutline(bytes, OUTLINE)) }), MalformedJson);
   if (outline === undefined) return 'malformed';
   const actual = selectNames(outline.value);
   for (const [index, expected] of selectNames(parseLeniently(bytes)).entries()) {

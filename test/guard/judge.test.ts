@@ -2,14 +2,11 @@ import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import type { ClusterState, Referrer } from '../../src/decision/references.ts';
 import type { Review } from '../../src/decision/review.ts';
-import {
-  ALLOW_DELETION_ANNOTATION,
-  DEFAULT_SETTINGS,
-  type Settings,
-} from '../../src/decision/settings.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
+import type { LookupResult } from '../../src/references/config-lookup.ts';
 import { memoryLog } from '../support/log.ts';
 
 const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
@@ -17,7 +14,7 @@ const REVIEW: Review = {
   uid: 'u',
   isDryRun: false,
   user: 'someone',
-  config: { name: CONFIG, uid: 'c', annotations: new Map() },
+  config: { name: CONFIG, uid: 'c' },
 };
 const UNUSED: ClusterState = { referrers: [], unreadable: [] };
 const UNREADABLE: ClusterState = { referrers: [], unreadable: [{ name: 'nodes', reason: 'gone' }] };
@@ -41,6 +38,8 @@ interface Situation {
   /** The answer to a GET. */
   object?: object | Error;
   live?: ClusterState | Error;
+  /** The answer to the look-up of the config. */
+  config?: LookupResult;
   settings?: Settings;
   review?: Review;
 }
@@ -52,8 +51,10 @@ async function returnOrThrow<T>(result: T | Error): Promise<T> {
 
 async function judge(situation: Situation) {
   const { index = [], object, live = UNUSED, settings = DEFAULT_SETTINGS, review = REVIEW } = situation;
+  const { config = { state: 'exists' } } = situation;
   const gets: string[] = [];
   let liveReads = 0;
+  let lookups = 0;
   const json = async ({ path }: { path: string }): Promise<unknown> => {
     gets.push(path);
     return await returnOrThrow(object);
@@ -66,12 +67,20 @@ async function judge(situation: Situation) {
     api: { json } as unknown as KubeApi,
     index: { findReferrers: () => index },
     live: { read },
+    configs: {
+      isIndexed: () => config.state === 'exists',
+      find: async () => {
+        lookups += 1;
+        return await Promise.resolve(config);
+      },
+    },
     settings: () => settings,
     log: memoryLog().log,
   });
-  const { verdict, path } = await judge.judge(review, AbortSignal.timeout(3_000));
+  const { verdict, path, configState } = await judge.judge(review, AbortSignal.timeout(3_000));
   const { outcome, code, cause, references } = verdict;
-  return { outcome, code, cause, path, gets, liveReads, referrers: references.map(({ name }) => name) };
+  const referrers = references.map(({ name }) => name);
+  return { outcome, code, cause, path, configState, gets, liveReads, lookups, referrers };
 }
 
 test('denies without a list when one GET confirms a referrer of the index', async () => {
@@ -108,8 +117,40 @@ test.each([
   ['the mode is Disabled', { mode: 'Disabled', holdSupersededMs: 0 }, '', 'MCG_DISABLED'],
   ['an annotation overrides the guard', DEFAULT_SETTINGS, 'ticket 7', 'MCG_OVERRIDDEN'],
 ] as const)('allows without a request when %s', async (_case, settings, reason, code) => {
-  const annotations = new Map([[ALLOW_DELETION_ANNOTATION, reason]]);
-  const review = { ...REVIEW, config: { name: CONFIG, uid: 'c', annotations } };
+  const review = { ...REVIEW, config: { name: CONFIG, uid: 'c', allowDeletion: reason } };
   const result = await judge({ index: [referrer('w0')], review, settings });
   expect(result).toMatchObject({ path: 'none', code, liveReads: 0, gets: [] });
+});
+
+const OVERRIDE = { ...REVIEW, config: { name: CONFIG, uid: 'c', allowDeletion: 'ticket 7' } };
+const DISABLED: Settings = { mode: 'Disabled', holdSupersededMs: 0 };
+const MISSING: LookupResult = { state: 'missing', reason: 'none has this name and uid' };
+const UNKNOWN: LookupResult = { state: 'unknown', reason: 'the API server answered 403 Forbidden' };
+
+test.each<[string, Situation, object]>([
+  [
+    'denies',
+    { config: MISSING, index: [referrer('w0')] },
+    { code: 'MCG_UNVERIFIED', configState: 'missing' },
+  ],
+  ['denies the override', { config: MISSING, review: OVERRIDE }, { code: 'MCG_UNVERIFIED' }],
+  ['would deny in mode Warn', { config: MISSING, settings: WARN }, { cause: 'MCG_UNVERIFIED' }],
+])('%s without a request if the config of a review does not exist', async (_case, situation, expected) => {
+  expect(await judge(situation)).toMatchObject({ ...expected, path: 'none', liveReads: 0, gets: [] });
+});
+
+test('allows without a look-up in mode Disabled', async () => {
+  const expected = { code: 'MCG_DISABLED', configState: 'unknown', lookups: 0 };
+  expect(await judge({ config: UNKNOWN, settings: DISABLED })).toMatchObject(expected);
+});
+
+test.each<[string, Situation, object]>([
+  ['a config in use', { live: USED }, { code: 'MCG_IN_USE', liveReads: 1 }],
+  ['an unused config', {}, { code: 'MCG_NOT_IN_USE', liveReads: 1 }],
+  ['an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN', liveReads: 0 }],
+])('decides about %s if the guard may not read configs', async (_case, situation, expected) => {
+  expect(await judge({ ...situation, config: UNKNOWN })).toMatchObject({
+    ...expected,
+    configState: 'unknown',
+  });
 });

@@ -143,6 +143,7 @@ export class Simulation {
     const judge = new Judge({
       api: client,
       index: { findReferrers: index.find.bind(index) },
+      configs: { isIndexed: () => true, find: async () => await Promise.resolve({ state: 'exists' }) },
       live: this.#createReader(client, { referrers: () => referrers.values() }),
       settings: () => ({ mode: this.#mode, holdSupersededMs: 0 }),
       log: pino({ level: 'silent' }),
@@ -221,10 +222,6 @@ async function runPendingCallbacks(): Promise<void> {
 }
 
 function toReview(config: string, step: number): Review {
-  const reviewed = {
-    name: toConfigName(config),
-    uid: `uid-${step}`,
-    annotations: new Map<string, string>(),
-  };
+  const reviewed = { name: toConfigName(config), uid: `uid-${step}` };
   return { uid: `review-${step}`, isDryRun: false, user: 'somebody', config: reviewed };
 }

@@ -1,6 +1,8 @@
 import { decide } from '../../src/decision/decide.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/review.ts';
 import type { ReviewJudge } from '../../src/webhook/judgement.ts';
+import { parseReview } from '../../src/webhook/parse-review.ts';
 
 export const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 
@@ -35,8 +37,21 @@ export function reviewBody(change: Record<string, unknown> = {}) {
   };
 }
 
+/** Reads a review without a pause. */
+export function parseAtOnce(body: Buffer): Review {
+  return finish(parseReview(body));
+}
+
+/** Runs all slices of the work. */
+export function finish<Result>(work: Generator<undefined, Result>): Result {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
+
 /** Judges as if every config were unused, so a denial is due to the request alone. */
 export const allowUnused: ReviewJudge['judge'] = async (review) => {
   const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date());
-  return await Promise.resolve({ verdict, path: 'live' });
+  return await Promise.resolve({ verdict, path: 'live', configState: 'exists' });
 };

@@ -2,18 +2,17 @@ import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
 import type { Referrer } from '../../src/decision/references.ts';
-import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Mode } from '../../src/decision/settings.ts';
+import { DEFAULT_SETTINGS, type Mode } from '../../src/decision/settings.ts';
 import { toAdmissionReview, toAuditAnnotations } from '../../src/webhook/admission-response.ts';
 
 const NAME = toConfigName('rendered-worker-a');
 
 function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
-  const annotations = new Map([[ALLOW_DELETION_ANNOTATION, reason]]);
   const review = {
     uid: 'u',
     isDryRun: false,
     user: 'someone',
-    config: { name: NAME, uid: 'c', annotations },
+    config: { name: NAME, uid: 'c', allowDeletion: reason },
   };
   const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }] as const;
   const referrers = Array.from({ length: nodes }, (_, index): Referrer => {

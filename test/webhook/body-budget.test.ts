@@ -1,20 +1,35 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { type AdmissionLimits, createAdmissionApp } from '../../src/webhook/admission-app.ts';
 import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
+import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { memoryLog } from '../support/log.ts';
-import { allowUnused, reviewBody } from '../support/review.ts';
+import { allowUnused, reviewBody, UID } from '../support/review.ts';
 
 const TIMED_OUT = 'MCG_BAD_REVIEW: the request body did not arrive in time.';
 
-async function serve(limits: Partial<AdmissionLimits>, judge = allowUnused) {
-  const options = { log: memoryLog().log, isDraining: () => false, onDecision: () => {}, limits };
+async function serve(
+  limits: Partial<AdmissionLimits>,
+  judge = allowUnused,
+  settings: Settings = DEFAULT_SETTINGS,
+) {
+  const connections = new ConnectionLimiter(100);
+  const options = {
+    connections,
+    settings: () => settings,
+    log: memoryLog().log,
+    isDraining: () => false,
+    onDecision: () => {},
+    limits,
+  };
   const server = createServer(createAdmissionApp({ ...options, judge: { judge } }));
+  server.on('connection', (socket: Socket) => connections.add(socket));
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();
@@ -59,10 +74,10 @@ const OVERLOAD = 'too many requests at once';
 
 test('denies reviews beyond the limit as overload until others are answered', async () => {
   const answers = new AbortController();
-  const port = await serveBlocked({ maxReviews: 2 }, answers.signal);
+  const port = await serveBlocked({ maxReviews: 4 }, answers.signal);
   const waiting = [review(port, '5s'), review(port, '5s')];
   await expect.poll(async () => (await review(port, '5s')).status?.message).toContain(OVERLOAD);
-  expect(await review(port, '5s')).toMatchObject({ uid: '', allowed: false });
+  expect(await review(port, '5s')).toMatchObject({ uid: UID, allowed: false });
   answers.abort();
   expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true]);
   expect((await review(port, '5s')).allowed).toBe(true);
@@ -70,7 +85,7 @@ test('denies reviews beyond the limit as overload until others are answered', as
 
 test('denies a review as overload if others took its place while its body arrived', async () => {
   const answers = new AbortController();
-  const port = await serveBlocked({ maxReviews: 1 }, answers.signal);
+  const port = await serveBlocked({ maxReviews: 2 }, answers.signal);
   const body = JSON.stringify(reviewBody());
   const socket = await sendPart(port, '5s', body.length + 1, ' ');
   const waiting = review(port, '5s');
@@ -79,6 +94,11 @@ test('denies a review as overload if others took its place while its body arrive
   expect(await text(socket)).toContain(OVERLOAD);
   answers.abort();
   expect((await waiting).allowed).toBe(true);
+});
+
+test('answers an overload in the mode in force', async () => {
+  const port = await serve({ maxReviews: 0 }, allowUnused, { mode: 'Warn', holdSupersededMs: 0 });
+  expect(await review(port, '5s')).toMatchObject({ uid: UID, allowed: true });
 });
 
 test('the signal of the judge aborts at the deadline, even if the garbage collector runs', async () => {
@@ -95,8 +115,8 @@ test('the signal of the judge aborts at the deadline, even if the garbage collec
   expect(isAborted).toBe(true);
 });
 
-/** Memory for one body of 20 kB, and for small ones beside it. */
-const ONE_LARGE_BODY = { maxBufferedBytes: 30_000, smallBodyBytes: 10_000 };
+/** Each pool has memory for one body of 20 kB. */
+const ONE_LARGE_BODY = { maxBufferedBytes: 180_000, smallBodyBytes: 10_000 };
 const LARGE = { padding: 'x'.repeat(20_000) };
 
 test('a large body waits for memory while small ones pass', async () => {

@@ -1,38 +1,94 @@
 import { once } from 'node:events';
+import type { TLSSocket } from 'node:tls';
+import type { RequestHandler } from 'express';
 import { expect, test } from 'vitest';
+import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { startTestServer } from './test-server.ts';
 
 const MAX_CONNECTIONS = 20;
 
-test.each([
-  ['silent TCP connections', false],
-  ['TLS connections with half a request', true],
-])('%s beyond the limit close each other and not a useful connection', async (_case, isTls) => {
-  const { connectTcp, connectTls, createClient } = await startTestServer({
-    maxConnections: MAX_CONNECTIONS,
+/** Starts a server that trusts a connection after `/trust`, and answers `/late` when `answer` is called. */
+async function startLimitedServer() {
+  const connections = new ConnectionLimiter(MAX_CONNECTIONS);
+  let lateCount = 0;
+  let answer: () => void = () => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
   });
-  const client = createClient();
-  await client();
+  const handler: RequestHandler = (request, response, next) => {
+    if (request.path === '/trust') connections.setTrust(request.socket, 'trusted');
+    if (request.path === '/late') {
+      lateCount += 1;
+      void answered.then(() => response.send('late'));
+    } else if (request.path === '/upload')
+      connections.onEviction(request.socket, () => response.end('early'));
+    else next();
+  };
+  const server = await startTestServer({ connections, handler });
+  return { ...server, answer, lateCount: () => lateCount };
+}
+
+async function openMany(connect: () => TLSSocket, count: number, sent: string) {
   let closedCount = 0;
-  for (let index = 0; index < 3 * MAX_CONNECTIONS; index += 1) {
-    const socket = isTls ? connectTls().on('error', () => {}) : connectTcp();
+  const chunks: string[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const socket = connect().on('error', () => {});
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk.toString()));
     socket.on('close', () => {
       closedCount += 1;
     });
-    await once(socket, isTls ? 'secureConnect' : 'connect');
-    if (isTls) socket.write('GET / HTTP/1.1\r\nX-Slow: ');
+    await once(socket, 'secureConnect');
+    socket.write(sent);
   }
+  return { closedCount: () => closedCount, received: () => chunks.join('') };
+}
+
+test.each([
+  ['silent', ''],
+  ['with half a request', 'GET / HTTP/1.1\r\nX-Slow: '],
+  ['without trust', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
+])('connections %s close each other and not a trusted one', async (_case, sent) => {
+  const { connectTls, createClient } = await startLimitedServer();
+  const client = createClient();
+  await client('/trust');
+  const { closedCount } = await openMany(connectTls, 3 * MAX_CONNECTIONS, sent);
   expect(await client()).toMatchObject({ body: 'ok', isReused: true });
   // Before the timeouts of the handshake and of the headers.
-  await expect.poll(() => closedCount, { timeout: 8_000 }).toBeGreaterThanOrEqual(2 * MAX_CONNECTIONS);
+  await expect.poll(closedCount, { timeout: 8_000 }).toBeGreaterThanOrEqual(2 * MAX_CONNECTIONS);
   expect(await createClient()()).toMatchObject({ body: 'ok', isReused: false });
 });
 
-test('idle connections that were useful close each other and not the one that is in use', async () => {
-  const { createClient } = await startTestServer({ maxConnections: MAX_CONNECTIONS });
+test('a connection with an unanswered request stays open beyond the limit', async () => {
+  const { createClient, answer, lateCount } = await startLimitedServer();
+  const answers = Array.from(
+    { length: MAX_CONNECTIONS },
+    async () => (await createClient()('/late')).body,
+  );
+  await expect.poll(lateCount).toBe(MAX_CONNECTIONS);
+  await expect(createClient()()).rejects.toThrow(/ECONNRESET|socket hang up|disconnected/);
+  answer();
+  expect(await Promise.all(answers)).toEqual(answers.map(() => 'late'));
+});
+
+test('a request whose body still arrives is answered before its connection closes', async () => {
+  const { connectTls, createClient } = await startLimitedServer();
+  const head = 'POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n';
+  const { received } = await openMany(connectTls, MAX_CONNECTIONS, head);
+  await createClient()();
+  await expect.poll(received).toContain('early');
+});
+
+test('a trusted connection closes for another one only if it has no request', async () => {
+  const { createClient, answer } = await startLimitedServer();
   const client = createClient();
-  for (let index = 0; index < 3 * MAX_CONNECTIONS; index += 1) {
-    expect((await createClient()()).body).toBe('ok');
-    expect(await client()).toMatchObject({ body: 'ok', isReused: index > 0 });
+  await client('/trust');
+  const late = client('/late');
+  const idle = createClient();
+  await idle('/trust');
+  for (let index = 1; index < MAX_CONNECTIONS; index += 1) {
+    expect((await createClient()('/trust')).body).toBe('ok');
   }
+  expect(await idle()).toMatchObject({ isReused: false });
+  answer();
+  expect(await late).toMatchObject({ body: 'late', isReused: true });
 });

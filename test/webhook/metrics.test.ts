@@ -1,12 +1,9 @@
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
-import { decide } from '../../src/decision/decide.ts';
 import type { Referrer } from '../../src/decision/references.ts';
-import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import { toDecision } from '../../src/webhook/decision.ts';
 import { Metrics } from '../../src/webhook/metrics.ts';
-import { parseReview } from '../../src/webhook/parse-review.ts';
-import { reviewBody } from '../support/review.ts';
+import { allowUnused, parseAtOnce, reviewBody } from '../support/review.ts';
 
 const config = toConfigName('rendered-worker-1');
 const NODE: Referrer = {
@@ -37,10 +34,11 @@ test('counts decisions and reads its sources at each scrape', async () => {
     ],
   });
   for (const dryRun of [false, false, true]) {
-    const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
-    const verdict = decide(review, { referrers: [], unreadable: [] }, DEFAULT_SETTINGS, new Date());
-    metrics.count(toDecision(review, verdict, 'live', 12));
+    const review = parseAtOnce(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
+    const judgement = await allowUnused(review, new AbortController().signal);
+    metrics.count(toDecision(review, judgement, 12));
   }
+  metrics.countMissingConfig();
   const { text, contentType } = await metrics.scrape();
   expect(contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
   expect(text).toMatch(/# EOF\n$/);
@@ -55,6 +53,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_index_synced{resource="machineconfigpools"} 1',
       'mcguard_index_age_seconds{resource="nodes"} 1.5',
       'mcguard_references{kind="Node"} 2',
+      'mcguard_missing_config_reviews_total 1',
       'mcguard_live_reads_total 3',
       'mcguard_mode{mode="Audit"} 1',
       'mcguard_dangling_references 2',

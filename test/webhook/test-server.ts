@@ -4,8 +4,9 @@ import { Agent, request } from 'node:https';
 import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import { onTestFinished } from 'vitest';
+import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { TlsServer, type TlsServerOptions } from '../../src/webhook/tls-server.ts';
 import { memoryLog } from '../support/log.ts';
 import { exchangeable, testTls } from '../support/tls.ts';
@@ -13,11 +14,18 @@ import { exchangeable, testTls } from '../support/tls.ts';
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
 /** Starts a TLS server until the end of the test. It answers `ok`, and for `/slow` after 300 ms `slow`. */
-export async function startTestServer(options: Partial<TlsServerOptions> = {}, atEnd = onTestFinished) {
+export async function startTestServer(
+  {
+    handler = (_request, _response, next) => next(),
+    ...options
+  }: Partial<TlsServerOptions> & { readonly handler?: RequestHandler } = {},
+  atEnd = onTestFinished,
+) {
   const tls = await testTls();
   const pairs = await Promise.all([tls.leaf(), tls.leaf()]);
   const certificate = exchangeable(pairs[0]);
   const app = express();
+  app.use(handler);
   app.use('/slow', async (_request, response) => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     response.send('slow');
@@ -28,6 +36,7 @@ export async function startTestServer(options: Partial<TlsServerOptions> = {}, a
     certificate,
     minVersion: 'TLSv1.2',
     log: memoryLog().log,
+    connections: new ConnectionLimiter(100),
     ...options,
   });
   const port = await server.listen(0, '127.0.0.1');

@@ -1,0 +1,96 @@
+import PQueue from 'p-queue';
+import type { ConfigName } from '../decision/config-name.ts';
+import type { ConfigToDelete } from '../decision/review.ts';
+import type { ApiObject } from '../kube/api-object.ts';
+import { objectPath } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { ApiError, describeError, isRetryable } from '../kube/errors.ts';
+import { acceptHeaderForObject } from '../kube/resource.ts';
+import { Backoff, sleep, waitOrAbort } from '../kube/wait.ts';
+import type { ConfigIndex } from './config-index.ts';
+import { MACHINE_CONFIGS } from './sources.ts';
+
+export interface ConfigLookupOptions {
+  readonly api: Pick<KubeApi, 'json'>;
+  readonly index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
+}
+
+/** Whether a config of this name and uid exists. The reason says why not, or why it is unknown. */
+export type LookupResult =
+  { readonly state: 'exists' } | { readonly state: 'missing' | 'unknown'; readonly reason: string };
+
+const MISSING: LookupResult = { state: 'missing', reason: 'none has this name and uid' };
+
+/** Made-up names must not keep the API server busy. */
+const MAX_CONCURRENT_GETS = 4;
+const GET_TIMEOUT_MS = 1_000;
+
+/** Finds out whether a config of this name and uid exists: in the index, else with a GET. */
+export class ConfigLookup {
+  readonly #api: Pick<KubeApi, 'json'>;
+  readonly #index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
+  readonly #gets = new PQueue({ concurrency: MAX_CONCURRENT_GETS });
+  /** The GETs that have not been sent. Only these can be joined, because a config may just have been created. */
+  readonly #queuedGets = new Map<ConfigName, Promise<string | undefined>>();
+
+  constructor({ api, index }: ConfigLookupOptions) {
+    this.#api = api;
+    this.#index = index;
+  }
+
+  isIndexed({ name, uid }: ConfigToDelete): boolean {
+    return this.#index.has(name, uid);
+  }
+
+  /** Retries until the signal aborts. Never rejects. */
+  async find(config: ConfigToDelete, signal: AbortSignal): Promise<LookupResult> {
+    const backoff = new Backoff(100, 1_000);
+    let reason = 'no complete answer in time';
+    if (this.#index.isForbidden) return { state: 'unknown', reason: 'the guard may not read them' };
+    while (!signal.aborted) {
+      if (this.isIndexed(config)) return { state: 'exists' };
+      try {
+        const currentUid = await waitOrAbort(this.#joinGet(config.name), signal);
+        return currentUid === config.uid ? { state: 'exists' } : MISSING;
+      } catch (error) {
+        if (signal.aborted) break;
+        reason = describeError(error);
+        if (!isRetryable(error) && !isTimeout(error)) break;
+        await sleep(backoff.next(), signal);
+      }
+    }
+    return { state: 'unknown', reason };
+  }
+
+  async #joinGet(name: ConfigName): Promise<string | undefined> {
+    const queued = this.#queuedGets.get(name);
+    if (queued !== undefined) return await queued;
+    let isSent = false;
+    const get = this.#gets.add(async () => {
+      isSent = true;
+      this.#queuedGets.delete(name);
+      return await this.#getUid(name);
+    });
+    if (!isSent) this.#queuedGets.set(name, get);
+    return await get;
+  }
+
+  /** Returns undefined if the config does not exist. */
+  async #getUid(name: ConfigName): Promise<string | undefined> {
+    const path = objectPath(MACHINE_CONFIGS.paths[0], name);
+    const accept = acceptHeaderForObject(true);
+    try {
+      const signal = AbortSignal.timeout(GET_TIMEOUT_MS);
+      const { metadata } = (await this.#api.json({ path, accept, signal })) as ApiObject;
+      return String(metadata?.uid);
+    } catch (error) {
+      // A misconfigured proxy can answer 404 without this reason.
+      if (error instanceof ApiError && error.status === 404 && error.reason === 'NotFound') return undefined;
+      throw error;
+    }
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
+}
