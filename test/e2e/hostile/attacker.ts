@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -6,8 +7,9 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { memoryOf } from '../../bench/memory.ts';
 import { reviewBody } from '../../support/review.ts';
 import { Cluster, unique } from '../support/cluster.ts';
+import { PATHS } from '../support/paths.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
-import { machineConfig } from '../support/objects.ts';
+import { machineConfig, renderedName } from '../support/objects.ts';
 
 /** A credential that the guard must never log. */
 const SECRET = 'sha256~this-is-a-token-of-somebody';
@@ -27,26 +29,42 @@ export class Attacker {
   readonly cluster: Cluster;
   /** A config that a node names. */
   readonly usedConfig: string;
+  /** The uid of that config. */
+  readonly uid: string;
   readonly #guarded: GuardedCluster;
 
-  private constructor(guarded: GuardedCluster, cluster: Cluster, usedConfig: string) {
+  private constructor(guarded: GuardedCluster, cluster: Cluster, usedConfig: string, uid: string) {
     this.#guarded = guarded;
     this.cluster = cluster;
     this.usedConfig = usedConfig;
+    this.uid = uid;
   }
 
   static async create(guarded: GuardedCluster): Promise<Attacker> {
     const cluster = new Cluster(guarded.connection);
     const config = await cluster.config();
     await cluster.node({ name: unique('attacked'), currentConfig: config });
-    return new Attacker(guarded, cluster, config);
+    const object = await cluster.admin.find(`${PATHS.configs}/${config}`);
+    return new Attacker(guarded, cluster, config, String(object?.metadata.uid));
   }
 
   /** The review as the API server would send it, except for some fields. */
   review(changes: Readonly<Record<string, unknown>> = {}): string {
     const name = this.usedConfig;
-    const oldObject = machineConfig({ name });
+    const { metadata, ...object } = machineConfig({ name });
+    const oldObject = { ...object, metadata: { ...metadata, uid: this.uid } };
     return JSON.stringify(reviewBody({ name, oldObject, dryRun: true, ...changes }));
+  }
+
+  /** A review of a config that does not exist, or of a used config with another uid. */
+  forgedReview({
+    name = renderedName('forged'),
+    annotations = {},
+    user = 'kube:admin',
+    dryRun = false,
+  } = {}) {
+    const metadata = { name, uid: randomUUID(), annotations };
+    return this.review({ name, oldObject: { metadata, spec: {} }, userInfo: { username: user }, dryRun });
   }
 
   /** A whole HTTP request. */

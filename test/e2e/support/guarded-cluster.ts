@@ -90,15 +90,15 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       lastPreparation = prepare;
     },
 
-    /** The number of denials from the index. The guard needs the API server to check the token. */
-    async countIndexDenials() {
+    /** The value of a series, or 0. The guard needs the API server to check the token. */
+    async readMetric(series: string) {
       const read = async () => {
         const { status, body } = await scraper.request('GET', '/metrics');
         return status === 200 && String(body);
       };
       const metrics = await until("the guard's metrics", read, { timeoutMs: 60_000 });
-      const pattern = /^mcguard_decision_duration_seconds_count\{path="index"\} (?<count>\d+)$/m;
-      return Number(pattern.exec(metrics)?.groups?.['count'] ?? 0);
+      const line = metrics.split('\n').find((candidate) => candidate.startsWith(`${series} `));
+      return Number(line?.slice(series.length) ?? 0);
     },
 
     async stop() {

@@ -1,0 +1,148 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
+import { memoryOf, resetPeak } from '../../bench/memory.ts';
+import { pause, until } from '../control-plane/until.ts';
+import { isDeniedInUse, unique } from '../support/cluster.ts';
+import { createMemoryCgroup } from '../support/memory-cgroup.ts';
+import { MANIFESTS } from '../support/overlays.ts';
+import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+import { Attacker } from './attacker.ts';
+import { Flood } from './flood.ts';
+
+const MIB = 1024 * 1024;
+const DELETIONS = 35;
+const DELETION_INTERVAL_MS = 100;
+const IDLE_MB = 200;
+/** Few enough that the guard looks up the config of each one in time. */
+const PARALLEL_REVIEWS = 10;
+
+const deployment = parse(await readFile(join(MANIFESTS, 'base', 'deployment.yaml'), 'utf8')) as {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
+};
+interface Container {
+  readonly resources: { readonly limits: { readonly memory: string } };
+}
+const { memory } =
+  deployment.spec.template.spec.containers[0]?.resources.limits ?? expect.fail('no limit');
+const limitBytes = Number.parseInt(memory, 10) * MIB;
+
+const guarded = await sharedGuardedCluster();
+const cgroup = await createMemoryCgroup(unique('mcg'), limitBytes);
+await guarded.launchGuard(() => Promise.resolve({ script: `${cgroup.enter}; exec "$@"` }));
+const attacker = await Attacker.create(guarded);
+
+afterAll(async () => {
+  expect(await attacker.findDamage()).toEqual([]);
+  await guarded.launchGuard();
+  await cgroup.remove();
+});
+
+/** Deletes the used config again and again, and returns the answers that are no denial of the guard. */
+async function findWrongAnswers() {
+  const answers: Promise<string | undefined>[] = [];
+  for (let index = 0; index < DELETIONS; index += 1) {
+    const answer = attacker.cluster.delete(attacker.usedConfig);
+    answers.push(
+      answer.then((response) => (isDeniedInUse(response) ? undefined : JSON.stringify(response.body))),
+    );
+    await pause(DELETION_INTERVAL_MS);
+  }
+  return (await Promise.all(answers)).filter((answer) => answer !== undefined);
+}
+
+const manyAnnotations = Object.fromEntries(
+  Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 'v'.repeat(9)]),
+);
+
+const FLOODS: readonly (readonly [title: string, connections: number, review: string])[] = [
+  ['20,000 annotations', 64, attacker.forgedReview({ annotations: manyAnnotations })],
+  ['20,000 annotations', 512, attacker.forgedReview({ annotations: manyAnnotations })],
+  [
+    'one large annotation',
+    150,
+    attacker.forgedReview({ annotations: { a: `\u00e9${'x'.repeat(1_900_000)}` } }),
+  ],
+  ['8 MB of empty arrays', 16, attacker.review({ padding: Array.from({ length: 2_600_000 }, () => []) })],
+  ['a config of another uid', 64, attacker.forgedReview({ name: attacker.usedConfig })],
+];
+
+test.each(FLOODS)(
+  'answers every deletion while reviews with %s flood it over %d connections',
+  async (_title, connections, review) => {
+    const flood = await Flood.start(attacker, connections, attacker.request(review));
+    try {
+      expect(await findWrongAnswers()).toEqual([]);
+      expect(flood.answers).toBeGreaterThan(0);
+    } finally {
+      flood.stop();
+    }
+  },
+  120_000,
+);
+
+test('forged reviews read no list, write no Event and are counted apart', async () => {
+  const reason = { [ALLOW_DELETION_ANNOTATION]: 'forged' };
+  const lists = await guarded.readMetric('mcguard_live_reads_total');
+  const reviews = Array.from({ length: 300 }, (_, index) =>
+    attacker.forgedReview(index % 2 === 0 ? { annotations: reason } : { user: `user-${index}` }),
+  );
+  for (let index = 0; index < reviews.length; index += PARALLEL_REVIEWS) {
+    const batch = reviews.slice(index, index + PARALLEL_REVIEWS);
+    const answers = await Promise.all(batch.map((review) => attacker.send(attacker.request(review))));
+    expect(new Set(answers.flat())).toEqual(new Set(['MCG_UNVERIFIED']));
+  }
+  expect(await guarded.readMetric('mcguard_live_reads_total')).toBe(lists);
+  expect(await guarded.readMetric('mcguard_missing_config_reviews_total')).toBeGreaterThanOrEqual(300);
+  const events = await attacker.cluster.admin.list('/apis/events.k8s.io/v1/events');
+  expect(JSON.stringify(events)).not.toMatch(/forged|user-\d/);
+}, 120_000);
+
+test('1,900 connections with unfinished bodies stay within the memory limit, and leave little behind', async () => {
+  const { pid } = guarded.guard;
+  await resetPeak(pid);
+  const head = ['Content-Type: application/json', `Content-Length: ${MIB}`];
+  const part = attacker.request(attacker.review({ padding: 'x'.repeat(260_000) }).slice(0, 256 * 1024), {
+    head,
+  });
+  const sockets = [];
+  for (let index = 0; index < 1_900; index += 1) {
+    const socket = await attacker.connect();
+    socket.write(part);
+    sockets.push(socket.resume());
+  }
+  expect(isDeniedInUse(await attacker.cluster.delete(attacker.usedConfig))).toBe(true);
+  await pause(5_000);
+  for (const socket of sockets) socket.destroy();
+  expect((await memoryOf(pid)).peak * 1e6).toBeLessThan(limitBytes);
+  let now = 0;
+  const describe = () => `less than ${IDLE_MB} MB, not ${now} MB`;
+  const isIdle = async () => {
+    ({ now } = await memoryOf(pid));
+    return now < IDLE_MB;
+  };
+  await until(describe, isIdle, {
+    timeoutMs: 60_000,
+    everyMs: 1_000,
+  });
+  expect(guarded.guard.pid).toBe(pid);
+}, 180_000);
+
+test('more connections than the limit cut no call that is being answered', async () => {
+  const config = await attacker.cluster.config();
+  // The deletion is open while the connections arrive.
+  guarded.throttle.throttling = { delayMs: 500 };
+  const sockets = [];
+  try {
+    const deletion = attacker.cluster.dryRun(config);
+    for (let index = 0; index < 1_100; index += 1) sockets.push(await attacker.connectTcp());
+    expect((await deletion).status).toBe(200);
+  } finally {
+    guarded.throttle.throttling = {};
+    for (const socket of sockets) socket.destroy();
+  }
+}, 120_000);
