@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
-import { type ClusterState, hasStrongReference } from '../decision/references.ts';
+import { type ClusterState, hasStrongReference, type Referrer } from '../decision/references.ts';
 import type { Review } from '../decision/review.ts';
 import type { Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -10,6 +10,7 @@ import { withTimeout } from '../kube/wait.ts';
 import { getReferrer } from '../references/get-referrer.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
+import { SharedGets } from '../references/shared-gets.ts';
 import type { Judgement, ReviewJudge } from '../webhook/judgement.ts';
 
 export interface JudgeOptions {
@@ -21,13 +22,14 @@ export interface JudgeOptions {
   readonly now?: () => Date;
 }
 
-/** Leaves time for the live read after a slow GET. */
-const CONFIRM_TIMEOUT_MS = 1_000;
+/** A dead connection costs a GET 1 s. The rest of the 3.8 s is for the live read. */
+const CONFIRM_TIMEOUT_MS = 1_500;
 
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
   readonly #now: () => Date;
+  readonly #gets = new SharedGets<Referrer | undefined>();
 
   constructor(options: JudgeOptions) {
     this.#options = options;
@@ -63,9 +65,11 @@ export class Judge implements ReviewJudge {
     const position = referrers.findIndex((referrer) => hasStrongReference(config, referrer));
     const candidate = referrers[position];
     if (candidate === undefined) return undefined;
+    const { kind, name } = candidate;
+    const send = (shared: AbortSignal): Promise<Referrer | undefined> => getReferrer(api, kind, name, shared);
     try {
       const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, (limited) =>
-        getReferrer(api, candidate.kind, candidate.name, limited),
+        this.#gets.get(`${kind}/${name}`, send, limited),
       );
       if (current === undefined || !hasStrongReference(config, current)) return undefined;
       return { referrers: referrers.with(position, current), unreadable: [] };

@@ -1,10 +1,11 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { Agent, type AgentOptions, request as httpsRequest, type RequestOptions } from 'node:https';
-import { isDeepStrictEqual } from 'node:util';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { ConnectionPool } from './connection-pool.ts';
 import type { Credentials, KubeConnection } from './connection.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
 import { PROTOBUF_MAGIC } from './lists/protobuf-reader.ts';
 import { parseProtobufStatus } from './lists/protobuf-status.ts';
+import { waitOrAbort } from './wait.ts';
 
 /** One request to the Kubernetes API. */
 export interface ApiRequest {
@@ -15,6 +16,8 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** A watch gets a connection of its own. */
+  readonly isWatch?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -29,8 +32,8 @@ export interface ApiResponse {
 export const MERGE_PATCH = 'application/merge-patch+json';
 /** A Status object is far smaller. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
-/** Detects a peer that disappeared silently. Requests have their own timeouts. */
-const TCP_KEEP_ALIVE_MS = 15_000;
+/** After this silence a connection can be dead: a load balancer has lost it, or the API server behind it. */
+const SILENCE_MS = 1_000;
 
 /**
  * A client of one API server that keeps its connections. The client library would open a TLS connection for
@@ -39,7 +42,7 @@ const TCP_KEEP_ALIVE_MS = 15_000;
 export class KubeApi {
   readonly #connection: KubeConnection;
   readonly #userAgent: string;
-  #cachedAgent: { readonly agent: Agent; readonly tls: AgentOptions } | undefined;
+  readonly #pool = new ConnectionPool();
 
   constructor(connection: KubeConnection, userAgent = 'machineconfig-guard') {
     this.#connection = connection;
@@ -53,17 +56,15 @@ export class KubeApi {
 
   /**
    * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
-   * on disk. A GET is also sent again if the server had closed the kept connection.
+   * on disk. A GET is also sent again if its connection turns out to be dead.
    *
    * @throws ApiError, ApiUnreachable, or the signal's reason
    */
   async request(request: ApiRequest): Promise<ApiResponse> {
     try {
-      return await this.#send(request);
+      return await this.#sendOnLiveConnection(request);
     } catch (error) {
       if (request.signal.aborted) throw request.signal.reason;
-      if (error instanceof StaleConnection && (request.method ?? 'GET') === 'GET')
-        return await this.#send(request);
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       try {
         this.#connection.reload();
@@ -71,7 +72,7 @@ export class KubeApi {
         // The kubeconfig is being replaced or is broken. What the API server answered stays true.
         throw error;
       }
-      return await this.#send(request);
+      return await this.#sendOnLiveConnection(request);
     }
   }
 
@@ -87,11 +88,26 @@ export class KubeApi {
   }
 
   close(): void {
-    this.#cachedAgent?.agent.destroy();
-    this.#cachedAgent = undefined;
+    this.#pool.close();
   }
 
-  async #send(request: ApiRequest): Promise<ApiResponse> {
+  /**
+   * Sends a GET again if the server had closed its connection or is silent. The idle connections can be just as
+   * dead. Other methods are not idempotent.
+   */
+  async #sendOnLiveConnection(request: ApiRequest): Promise<ApiResponse> {
+    if ((request.method ?? 'GET') !== 'GET') return await this.#send(request);
+    try {
+      return await this.#send(request, SILENCE_MS);
+    } catch (error) {
+      if (request.signal.aborted || !(error instanceof DeadConnection)) throw error;
+      this.#pool.closeIdleConnections();
+      return await this.#send(request);
+    }
+  }
+
+  /** @param silenceMs limits the silence before the response; queueing for a connection does not count */
+  async #send(request: ApiRequest, silenceMs?: number): Promise<ApiResponse> {
     const { server } = this.#connection;
     let credentials: Credentials;
     try {
@@ -102,13 +118,18 @@ export class KubeApi {
       throw new ApiUnreachable(`no credentials for ${server.host}: ${kind}`);
     }
     request.signal.throwIfAborted();
-    const response = await this.#exchange(server, credentials, request);
+    const response = await this.#exchange(server, credentials, request, silenceMs);
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
     throw await readApiError(status, response, request.signal);
   }
 
-  async #exchange(server: URL, credentials: Credentials, request: ApiRequest): Promise<IncomingMessage> {
+  async #exchange(
+    server: URL,
+    credentials: Credentials,
+    request: ApiRequest,
+    silenceMs: number | undefined,
+  ): Promise<IncomingMessage> {
     const payload = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const { headers, auth, agent: proxyAgent, ...tls } = credentials;
     const options: RequestOptions = {
@@ -126,38 +147,37 @@ export class KubeApi {
           : { 'content-type': request.contentType ?? 'application/json', 'content-length': payload.length }),
       },
       signal: request.signal,
+      ...(silenceMs === undefined ? {} : { timeout: silenceMs }),
       ...(auth === undefined ? {} : { auth }),
-      agent: this.#connection.isProxied || server.protocol === 'http:' ? proxyAgent : this.#agentFor(tls),
+      agent:
+        this.#connection.isProxied || server.protocol === 'http:'
+          ? proxyAgent
+          : this.#pool.agentFor(tls, { isWatch: request.isWatch === true }),
     };
-    return await new Promise<IncomingMessage>((resolve, reject) => {
+    const response = new Promise<IncomingMessage>((resolve, reject) => {
       const send = server.protocol === 'http:' ? httpRequest : httpsRequest;
-      const outgoing = send(options, resolve);
+      const outgoing = send(options, (incoming) => {
+        outgoing.setTimeout(0);
+        resolve(incoming);
+      });
+      outgoing.on('timeout', () => {
+        outgoing.destroy(new DeadConnection(`${server.host} does not answer`));
+      });
       outgoing.on('error', (error) => {
         const text = `${server.host} cannot be reached: ${describeError(error)}`;
         if (request.signal.aborted) reject(request.signal.reason as Error);
-        else reject(outgoing.reusedSocket ? new StaleConnection(text) : new ApiUnreachable(text));
+        else if (error instanceof DeadConnection) reject(error);
+        else reject(outgoing.reusedSocket ? new DeadConnection(text) : new ApiUnreachable(text));
       });
       outgoing.end(payload);
     });
-  }
-
-  /** Keeps the agent until the TLS material changes. Open requests of the old agent finish. */
-  #agentFor({ ca, cert, key, servername, rejectUnauthorized }: AgentOptions): Agent {
-    const tls = Object.fromEntries(
-      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(
-        ([, value]) => value !== undefined,
-      ),
-    ) as AgentOptions;
-    if (this.#cachedAgent === undefined || !isDeepStrictEqual(this.#cachedAgent.tls, tls)) {
-      const agent = new Agent({ keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, ...tls });
-      this.#cachedAgent = { agent, tls };
-    }
-    return this.#cachedAgent.agent;
+    // A request that waits for a connection does not notice the abort itself.
+    return await waitOrAbort(response, request.signal);
   }
 }
 
-/** The server had closed a kept connection. It can still be reachable. */
-class StaleConnection extends ApiUnreachable {}
+/** A kept connection was closed, or a connection is silent. The API server can still be reachable. */
+class DeadConnection extends ApiUnreachable {}
 
 /**
  * Reads a body until it ends or until there are `max` bytes.
