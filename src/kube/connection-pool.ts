@@ -1,10 +1,12 @@
 import { Agent, type AgentOptions } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
 
-/** More requests wait for a connection. All hanging live reads, lists and writes together need fewer. */
+/** More requests wait for a connection. All requests that can hang at the same time need fewer. */
 const MAX_CONNECTIONS = 32;
-/** A connection that was idle can be dead, so few are kept. */
+/** Few connections stay open without requests, because they can die silently. */
 const MAX_IDLE_CONNECTIONS = 4;
+/** Closing the others at once would open many connections during a burst of requests. */
+const MAX_IDLE_MS = 5_000;
 /** Detects a peer that disappeared silently. Requests have their own timeouts. */
 const TCP_KEEP_ALIVE_MS = 15_000;
 
@@ -14,7 +16,7 @@ interface Agents {
   readonly watches: Agent;
 }
 
-/** The connections to one API server. Watches do not count, because each keeps its connection for minutes. */
+/** The connections to one API server. Watches have no limit, because each keeps its connection for minutes. */
 export class ConnectionPool {
   #agents: Agents | undefined;
 
@@ -30,20 +32,34 @@ export class ConnectionPool {
     ) as AgentOptions;
     if (this.#agents === undefined || !isDeepStrictEqual(this.#agents.tls, tls)) {
       const options = { keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, ...tls };
-      const limits = { maxSockets: MAX_CONNECTIONS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
-      this.#agents = { tls, requests: new Agent({ ...options, ...limits }), watches: new Agent(options) };
+      const requests = new Agent({ ...options, maxSockets: MAX_CONNECTIONS });
+      const idleTimer = setTimeout(() => {
+        closeIdle(requests, MAX_IDLE_CONNECTIONS);
+      }, MAX_IDLE_MS).unref();
+      requests.on('free', () => {
+        idleTimer.refresh();
+      });
+      this.#agents = { tls, requests, watches: new Agent(options) };
     }
     return isWatch ? this.#agents.watches : this.#agents.requests;
   }
 
   closeIdleConnections(): void {
-    for (const agent of [this.#agents?.requests, this.#agents?.watches])
-      for (const socket of Object.values(agent?.freeSockets ?? {}).flat()) socket?.destroy();
+    if (this.#agents === undefined) return;
+    closeIdle(this.#agents.requests);
+    closeIdle(this.#agents.watches);
   }
 
   close(): void {
     this.#agents?.requests.destroy();
     this.#agents?.watches.destroy();
     this.#agents = undefined;
+  }
+}
+
+/** Keeps the connections that were used last. */
+function closeIdle({ freeSockets }: Agent, keptCount = 0): void {
+  for (const sockets of Object.values(freeSockets)) {
+    for (const socket of sockets?.toReversed().slice(keptCount) ?? []) socket.destroy();
   }
 }
