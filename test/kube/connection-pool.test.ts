@@ -98,11 +98,12 @@ test('gives a watch a connection of its own', async () => {
 });
 
 test('rejects a request whose signal aborts before it gets a connection', async () => {
-  const { send, sockets } = await startServer(() => {});
+  const { send, sockets, countOpen } = await startServer(() => {});
   const hanging = Array.from({ length: 32 }, async () => await send({ method: 'POST' }));
   await expect.poll(() => sockets.length).toBe(32);
   const waiting = send({ signal: AbortSignal.timeout(100) });
   await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' });
+  expect(countOpen()).toBe(32);
   for (const socket of sockets) socket.destroy();
   await Promise.allSettled(hanging);
 });
