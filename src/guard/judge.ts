@@ -22,8 +22,8 @@ export interface JudgeOptions {
   readonly now?: () => Date;
 }
 
-/** A dead connection costs a GET 1 s. The rest of the 3.8 s is for the live read. */
-const CONFIRM_TIMEOUT_MS = 1_500;
+/** The API client sends a GET again after 1 s of silence. Leaves time for the live read. */
+const CONFIRM_TIMEOUT_MS = 1_250;
 
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {

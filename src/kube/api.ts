@@ -1,4 +1,9 @@
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { ConnectionPool } from './connection-pool.ts';
 import type { Credentials, KubeConnection } from './connection.ts';
@@ -32,7 +37,7 @@ export interface ApiResponse {
 export const MERGE_PATCH = 'application/merge-patch+json';
 /** A Status object is far smaller. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
-/** After this silence a connection can be dead: a load balancer has lost it, or the API server behind it. */
+/** A connection can be dead after this silence: a load balancer has lost it, or the API server behind it. */
 const SILENCE_MS = 1_000;
 
 /**
@@ -56,13 +61,13 @@ export class KubeApi {
 
   /**
    * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
-   * on disk. A GET is also sent again if its connection turns out to be dead.
+   * on disk. A GET is also sent again on a new connection if its connection was closed or is silent.
    *
    * @throws ApiError, ApiUnreachable, or the signal's reason
    */
   async request(request: ApiRequest): Promise<ApiResponse> {
     try {
-      return await this.#sendOnLiveConnection(request);
+      return await this.#send(request);
     } catch (error) {
       if (request.signal.aborted) throw request.signal.reason;
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
@@ -72,7 +77,7 @@ export class KubeApi {
         // The kubeconfig is being replaced or is broken. What the API server answered stays true.
         throw error;
       }
-      return await this.#sendOnLiveConnection(request);
+      return await this.#send(request);
     }
   }
 
@@ -91,23 +96,7 @@ export class KubeApi {
     this.#pool.close();
   }
 
-  /**
-   * Sends a GET again if the server had closed its connection or is silent. The idle connections can be just as
-   * dead. Other methods are not idempotent.
-   */
-  async #sendOnLiveConnection(request: ApiRequest): Promise<ApiResponse> {
-    if ((request.method ?? 'GET') !== 'GET') return await this.#send(request);
-    try {
-      return await this.#send(request, SILENCE_MS);
-    } catch (error) {
-      if (request.signal.aborted || !(error instanceof DeadConnection)) throw error;
-      this.#pool.closeIdleConnections();
-      return await this.#send(request);
-    }
-  }
-
-  /** @param silenceMs limits the silence before the response; queueing for a connection does not count */
-  async #send(request: ApiRequest, silenceMs?: number): Promise<ApiResponse> {
+  async #send(request: ApiRequest): Promise<ApiResponse> {
     const { server } = this.#connection;
     let credentials: Credentials;
     try {
@@ -118,18 +107,13 @@ export class KubeApi {
       throw new ApiUnreachable(`no credentials for ${server.host}: ${kind}`);
     }
     request.signal.throwIfAborted();
-    const response = await this.#exchange(server, credentials, request, silenceMs);
+    const response = await this.#exchange(server, credentials, request);
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
     throw await readApiError(status, response, request.signal);
   }
 
-  async #exchange(
-    server: URL,
-    credentials: Credentials,
-    request: ApiRequest,
-    silenceMs: number | undefined,
-  ): Promise<IncomingMessage> {
+  async #exchange(server: URL, credentials: Credentials, request: ApiRequest): Promise<IncomingMessage> {
     const payload = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const { headers, auth, agent: proxyAgent, ...tls } = credentials;
     const options: RequestOptions = {
@@ -147,37 +131,60 @@ export class KubeApi {
           : { 'content-type': request.contentType ?? 'application/json', 'content-length': payload.length }),
       },
       signal: request.signal,
-      ...(silenceMs === undefined ? {} : { timeout: silenceMs }),
       ...(auth === undefined ? {} : { auth }),
       agent:
         this.#connection.isProxied || server.protocol === 'http:'
           ? proxyAgent
           : this.#pool.agentFor(tls, { isWatch: request.isWatch === true }),
     };
-    const response = new Promise<IncomingMessage>((resolve, reject) => {
-      const send = server.protocol === 'http:' ? httpRequest : httpsRequest;
-      const outgoing = send(options, (incoming) => {
-        outgoing.setTimeout(0);
-        resolve(incoming);
-      });
-      outgoing.on('timeout', () => {
-        outgoing.destroy(new DeadConnection(`${server.host} does not answer`));
-      });
-      outgoing.on('error', (error) => {
-        const text = `${server.host} cannot be reached: ${describeError(error)}`;
-        if (request.signal.aborted) reject(request.signal.reason as Error);
-        else if (error instanceof DeadConnection) reject(error);
-        else reject(outgoing.reusedSocket ? new DeadConnection(text) : new ApiUnreachable(text));
-      });
-      outgoing.end(payload);
-    });
     // A request that waits for a connection does not notice the abort itself.
-    return await waitOrAbort(response, request.signal);
+    return await waitOrAbort(this.#firstResponse(server, options, payload), request.signal);
+  }
+
+  /**
+   * Sends a GET a second time if its connection was closed or is silent. The API server can also be slow, so the
+   * response that arrives first counts.
+   */
+  async #firstResponse(
+    server: URL,
+    options: RequestOptions,
+    payload: Buffer | undefined,
+  ): Promise<IncomingMessage> {
+    const createRequest = server.protocol === 'http:' ? httpRequest : httpsRequest;
+    const pending = new Set<ClientRequest>();
+    // Other methods are not idempotent.
+    let canRetry = options.method === 'GET';
+    return await new Promise((resolve, reject) => {
+      const send = (): void => {
+        const request = createRequest(canRetry ? { ...options, timeout: SILENCE_MS } : options);
+        pending.add(request);
+        request.on('response', (response) => {
+          request.setTimeout(0);
+          pending.delete(request);
+          for (const slower of pending) slower.destroy();
+          resolve(response);
+        });
+        request.on('timeout', () => {
+          if (canRetry) retry();
+        });
+        request.on('error', (error) => {
+          pending.delete(request);
+          if (canRetry && request.reusedSocket && options.signal?.aborted !== true) retry();
+          else if (pending.size === 0)
+            reject(new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`));
+        });
+        request.end(payload);
+      };
+      const retry = (): void => {
+        canRetry = false;
+        // They can be dead for the same reason.
+        this.#pool.closeIdleConnections();
+        send();
+      };
+      send();
+    });
   }
 }
-
-/** A kept connection was closed, or a connection is silent. The API server can still be reachable. */
-class DeadConnection extends ApiUnreachable {}
 
 /**
  * Reads a body until it ends or until there are `max` bytes.

@@ -58,12 +58,14 @@ test('sends a GET again if a new connection is silent', async () => {
   expect(sockets).toHaveLength(2);
 });
 
-test('waits longer than 1 s for the answer to the second GET', async () => {
-  const { send, sockets } = await startServer((_request, response) => {
-    setTimeout(() => response.end('{}'), 1_500);
+test('returns the first response of a slow server to two GETs, and ends the other one', async () => {
+  const { send, sockets, countOpen } = await startServer((_request, response) => {
+    setTimeout(() => response.end(String(sockets.length)), 1_500);
   });
-  expect(await send()).toEqual({});
-  expect(sockets).toHaveLength(2);
+  const startedAt = performance.now();
+  expect(await send()).toBe(2);
+  expect(performance.now() - startedAt).toBeLessThan(2_400);
+  await expect.poll(countOpen).toBe(1);
 });
 
 test('reads a response that takes longer than 1 s after its start', async () => {
@@ -73,6 +75,18 @@ test('reads a response that takes longer than 1 s after its start', async () => 
   });
   expect(await send()).toEqual({});
   expect(sockets).toHaveLength(1);
+});
+
+test('keeps the idle connections if the signal of a GET aborts', async () => {
+  let isSilent = false;
+  const { send, sendInParallel, sockets, countOpen } = await startServer((request, response) => {
+    if (!isSilent) answerLater(request, response);
+  });
+  await sendInParallel(3);
+  isSilent = true;
+  await expect(send({ signal: AbortSignal.timeout(200) })).rejects.toMatchObject({ name: 'TimeoutError' });
+  await expect.poll(countOpen).toBe(2);
+  expect(sockets).toHaveLength(3);
 });
 
 test('sends a POST only once', async () => {
