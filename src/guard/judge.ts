@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
-import { type ClusterState, hasStrongReference } from '../decision/references.ts';
+import { type ClusterState, hasStrongReference, type Referrer } from '../decision/references.ts';
 import type { ConfigToDelete, Review } from '../decision/review.ts';
 import type { Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
@@ -12,6 +12,7 @@ import { getReferrer } from '../references/get-referrer.ts';
 import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
+import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 import type { Judgement, ReviewJudge } from '../webhook/judgement.ts';
 
@@ -25,15 +26,16 @@ export interface JudgeOptions {
   readonly now?: () => Date;
 }
 
-/** Leaves time for the live read after a slow GET. */
-const CONFIRM_TIMEOUT_MS = 1_000;
+/** The API client sends a GET again after 1 s of silence. Leaves time for the live read. */
+const CONFIRM_TIMEOUT_MS = 1_250;
 /** An override must also work while the API server cannot be reached. */
-const OVERRIDE_TIMEOUT_MS = 1_000;
+const OVERRIDE_TIMEOUT_MS = 1_250;
 
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
   readonly #now: () => Date;
+  readonly #gets = new SharedGets<Referrer | undefined>();
 
   constructor(options: JudgeOptions) {
     this.#options = options;
@@ -95,9 +97,11 @@ export class Judge implements ReviewJudge {
     const position = referrers.findIndex((referrer) => hasStrongReference(config, referrer));
     const candidate = referrers[position];
     if (candidate === undefined) return undefined;
+    const { kind, name } = candidate;
+    const send = (shared: AbortSignal): Promise<Referrer | undefined> => getReferrer(api, kind, name, shared);
     try {
       const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, (limited) =>
-        getReferrer(api, candidate.kind, candidate.name, limited),
+        this.#gets.get(`${kind}/${name}`, send, limited),
       );
       if (current === undefined || !hasStrongReference(config, current)) return undefined;
       return { referrers: referrers.with(position, current), unreadable: [] };

@@ -1,10 +1,16 @@
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { Agent, type AgentOptions, request as httpsRequest, type RequestOptions } from 'node:https';
-import { isDeepStrictEqual } from 'node:util';
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { ConnectionPool } from './connection-pool.ts';
 import type { Credentials, KubeConnection } from './connection.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
 import { PROTOBUF_MAGIC } from './lists/protobuf-reader.ts';
 import { parseProtobufStatus } from './lists/protobuf-status.ts';
+import { waitOrAbort } from './wait.ts';
 
 /** One request to the Kubernetes API. */
 export interface ApiRequest {
@@ -15,6 +21,8 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** A watch gets a connection of its own. */
+  readonly isWatch?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -29,8 +37,8 @@ export interface ApiResponse {
 export const MERGE_PATCH = 'application/merge-patch+json';
 /** A Status object is far smaller. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
-/** Detects a peer that disappeared silently. Requests have their own timeouts. */
-const TCP_KEEP_ALIVE_MS = 15_000;
+/** A connection can be dead after this silence: a load balancer has lost it, or the API server behind it. */
+const SILENCE_MS = 1_000;
 
 /**
  * A client of one API server that keeps its connections. The client library would open a TLS connection for
@@ -39,7 +47,7 @@ const TCP_KEEP_ALIVE_MS = 15_000;
 export class KubeApi {
   readonly #connection: KubeConnection;
   readonly #userAgent: string;
-  #cachedAgent: { readonly agent: Agent; readonly tls: AgentOptions } | undefined;
+  readonly #pool = new ConnectionPool();
 
   constructor(connection: KubeConnection, userAgent = 'machineconfig-guard') {
     this.#connection = connection;
@@ -53,7 +61,7 @@ export class KubeApi {
 
   /**
    * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
-   * on disk. A GET is also sent again if the server had closed the kept connection.
+   * on disk. A GET is also sent again on a new connection if its connection was closed or is silent.
    *
    * @throws ApiError, ApiUnreachable, or the signal's reason
    */
@@ -62,8 +70,6 @@ export class KubeApi {
       return await this.#send(request);
     } catch (error) {
       if (request.signal.aborted) throw request.signal.reason;
-      if (error instanceof StaleConnection && (request.method ?? 'GET') === 'GET')
-        return await this.#send(request);
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       try {
         this.#connection.reload();
@@ -87,8 +93,7 @@ export class KubeApi {
   }
 
   close(): void {
-    this.#cachedAgent?.agent.destroy();
-    this.#cachedAgent = undefined;
+    this.#pool.close();
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
@@ -127,37 +132,59 @@ export class KubeApi {
       },
       signal: request.signal,
       ...(auth === undefined ? {} : { auth }),
-      agent: this.#connection.isProxied || server.protocol === 'http:' ? proxyAgent : this.#agentFor(tls),
+      agent:
+        this.#connection.isProxied || server.protocol === 'http:'
+          ? proxyAgent
+          : this.#pool.agentFor(tls, { isWatch: request.isWatch === true }),
     };
-    return await new Promise<IncomingMessage>((resolve, reject) => {
-      const send = server.protocol === 'http:' ? httpRequest : httpsRequest;
-      const outgoing = send(options, resolve);
-      outgoing.on('error', (error) => {
-        const text = `${server.host} cannot be reached: ${describeError(error)}`;
-        if (request.signal.aborted) reject(request.signal.reason as Error);
-        else reject(outgoing.reusedSocket ? new StaleConnection(text) : new ApiUnreachable(text));
-      });
-      outgoing.end(payload);
+    // A request that waits for a connection does not notice the abort itself.
+    return await waitOrAbort(this.#firstResponse(server, options, payload), request.signal);
+  }
+
+  /**
+   * Sends a GET a second time if its connection was closed or is silent. The API server can also be slow, so the
+   * response that arrives first counts.
+   */
+  async #firstResponse(
+    server: URL,
+    options: RequestOptions,
+    payload: Buffer | undefined,
+  ): Promise<IncomingMessage> {
+    const createRequest = server.protocol === 'http:' ? httpRequest : httpsRequest;
+    const pending = new Set<ClientRequest>();
+    // Other methods are not idempotent.
+    let canRetry = options.method === 'GET';
+    return await new Promise((resolve, reject) => {
+      const send = (): void => {
+        const request = createRequest(canRetry ? { ...options, timeout: SILENCE_MS } : options);
+        pending.add(request);
+        request.on('response', (response) => {
+          request.setTimeout(0);
+          pending.delete(request);
+          for (const slower of pending) slower.destroy();
+          resolve(response);
+        });
+        request.on('timeout', () => {
+          if (canRetry) retry();
+        });
+        request.on('error', (error) => {
+          pending.delete(request);
+          if (canRetry && request.reusedSocket && options.signal?.aborted !== true) retry();
+          else if (pending.size === 0)
+            reject(new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`));
+        });
+        request.end(payload);
+      };
+      const retry = (): void => {
+        canRetry = false;
+        // They can be dead for the same reason.
+        this.#pool.closeIdleConnections();
+        send();
+      };
+      send();
     });
   }
-
-  /** Keeps the agent until the TLS material changes. Open requests of the old agent finish. */
-  #agentFor({ ca, cert, key, servername, rejectUnauthorized }: AgentOptions): Agent {
-    const tls = Object.fromEntries(
-      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(
-        ([, value]) => value !== undefined,
-      ),
-    ) as AgentOptions;
-    if (this.#cachedAgent === undefined || !isDeepStrictEqual(this.#cachedAgent.tls, tls)) {
-      const agent = new Agent({ keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, ...tls });
-      this.#cachedAgent = { agent, tls };
-    }
-    return this.#cachedAgent.agent;
-  }
 }
-
-/** The server had closed a kept connection. It can still be reachable. */
-class StaleConnection extends ApiUnreachable {}
 
 /**
  * Reads a body until it ends or until there are `max` bytes.

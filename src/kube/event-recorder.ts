@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { type KubeApi, MERGE_PATCH } from './api.ts';
 import { describeError } from './errors.ts';
 import { ProblemLog } from './problem-log.ts';
+import { RateLimiter } from './rate-limiter.ts';
 
 /** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
@@ -40,8 +41,12 @@ const UPDATE_INTERVAL_MS = 5_000;
 const MAX_SERIES = 1_000;
 const WRITE_TIMEOUT_MS = 5_000;
 const MAX_CONCURRENT_WRITES = 4;
-/** After an etcd restore there can be an Event for each node. The status and the metrics count them all. */
-const MAX_QUEUED_WRITES = 500;
+/**
+ * Any client can make the guard record Events, and after an etcd restore there can be one for each node. The status
+ * and the metrics count them all.
+ */
+const MAX_WRITES_AT_ONCE = 500;
+const WRITE_INTERVAL_MS = 100;
 /** The API counts bytes (kubernetes, pkg/apis/core/validation/events.go). */
 const MAX_NOTE_BYTES = 1_024;
 
@@ -71,12 +76,14 @@ export class EventRecorder {
   });
   readonly #instance = hostname().slice(0, 128);
   readonly #writes = new PQueue({ concurrency: MAX_CONCURRENT_WRITES });
+  readonly #rate: RateLimiter;
   readonly #overflow: ProblemLog;
 
   constructor({ api, log, now = Date.now }: EventRecorderOptions) {
     this.#api = api;
     this.#log = log;
     this.#now = now;
+    this.#rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
     this.#overflow = new ProblemLog(log);
   }
 
@@ -138,17 +145,18 @@ export class EventRecorder {
   }
 
   async #write(method: 'POST' | 'PATCH', path: string, body: unknown): Promise<boolean> {
-    if (this.#writes.size >= MAX_QUEUED_WRITES) {
-      this.#overflow.warn('event queue full; dropping new events', { queued: MAX_QUEUED_WRITES });
+    // The queue also fills while the API server does not answer.
+    if (this.#writes.size >= MAX_WRITES_AT_ONCE || !this.#rate.tryAcquire()) {
+      this.#overflow.warn('too many Events; dropping new ones');
       return false;
     }
+    this.#overflow.clear();
     try {
       await this.#writes.add(async () => {
         const contentType = method === 'PATCH' ? { contentType: MERGE_PATCH } : {};
         const signal = AbortSignal.timeout(WRITE_TIMEOUT_MS);
         await this.#api.json({ method, path, body, ...contentType, signal });
       });
-      if (this.#writes.size === 0) this.#overflow.clear();
       return true;
     } catch (error) {
       this.#log.warn({ reason: describeError(error) }, 'cannot write an Event');

@@ -212,6 +212,7 @@ export class Reflector<Item extends { readonly name: string }> {
           resourceVersion: position.resourceVersion,
         }),
         accept: acceptHeaderForObject(this.resource.isMetadataOnly),
+        isWatch: true,
         signal: watchAbort.signal,
       });
       this.#clearProblem();

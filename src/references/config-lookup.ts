@@ -6,8 +6,9 @@ import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable } from '../kube/errors.ts';
 import { acceptHeaderForObject } from '../kube/resource.ts';
-import { Backoff, sleep, waitOrAbort } from '../kube/wait.ts';
+import { Backoff, sleep, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
+import { SharedGets } from './shared-gets.ts';
 import { MACHINE_CONFIGS } from './sources.ts';
 
 export interface ConfigLookupOptions {
@@ -22,16 +23,16 @@ export type LookupResult =
 const MISSING: LookupResult = { state: 'missing', reason: 'none has this name and uid' };
 
 /** Made-up names must not keep the API server busy. */
-const MAX_CONCURRENT_GETS = 4;
-const GET_TIMEOUT_MS = 1_000;
+const MAX_CONCURRENT_GETS = 8;
+/** The API client sends a GET again after 1 s of silence. */
+const GET_TIMEOUT_MS = 2_000;
 
 /** Finds out whether a config of this name and uid exists: in the index, else with a GET. */
 export class ConfigLookup {
   readonly #api: Pick<KubeApi, 'json'>;
   readonly #index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
-  readonly #gets = new PQueue({ concurrency: MAX_CONCURRENT_GETS });
-  /** The GETs that have not been sent. Only these can be joined, because a config may just have been created. */
-  readonly #queuedGets = new Map<ConfigName, Promise<string | undefined>>();
+  readonly #gets = new SharedGets<string | undefined>();
+  readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT_GETS });
 
   constructor({ api, index }: ConfigLookupOptions) {
     this.#api = api;
@@ -50,7 +51,7 @@ export class ConfigLookup {
     while (!signal.aborted) {
       if (this.isIndexed(config)) return { state: 'exists' };
       try {
-        const currentUid = await waitOrAbort(this.#joinGet(config.name), signal);
+        const currentUid = await this.#getUid(config.name, signal);
         return currentUid === config.uid ? { state: 'exists' } : MISSING;
       } catch (error) {
         if (signal.aborted) break;
@@ -62,25 +63,23 @@ export class ConfigLookup {
     return { state: 'unknown', reason };
   }
 
-  async #joinGet(name: ConfigName): Promise<string | undefined> {
-    const queued = this.#queuedGets.get(name);
-    if (queued !== undefined) return await queued;
-    let isSent = false;
-    const get = this.#gets.add(async () => {
-      isSent = true;
-      this.#queuedGets.delete(name);
-      return await this.#getUid(name);
-    });
-    if (!isSent) this.#queuedGets.set(name, get);
-    return await get;
+  /** Returns the uid in a GET that is sent after this call, because the config may just have been created. */
+  async #getUid(name: ConfigName, signal: AbortSignal): Promise<string | undefined> {
+    return await this.#gets.get(
+      name,
+      async (joined) =>
+        await this.#queue.add(async () =>
+          withTimeout(GET_TIMEOUT_MS, joined, async (limited) => await this.#sendGet(name, limited)),
+        ),
+      signal,
+    );
   }
 
   /** Returns undefined if the config does not exist. */
-  async #getUid(name: ConfigName): Promise<string | undefined> {
+  async #sendGet(name: ConfigName, signal: AbortSignal): Promise<string | undefined> {
     const path = objectPath(MACHINE_CONFIGS.paths[0], name);
     const accept = acceptHeaderForObject(true);
     try {
-      const signal = AbortSignal.timeout(GET_TIMEOUT_MS);
       const { metadata } = (await this.#api.json({ path, accept, signal })) as ApiObject;
       return String(metadata?.uid);
     } catch (error) {

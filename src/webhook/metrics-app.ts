@@ -23,6 +23,9 @@ export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions
         next();
       } else if (access === 'forbidden') {
         sendText(response, 403, 'forbidden: needs the right to get /metrics');
+      } else if (access === 'throttled') {
+        response.set('retry-after', '1');
+        sendText(response, 429, 'too many requests: too many unknown tokens; retry later');
       } else {
         response.set('www-authenticate', 'Bearer');
         sendText(response, 401, 'unauthorized: needs the bearer token of a service account');

@@ -154,3 +154,26 @@ test.each<[string, Situation, object]>([
     configState: 'unknown',
   });
 });
+
+test('shares GETs among 300 parallel denials', async () => {
+  const gets: string[] = [];
+  const json = async ({ path }: { path: string }): Promise<unknown> => {
+    gets.push(path);
+    return await Promise.resolve(node('w0', CONFIG));
+  };
+  const judge = new Judge({
+    api: { json } as unknown as KubeApi,
+    index: { findReferrers: () => [referrer('w0')] },
+    live: { read: async () => await Promise.reject(new Error('no live read is necessary')) },
+    configs: { isIndexed: () => true, find: async () => await Promise.resolve({ state: 'exists' }) },
+    settings: () => DEFAULT_SETTINGS,
+    log: memoryLog().log,
+  });
+  const reviews = Array.from(
+    { length: 300 },
+    async () => await judge.judge(REVIEW, AbortSignal.timeout(3_000)),
+  );
+  const judgements = await Promise.all(reviews);
+  expect(new Set(judgements.map(({ verdict }) => verdict.code))).toEqual(new Set(['MCG_IN_USE']));
+  expect(gets).toHaveLength(3);
+});

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Express } from 'express';
 import request from 'supertest';
 import { beforeEach, expect, test } from 'vitest';
@@ -15,6 +16,7 @@ const metrics = {
 let app: Express;
 let users: Record<string, string>;
 let isUnreachable: boolean;
+let reviewMs: number;
 let now: number;
 let requests: ApiRequest[];
 let lines: unknown[];
@@ -22,10 +24,12 @@ let lines: unknown[];
 beforeEach(() => {
   users = { good: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
   isUnreachable = false;
-  now = 1;
+  reviewMs = 0;
+  now = 0;
   requests = [];
   const json = async (apiRequest: ApiRequest): Promise<unknown> => {
     requests.push(apiRequest);
+    if (reviewMs > 0) await delay(reviewMs);
     if (isUnreachable) throw new ApiUnreachable('api:6443 cannot be reached: ECONNREFUSED');
     const { kind, spec } = apiRequest.body as { kind: string; spec: { token?: string; user?: string } };
     if (kind !== 'TokenReview')
@@ -90,10 +94,70 @@ test('caches an allowed access for a minute, and a denied one for five seconds',
   expect(await scrapeBoth()).toEqual([401, 200]);
 });
 
-test('caches at most 256 tokens', async () => {
-  for (let token = 0; token < 257; token += 1) await scrape(`t${token}`);
-  await scrape('t256');
-  expect(requests).toHaveLength(257);
-  await scrape('t0');
-  expect(requests).toHaveLength(258);
+const countTokenReviews = () => requests.filter(({ path }) => path.endsWith('/tokenreviews')).length;
+
+/** Scrapes in parallel and returns the statuses. */
+async function scrapeAll(tokens: readonly string[]) {
+  const responses = await Promise.all(tokens.map(scrape));
+  return responses.map(({ status }) => status);
+}
+
+function unknownTokens(count: number) {
+  return Array.from({ length: count }, (_, index) => `unknown${index}`);
+}
+
+test('reviews a token once for 100 parallel scrapes', async () => {
+  reviewMs = 200;
+  const statuses = await scrapeAll(Array<string>(100).fill('good'));
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  expect(countTokenReviews()).toBe(1);
+});
+
+test('reviews a token again after the API server was unreachable', async () => {
+  isUnreachable = true;
+  reviewMs = 50;
+  expect(await scrapeAll(['good', 'good'])).toEqual([503, 503]);
+  isUnreachable = false;
+  expect(await scrapeAll(['good', 'good'])).toEqual([200, 200]);
+  expect(countTokenReviews()).toBe(2);
+});
+
+test('reviews 10 of 500 unknown tokens and then one per second, and answers 429 to the others', async () => {
+  const statuses = await scrapeAll(unknownTokens(500));
+  expect(statuses.filter((status) => status === 401)).toHaveLength(10);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(490);
+  expect((await scrape('another')).headers['retry-after']).toBe('1');
+  expect(countTokenReviews()).toBe(10);
+  now += 3_000;
+  await scrapeAll(unknownTokens(500).toReversed());
+  expect(countTokenReviews()).toBe(13);
+});
+
+test('renews an allowed token while unknown tokens exceed the limit', async () => {
+  await scrape('good');
+  for (let minute = 0; minute < 3; minute += 1) {
+    now += 60_001;
+    expect(await scrapeAll([...unknownTokens(20), 'good'])).toContain(429);
+    expect((await scrape('good')).status).toBe(200);
+  }
+});
+
+test('does not renew a revoked token outside the limit', async () => {
+  await scrape('good');
+  users = {};
+  now += 60_001;
+  expect((await scrape('good')).status).toBe(401);
+  now += 5_001;
+  await scrapeAll(unknownTokens(20));
+  expect((await scrape('good')).status).toBe(429);
+});
+
+test('remembers at most 256 tokens', async () => {
+  users = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`t${index}`, PROMETHEUS]));
+  for (const token of Object.keys(users)) {
+    now += 1_000;
+    await scrape(token);
+  }
+  await scrapeAll(unknownTokens(20));
+  expect([(await scrape('t99')).status, (await scrape('t0')).status]).toEqual([200, 429]);
 });
