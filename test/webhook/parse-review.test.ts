@@ -81,7 +81,8 @@ test('rejects too many annotations before it has seen the rest', () => {
 
 test('yields often while it reads a large body', () => {
   const slices = (size: number) => {
-    const work = parseReview(Buffer.from(JSON.stringify(reviewBody({ padding: Array.from({ length: size }, () => 'a') }))));
+    const padding = Array.from({ length: size }, () => 'a');
+    const work = parseReview(Buffer.from(JSON.stringify(reviewBody({ padding }))));
     let count = 0;
     while (work.next().done !== true) count += 1;
     return count;
