@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
-import type { ConfigMetadata } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { Reflector, type ReflectorTiming } from '../kube/reflector.ts';
-import { MACHINE_CONFIGS } from './sources.ts';
+import { MACHINE_CONFIGS, type WatchedConfig } from './sources.ts';
 
 export interface ConfigIndexOptions {
   readonly api: KubeApi;
@@ -18,7 +17,7 @@ const MAX_REMEMBERED_DELETIONS = 1_000;
 
 /** The names of all MachineConfigs from the watch, and the times of their deletions. */
 export class ConfigIndex {
-  readonly #reflector: Reflector<ConfigMetadata>;
+  readonly #reflector: Reflector<WatchedConfig>;
   readonly #deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_REMEMBERED_DELETIONS });
 
   constructor({ api, log, timing, now = () => new Date() }: ConfigIndexOptions) {
@@ -44,6 +43,10 @@ export class ConfigIndex {
 
   names(): ReadonlySet<ConfigName> {
     return new Set([...this.#reflector.objects()].map(({ name }) => name));
+  }
+
+  terminating(): readonly WatchedConfig[] {
+    return [...this.#reflector.objects()].filter(({ isTerminating }) => isTerminating);
   }
 
   /** Undefined if the watch reported no deletion of this config. */

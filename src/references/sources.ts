@@ -43,8 +43,14 @@ export const BUILDS: Resource<Referrer> = {
 
 export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
 
+export interface WatchedConfig extends ConfigMetadata {
+  readonly uid: string;
+  /** Whether it has a deletionTimestamp and waits for its finalizers. */
+  readonly isTerminating: boolean;
+}
+
 /** Includes source configs, because an annotation can name any. The guard never reads the content. */
-export const MACHINE_CONFIGS: Resource<ConfigMetadata> = {
+export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
   kind: 'MachineConfig',
   name: 'machineconfigs',
   paths: [MACHINE_CONFIGS_PATH],
@@ -53,11 +59,12 @@ export const MACHINE_CONFIGS: Resource<ConfigMetadata> = {
   parse: parseConfigMetadata,
 };
 
-function parseConfigMetadata({ metadata }: ApiObject): ConfigMetadata {
-  const { name, creationTimestamp } = metadata ?? {};
+function parseConfigMetadata({ metadata }: ApiObject): WatchedConfig {
+  const { name, uid, creationTimestamp, deletionTimestamp } = metadata ?? {};
   const createdAt = new Date(String(creationTimestamp));
   if (typeof name !== 'string' || name === '' || Number.isNaN(createdAt.getTime())) {
     throw new MalformedObject('a MachineConfig has no name or no creationTimestamp');
   }
-  return { name: toConfigName(name), createdAt };
+  const isTerminating = deletionTimestamp !== undefined && deletionTimestamp !== null;
+  return { name: toConfigName(name), uid: String(uid), createdAt, isTerminating };
 }
