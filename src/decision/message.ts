@@ -104,7 +104,7 @@ export function formatWouldDenyWarning(cause: Code, name: ConfigName): string {
 }
 
 /** `7 nodes (n1 currentConfig, n2 currentConfig, n3 desiredConfig and 4 more) and pool worker (spec)`. */
-function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
+export function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
   const kinds = REFERRER_KINDS.filter((kind) => referrersByKind[kind] > 0);
   return joinWithAnd(
     kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))),

@@ -123,6 +123,7 @@ export class Guard {
     this.#metrics = new Metrics({
       mode,
       danglingCount: () => this.#reporter?.danglingCount,
+      terminatingCount: () => this.#reporter?.terminatingCount,
       protectedConfigs: () => this.#reporter?.protectedConfigs,
       resources: REFERRER_RESOURCES.map(({ name }) => name),
       unsynced: () => this.#index.unsynced,

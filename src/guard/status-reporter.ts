@@ -15,6 +15,11 @@ import {
 } from '../references/dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
+import {
+  describeTerminating,
+  TerminatingConfigDetector,
+  type TerminatingFinding,
+} from '../references/terminating-config-detector.ts';
 import type { Decision } from '../webhook/decision.ts';
 import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './status-writer.ts';
 
@@ -33,17 +38,21 @@ export interface StatusReporterOptions {
 
 const LEASE_NAME = 'machineconfig-guard';
 const MAX_LISTED_REFERENCES = 50;
-const MAX_DESCRIBED_REFERENCES = 3;
+const MAX_DESCRIBED_FINDINGS = 3;
+const TERMINATING_ADVICE =
+  'Move the referrers to another config before the finalizers are removed, or keep the finalizers. ' +
+  'A config that is gone can be created again';
 const EXPIRES_SOON_MS = 30 * 86_400_000;
 
 /**
- * Writes the status of the MachineConfigGuard, and records Events about nodes whose config does not exist. No
- * decision depends on it.
+ * Writes the status of the MachineConfigGuard, and records Events about nodes whose config does not exist and
+ * about configs that are in use and being deleted. No decision depends on it.
  */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
   readonly #now: () => Date;
   readonly #detector: DanglingReferenceDetector;
+  readonly #terminatingDetector: TerminatingConfigDetector;
   readonly #lease: Lease;
   readonly #writer: StatusWriter;
 
@@ -62,6 +71,15 @@ export class StatusReporter {
         if (this.#lease.isHeld) this.#recordEvent(finding);
       },
     });
+    this.#terminatingDetector = new TerminatingConfigDetector({
+      api,
+      index,
+      configs,
+      log,
+      onFound: (finding) => {
+        if (this.#lease.isHeld) this.#recordTerminating(finding);
+      },
+    });
     const identity = `${hostname()}_${randomUUID()}`;
     const timing = leaseTiming === undefined ? {} : { timing: leaseTiming };
     this.#lease = new Lease({ api, namespace: leaseNamespace, name: LEASE_NAME, identity, log, ...timing });
@@ -78,6 +96,11 @@ export class StatusReporter {
     return this.#options.configs.isForbidden ? undefined : this.#detector.findings.length;
   }
 
+  /** The number of configs in use and being deleted. Undefined if the guard may not read MachineConfigs. */
+  get terminatingCount(): number | undefined {
+    return this.#options.configs.isForbidden ? undefined : this.#terminatingDetector.findings.length;
+  }
+
   /** The number of rendered configs in use. Undefined if the guard may not read MachineConfigs. */
   get protectedConfigs(): number | undefined {
     return this.#options.configs.isForbidden ? undefined : this.#detector.protectedConfigs;
@@ -85,7 +108,11 @@ export class StatusReporter {
 
   /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)));
+    await Promise.all(
+      [this.#detector, this.#terminatingDetector, this.#lease, this.#writer].map(
+        async (part) => await part.run(signal),
+      ),
+    );
   }
 
   recordDenial({ name, user, verdict }: Decision): void {
@@ -101,6 +128,16 @@ export class StatusReporter {
       reason: 'DanglingReference',
       action: 'Check',
       note: describeFinding(finding),
+    });
+  }
+
+  #recordTerminating(finding: TerminatingFinding): void {
+    const { config: name, uid } = finding;
+    this.#options.events.record({
+      regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
+      reason: 'ReferencedConfigTerminating',
+      action: 'Check',
+      note: `in use and being deleted: ${describeTerminating(finding)}. ${TERMINATING_ADVICE}`,
     });
   }
 
@@ -144,7 +181,8 @@ export class StatusReporter {
 
   #referencesCondition(): Condition {
     const type = 'ReferencesConsistent';
-    const { findings } = this.#detector;
+    const dangling = this.#detector.findings;
+    const terminating = this.#terminatingDetector.findings;
     if (this.#options.configs.isForbidden) {
       const message = 'the guard may not read MachineConfigs, so it cannot check whether they exist';
       return { type, status: 'Unknown', reason: 'Forbidden', message };
@@ -152,19 +190,33 @@ export class StatusReporter {
     if (!this.#options.configs.isSynced) {
       return { type, status: 'Unknown', reason: 'Reading', message: `not listed yet: ${MACHINE_CONFIGS.name}` };
     }
-    return findings.length === 0
-      ? { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' }
-      : danglingCondition(findings);
+    const messages = [
+      ...describeFindings(countNoun(dangling.length, 'dangling reference'), dangling, describeFinding),
+      ...describeFindings(
+        `${countNoun(terminating.length, 'config')} in use and being deleted`,
+        terminating,
+        describeTerminating,
+      ),
+    ];
+    if (messages.length === 0) {
+      return { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' };
+    }
+    if (terminating.length > 0) messages.push(TERMINATING_ADVICE);
+    const reason = dangling.length > 0 ? 'DanglingReferences' : 'ReferencedConfigTerminating';
+    return { type, status: 'False', reason, message: messages.join('. ') };
   }
 }
 
-function danglingCondition(findings: readonly DanglingFinding[]): Condition {
-  const type = 'ReferencesConsistent';
-  const described = findings.slice(0, MAX_DESCRIBED_REFERENCES).map(describeFinding).join('. ');
-  const more = findings.length - MAX_DESCRIBED_REFERENCES;
-  const count = countNoun(findings.length, 'dangling reference');
-  const message = `${count}: ${described}${more > 0 ? `. And ${more} more` : ''}`;
-  return { type, status: 'False', reason: 'DanglingReferences', message };
+/** Describes the first findings in one text, or returns an empty list. */
+function describeFindings<Finding>(
+  heading: string,
+  findings: readonly Finding[],
+  describe: (finding: Finding) => string,
+): string[] {
+  if (findings.length === 0) return [];
+  const described = findings.slice(0, MAX_DESCRIBED_FINDINGS).map(describe).join('. ');
+  const more = findings.length - MAX_DESCRIBED_FINDINGS;
+  return [`${heading}: ${described}${more > 0 ? `. And ${more} more` : ''}`];
 }
 
 function certificatesCondition(expiries: readonly Expiry[], now: Date): Condition {

@@ -1,12 +1,12 @@
 import type { ConfigName } from '../decision/config-name.ts';
-import type { ConfigMetadata, Referrer } from '../decision/references.ts';
+import type { Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
-import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../references/sources.ts';
+import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { accessCluster } from './cluster-access.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistency.ts';
 
@@ -24,9 +24,16 @@ export async function readClusterSnapshot(
   const nodes = await listAll(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
   const configs = await readConfigs(api, signal);
-  const names = new Set(configs.map(({ name }) => name));
+  const findNames = (isWanted: (config: WatchedConfig) => boolean) =>
+    new Set(configs.filter(isWanted).map(({ name }) => name));
   const roles = nodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
-  return { nodes: sortByName(nodes), pools: sortByName(pools), configs: names, roles };
+  return {
+    nodes: sortByName(nodes),
+    pools: sortByName(pools),
+    configs: findNames(({ isTerminating }) => !isTerminating),
+    terminatingConfigs: findNames(({ isTerminating }) => isTerminating),
+    roles,
+  };
 }
 
 async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
@@ -35,7 +42,7 @@ async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
   return [...new Set(roles.map((label) => label.slice(ROLE_LABEL_PREFIX.length)))].sort();
 }
 
-export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<ConfigMetadata[]> {
+export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<WatchedConfig[]> {
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
 }
 

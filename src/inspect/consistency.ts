@@ -27,7 +27,9 @@ export interface InspectedPool {
 export interface ClusterSnapshot {
   readonly nodes: readonly InspectedNode[];
   readonly pools: readonly InspectedPool[];
+  /** The configs that are not being deleted. */
   readonly configs: ReadonlySet<ConfigName>;
+  readonly terminatingConfigs: ReadonlySet<ConfigName>;
   /** The roles of all nodes if the selector matches none. */
   readonly roles?: readonly string[];
 }
@@ -40,7 +42,8 @@ export interface CheckScope {
 }
 
 export interface Problem {
-  readonly code: 'ConfigMissing' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
+  readonly code:
+    'ConfigMissing' | 'ConfigTerminating' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
   /** Absent for `TooFewNodes`. */
   readonly kind?: 'Node' | 'MachineConfigPool';
   readonly name?: string;
@@ -66,9 +69,12 @@ const NOT_REPORTED: Problem = {
 
 /**
  * Checks that each node has both annotations, each pool has a config in spec and status, and all these
- * configs exist. It ignores node states, paused pools and rollouts.
+ * configs exist and are not being deleted. It ignores node states, paused pools and rollouts.
  */
-export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapshot, scope: CheckScope) {
+export function checkConsistency(
+  { nodes, pools, configs, terminatingConfigs, roles }: ClusterSnapshot,
+  scope: CheckScope,
+) {
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const describeMissing = createMissingDescriber(configs, livePools);
   const findProblems = (referrer: Referrer, fields: readonly string[], hasStuckNode = false): Problem[] => {
@@ -78,7 +84,12 @@ export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapsh
     return fields.flatMap((field) => {
       const config = findReferencedConfig(referrer, field);
       if (config === undefined) return [{ ...subject, ...describeEmpty(field, hasStuckNode) }];
-      return configs.has(config) ? [] : [{ ...subject, ...describeMissing(config, field) }];
+      if (configs.has(config)) return [];
+      const isTerminatingConfig = terminatingConfigs.has(config);
+      const problem = isTerminatingConfig
+        ? describeTerminating(config, field, livePools)
+        : describeMissing(config, field);
+      return [{ ...subject, ...problem }];
     });
   };
   const nodeResults = nodes.map((node) => {
@@ -93,7 +104,7 @@ export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapsh
     const { name, isTerminating } = pool.referrer;
     // See parsePoolReferrer.
     if (isTerminating === true) return { pool, problems: [] };
-    const hasStuckNode = nodeResults.some((node) => node.pool === name && !areRecoverable(node.problems));
+    const hasStuckNode = nodeResults.some((node) => node.pool === name && node.problems.some(isMissingForever));
     return { pool, problems: findProblems(pool.referrer, POOL_FIELDS, hasStuckNode) };
   });
   const problems = [...nodeResults, ...poolResults].flatMap((result) => result.problems);
@@ -109,6 +120,10 @@ export function checkConsistency({ nodes, pools, configs, roles }: ClusterSnapsh
 
 export function findReferencedConfig(referrer: Referrer, field: string): ConfigName | undefined {
   return referrer.references.find((reference) => reference.field === field)?.config;
+}
+
+function isMissingForever({ code, isRecoverable }: Problem): boolean {
+  return code === 'ConfigMissing' && !isRecoverable;
 }
 
 function areRecoverable(problems: readonly Problem[]): boolean {
@@ -138,6 +153,17 @@ function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: rea
       ...(suggestion === undefined ? {} : { suggestion }),
       description: `${field} ${toPrintableLine(config, MAX_NAME_LENGTH)} does not exist`,
     };
+  };
+}
+
+/** Once the config is gone, the operator may render it again. */
+function describeTerminating(config: ConfigName, field: string, livePools: readonly InspectedPool[]): Problem {
+  return {
+    code: 'ConfigTerminating',
+    field,
+    config,
+    isRecoverable: canBeRendered(config, livePools),
+    description: `${field} ${toPrintableLine(config, MAX_NAME_LENGTH)} is being deleted`,
   };
 }
 

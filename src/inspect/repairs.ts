@@ -9,7 +9,7 @@ export interface Repair {
   readonly command: readonly (readonly string[])[];
 }
 
-/** The commands contain only existing configs. */
+/** The commands contain only existing configs that are not being deleted. */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
   configs: ReadonlySet<ConfigName>,
@@ -43,7 +43,9 @@ export function planRepairs(
 }
 
 function planPoolRepair({ pool, problems }: ConsistencyResult['pools'][number], config?: ConfigName): Repair[] {
-  const isStuck = problems.some(({ field, isRecoverable }) => field === 'status' && !isRecoverable);
+  const isStuck = problems.some(
+    ({ code, field, isRecoverable }) => field === 'status' && !isRecoverable && code !== 'ConfigTerminating',
+  );
   if (config === undefined || !isStuck) return [];
   const { name } = pool.referrer;
   const patch = JSON.stringify({ status: { configuration: { name: config } } });

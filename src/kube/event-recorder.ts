@@ -16,7 +16,8 @@ export interface ClusterEvent {
     readonly name: string;
     readonly uid: string;
   };
-  readonly reason: 'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference';
+  readonly reason:
+    'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference' | 'ReferencedConfigTerminating';
   readonly action: 'Delete' | 'Check';
   /** Truncated to 1 KiB, the limit of the API. */
   readonly note: string;

@@ -49,6 +49,10 @@ export class ConfigIndex {
     return new Set([...this.#reflector.objects()].map(({ name }) => name));
   }
 
+  terminating(): readonly WatchedConfig[] {
+    return [...this.#reflector.objects()].filter(({ isTerminating }) => isTerminating);
+  }
+
   /** Undefined if the watch reported no deletion of this config. */
   deletedAt(name: ConfigName): Date | undefined {
     return this.#deletedAt.get(name);

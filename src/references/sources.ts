@@ -45,6 +45,8 @@ export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, 
 
 export interface WatchedConfig extends ConfigMetadata {
   readonly uid: string;
+  /** Whether it has a deletionTimestamp and waits for its finalizers. */
+  readonly isTerminating: boolean;
 }
 
 /** Includes source configs, because an annotation can name any. The guard never reads the content. */
@@ -58,10 +60,11 @@ export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
 };
 
 function parseConfigMetadata({ metadata }: ApiObject): WatchedConfig {
-  const { name, uid, creationTimestamp } = metadata ?? {};
+  const { name, uid, creationTimestamp, deletionTimestamp } = metadata ?? {};
   const createdAt = new Date(String(creationTimestamp));
   if (typeof name !== 'string' || name === '' || Number.isNaN(createdAt.getTime())) {
     throw new MalformedObject('a MachineConfig has no name or no creationTimestamp');
   }
-  return { name: toConfigName(name), uid: String(uid), createdAt };
+  const isTerminating = deletionTimestamp !== undefined && deletionTimestamp !== null;
+  return { name: toConfigName(name), uid: String(uid), createdAt, isTerminating };
 }

@@ -16,6 +16,7 @@ export interface MetricsSources {
   readonly mode: () => Mode;
   /** Undefined if the guard writes no status or may not read MachineConfigs. */
   readonly danglingCount: () => number | undefined;
+  readonly terminatingCount: () => number | undefined;
   readonly protectedConfigs: () => number | undefined;
   readonly expiries: () => readonly Expiry[];
 }
@@ -78,6 +79,8 @@ export class Metrics {
     );
     const danglingHelp = 'References to MachineConfigs that do not exist.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
+    const terminatingHelp = 'MachineConfigs that are in use and being deleted.';
+    this.#addGauge('mcguard_terminating_configs_in_use', terminatingHelp, sources.terminatingCount);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, sources.protectedConfigs);
     const syncedHelp = '1 if the kind has been read completely since the start.';

@@ -12,6 +12,7 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     liveReads: () => 1,
     mode: () => 'Enforce',
     danglingCount: () => 0,
+    terminatingCount: () => 0,
     protectedConfigs: () => 0,
     expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
   });

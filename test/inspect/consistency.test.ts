@@ -32,6 +32,42 @@ test('an empty status is unrecoverable while a node names a missing config', () 
   ]);
 });
 
+test('reports a config in use and being deleted, which only a pool spec lets return', () => {
+  const nodes = [inspectedNode('n', { current: NEW, desired: OLD })];
+  const check = (spec: string) =>
+    checkConsistency(
+      snapshot(nodes, [inspectedPool('worker', { spec, status: OLD })], [NEW], [OLD]),
+      EVERYTHING,
+    );
+  const problem = { code: 'ConfigTerminating', config: OLD, isRecoverable: false };
+  expect(check(NEW)).toMatchObject({
+    ok: false,
+    isRecoverable: false,
+    problems: [
+      {
+        ...problem,
+        name: 'n',
+        field: 'desiredConfig',
+        description: `desiredConfig ${OLD} is being deleted`,
+      },
+      { ...problem, name: 'worker', field: 'status' },
+    ],
+  });
+  expect(check(OLD)).toMatchObject({ ok: false, isRecoverable: true });
+});
+
+test('an empty status is recoverable while a node can leave a config that is being deleted', () => {
+  const nodes = [inspectedNode('n', { current: OLD, desired: NEW })];
+  const { problems } = checkConsistency(
+    snapshot(nodes, [inspectedPool('worker', { spec: NEW })], [NEW], [OLD]),
+    EVERYTHING,
+  );
+  expect(problems).toMatchObject([
+    { code: 'ConfigTerminating', isRecoverable: false },
+    { code: 'StatusEmpty', isRecoverable: true },
+  ]);
+});
+
 test.each([
   [0, 1, undefined, 'the cluster has no nodes'],
   [0, 1, 'role/wroker', 'no node has label role/wroker. Roles here: master, worker'],

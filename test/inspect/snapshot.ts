@@ -56,8 +56,9 @@ export function snapshot(
   nodes: InspectedNode[],
   pools: InspectedPool[],
   configs: readonly string[],
+  terminatingConfigs: readonly string[] = [],
 ): ClusterSnapshot {
-  return { nodes, pools, configs: names(configs) };
+  return { nodes, pools, configs: names(configs), terminatingConfigs: names(terminatingConfigs) };
 }
 
 export function names(configs: readonly string[]): ReadonlySet<ConfigName> {

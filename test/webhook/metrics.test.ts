@@ -28,6 +28,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
     liveReads: () => liveReads,
     mode: () => 'Audit',
     danglingCount: () => danglingCount,
+    terminatingCount: () => 1,
     protectedConfigs: () => 5,
     expiries: () => [
       { certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedByGuard: false },
@@ -57,6 +58,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_live_reads_total 3',
       'mcguard_mode{mode="Audit"} 1',
       'mcguard_dangling_references 2',
+      'mcguard_terminating_configs_in_use 1',
       'mcguard_protected_configs 5',
       'mcguard_certificate_expiry_timestamp_seconds{certificate="authority"} 1800000000',
       expect.stringMatching(/^mcguard_build_info\{version="\d+\.\d+\.\d+"\} 1$/),

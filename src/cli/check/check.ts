@@ -38,9 +38,10 @@ export function createCheckCommand(): Command {
       'after',
       `
 The result is fine if every node has reported its current and desired config,
-every pool has a config in its spec and status, and all these configs exist.
-Node states, paused pools, rollouts and pending certificate requests do not
-count. The command prints repair commands and never runs them.
+every pool has a config in its spec and status, and all these configs exist
+and are not being deleted. Node states, paused pools, rollouts and pending
+certificate requests do not count. The command prints repair commands and
+never runs them.
 Permissions: list nodes, machineconfigpools and machineconfigs.
 
 Exit codes:

@@ -93,17 +93,21 @@ function summarizeProblems(problems: Problems): string {
   const summaries = problems.map(({ code, field }) => {
     const shortField = (field ?? '').replace('Config', '');
     if (code === 'ConfigMissing') return `${shortField} missing`;
+    if (code === 'ConfigTerminating') return `${shortField} being deleted`;
     return code === 'NotReported' ? `no ${shortField} yet` : `${shortField} empty`;
   });
-  const isAllMissing = problems.every(({ code }) => code === 'ConfigMissing');
-  return summaries.length === 2 && isAllMissing ? 'both missing' : summaries.join(', ');
+  if (summaries.length === 2 && problems.every(({ code }) => code === first.code)) {
+    if (first.code === 'ConfigMissing') return 'both missing';
+    if (first.code === 'ConfigTerminating') return 'both being deleted';
+  }
+  return summaries.join(', ');
 }
 
 function formatProblems(format: TextFormat, problems: Problems): string {
   // The conclusion contains this problem.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
   const groups = groupBy(problems, ({ code, config, canHeal: canRecover, field }) =>
-    [code, canRecover, config, code === 'ConfigMissing' ? '' : field].join(' '),
+    [code, canRecover, config, config === null ? field : ''].join(' '),
   );
   return [...groups.values()]
     .map((group) => formatItem(format, explainProblems(group), getStyle(group)))
@@ -135,6 +139,8 @@ function explainProblems(group: Problems): string {
     }
     case 'ConfigMissing':
       return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
+    case 'ConfigTerminating':
+      return explainTerminatingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
     default:
       return first.code satisfies never;
   }
@@ -152,6 +158,17 @@ function explainMissingConfig(
       : "No pool's spec names it, so waiting does not help.",
     ...(suggestion === null ? [] : [`Closest existing name: ${suggestion}.`]),
     ...(explanation === null ? [] : [`The guard reports: ${guardText}.`]),
+  ].join(' ');
+}
+
+function explainTerminatingConfig(
+  { config, canHeal: canRecover }: ReportProblem,
+  referrersClause: string,
+): string {
+  return [
+    `${toPrintableLine(config ?? '', MAX_NAME_LENGTH)} is in use and being deleted; ${referrersClause}.`,
+    'Move the referrers to another config before the finalizers are removed, or keep the finalizers.',
+    ...(canRecover ? ['The Machine Config Operator can render the config again.'] : []),
   ].join(' ');
 }
 

@@ -81,6 +81,31 @@ test('explains whether a missing config can return, and suggests the nearest nam
   );
 });
 
+test('explains a config in use and being deleted, without repair commands', () => {
+  const nodes = [
+    inspectedNode('m', { current: MISSING, desired: MISSING }),
+    inspectedNode('n', { current: WORKER, desired: MISSING }),
+  ];
+  const pool = inspectedPool('worker', { spec: WORKER, status: MISSING });
+  const { report, repairs } = checkNodesAndPools(nodes, [pool], { terminatingConfigs: [MISSING] });
+  const text = formatCheckReport(NARROW, report, repairs);
+  expect(repairs).toEqual([]);
+  expect(text).toMatch(/^m +worker .* both being deleted$/m);
+  expect(text).toMatch(/^n +worker .* desired being deleted$/m);
+  expect(text).toMatch(/^worker +1 .* status being deleted$/m);
+  expect(unwrap(text)).toContain(
+    `${MISSING} is in use and being deleted; nodes m and n and pool worker name it. Move the referrers ` +
+      'to another config before the finalizers are removed, or keep the finalizers. Not fine:',
+  );
+});
+
+test('says that a config in use and being deleted can return', () => {
+  const pool = inspectedPool('worker', { spec: MISSING, status: WORKER });
+  const text = unwrap(format([healthyNode('n')], [pool], { terminatingConfigs: [MISSING] }));
+  expect(text).toContain('pool worker names it.');
+  expect(text).toContain('The Machine Config Operator can render the config again.');
+});
+
 test.each([
   [false, 'Waiting can help (--wait).'],
   [true, 'Waited 2m05s.'],

@@ -15,15 +15,20 @@ export const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 interface Extras {
   readonly requests?: PendingCertificateRequests;
   readonly explanations?: Readonly<Record<string, string>>;
+  readonly terminatingConfigs?: readonly string[];
 }
 
 /** Checks a cluster in which MASTER and WORKER exist. */
 export function checkNodesAndPools(
   nodes: InspectedNode[],
   pools: InspectedPool[],
-  { requests = { readable: true, reason: null, requests: [] }, explanations = {} }: Extras = {},
+  {
+    requests = { readable: true, reason: null, requests: [] },
+    explanations = {},
+    terminatingConfigs = [],
+  }: Extras = {},
 ): { readonly report: CheckReport; readonly repairs: readonly Repair[] } {
-  const { configs, ...rest } = snapshot(nodes, pools, [MASTER, WORKER]);
+  const { configs, ...rest } = snapshot(nodes, pools, [MASTER, WORKER], terminatingConfigs);
   const consistency = checkConsistency({ configs, ...rest }, EVERYTHING);
   const repairs = planRepairs(
     consistency,
