@@ -2,6 +2,7 @@
 export interface ApiObject {
   readonly metadata?: {
     readonly name?: unknown;
+    readonly namespace?: unknown;
     readonly resourceVersion?: unknown;
     readonly labels?: Readonly<Record<string, unknown>> | null;
     readonly annotations?: Readonly<Record<string, unknown>> | null;
