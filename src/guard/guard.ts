@@ -72,7 +72,11 @@ export class Guard {
     this.#options = options;
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
     this.#events = new EventRecorder({ api, log });
-    const live = new LiveReader({ api, needsRenderedConfigs: () => settings().holdSupersededMs > 0 });
+    const live = new LiveReader({
+      api,
+      versions: this.#index,
+      needsRenderedConfigs: () => settings().holdSupersededMs > 0,
+    });
     const app = createAdmissionApp({
       judge: new Judge({ api, index: this.#index, live, settings, log }),
       log,

@@ -1,10 +1,11 @@
 import type { ClusterState } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { waitOrAbort } from '../kube/wait.ts';
-import { LiveRead } from './live-read.ts';
+import { type KnownVersions, LiveRead } from './live-read.ts';
 
 export interface LiveReaderOptions {
   readonly api: KubeApi;
+  readonly versions: KnownVersions;
   /** Whether a read must also list the rendered configs, for `holdSuperseded`. Called at its start. */
   readonly needsRenderedConfigs?: () => boolean;
 }
@@ -26,14 +27,16 @@ const MAX_CONCURRENT_READS = 3;
  */
 export class LiveReader {
   readonly #api: KubeApi;
+  readonly #versions: KnownVersions;
   readonly #needsRenderedConfigs: () => boolean;
   readonly #running = new Set<LiveRead>();
   #next: LiveRead | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #readCount = 0;
 
-  constructor({ api, needsRenderedConfigs = () => false }: LiveReaderOptions) {
+  constructor({ api, versions, needsRenderedConfigs = () => false }: LiveReaderOptions) {
     this.#api = api;
+    this.#versions = versions;
     this.#needsRenderedConfigs = needsRenderedConfigs;
   }
 
@@ -61,7 +64,7 @@ export class LiveReader {
 
   #joinNextRead(): LiveRead {
     if (this.#next !== undefined) return this.#next;
-    const next = new LiveRead(this.#api);
+    const next = new LiveRead(this.#api, this.#versions);
     this.#next = next;
     // Reviews that arrive in the same turn of the event loop share the read.
     setImmediate(() => {
