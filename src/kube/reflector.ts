@@ -7,6 +7,7 @@ import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from './problem-log.ts';
 import { acceptHeaderForList, acceptHeaderForObject, type Resource, toListPath } from './resource.ts';
 import { isOlderVersion } from './resource-version.ts';
+import { inSlices } from './slices.ts';
 import { Backoff, sleep, withTimeout } from './wait.ts';
 
 /** The times of a reflector, in milliseconds. */
@@ -51,6 +52,8 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 
 /** An event of a pool or a build contains the whole object. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+/** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
+const SLICE_SIZE = 500;
 /** A watch that lasted this long resets the backoff. */
 const LASTING_WATCH_MS = 5_000;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
@@ -190,8 +193,12 @@ export class Reflector<Item extends { readonly name: string }> {
     if (result !== undefined) await this.#checkListVersion(result, signal);
     const before = this.#objects;
     this.#objects = objects;
-    for (const [name, item] of before) if (!objects.has(name)) this.#onChange(item, undefined);
-    for (const [name, item] of objects) this.#onChange(before.get(name), item);
+    for await (const slice of inSlices(before, SLICE_SIZE)) {
+      for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined);
+    }
+    for await (const slice of inSlices(objects, SLICE_SIZE)) {
+      for (const [name, item] of slice) this.#onChange(before.get(name), item);
+    }
     return result;
   }
 

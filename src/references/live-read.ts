@@ -52,6 +52,8 @@ export class LiveRead {
   /** The resources that are being listed, with the error of the last attempt. */
   readonly #pending = new Map<string, unknown>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
+  /** Of all resources. Shared by the reviews, and undefined after a further list. */
+  #allReferrers: readonly Referrer[] | undefined;
   readonly #unreadable = new Map<string, string>();
   readonly #createdAt = performance.now();
   #renderedConfigs: ConfigMetadata[] | undefined;
@@ -107,8 +109,9 @@ export class LiveRead {
   }
 
   clusterState(): ClusterState {
+    this.#allReferrers ??= [...this.#referrers.values()].flat();
     return {
-      referrers: [...this.#referrers.values()].flat(),
+      referrers: this.#allReferrers,
       unreadable: this.#unreadableSources(),
       ...(this.#renderedConfigs === undefined ? {} : { renderedConfigs: this.#renderedConfigs }),
     };
@@ -185,6 +188,7 @@ export class LiveRead {
     if (resource === NODES && referrers.length === 0)
       throw new MalformedList('the API server listed no nodes, but every cluster has one');
     this.#referrers.set(resource.name, referrers);
+    this.#allReferrers = undefined;
   }
 
   async #readRenderedConfigs(): Promise<void> {

@@ -1,3 +1,4 @@
+import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import type { ClusterState } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { waitOrAbort } from '../kube/wait.ts';
@@ -33,6 +34,7 @@ export class LiveReader {
   #next: LiveRead | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #readCount = 0;
+  #lastTurn: Promise<void> = Promise.resolve();
 
   constructor({ api, versions, needsRenderedConfigs = () => false }: LiveReaderOptions) {
     this.#api = api;
@@ -59,7 +61,17 @@ export class LiveReader {
     const state = read.clusterState();
     read.removeReview();
     if (!read.hasReviews) this.#abandon(read);
+    await this.#waitForTurn();
     return state;
+  }
+
+  /**
+   * Each review visits every referrer to decide. Hundreds that share a read would hold the event loop together, so each
+   * decides in its own turn.
+   */
+  async #waitForTurn(): Promise<void> {
+    this.#lastTurn = this.#lastTurn.then(async () => await waitForNextTurn());
+    await this.#lastTurn;
   }
 
   #joinNextRead(): LiveRead {

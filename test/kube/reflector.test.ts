@@ -134,6 +134,29 @@ test('reports each change with the object before and after, also between two lis
   await expect.poll(() => changes.toSorted()).toEqual(['a rendered-2 rendered-3', 'b x -', 'c - x']);
 });
 
+test('reports the changes of a long list in slices, so that other work can run', async () => {
+  const cluster = await startTestCluster();
+  for (let index = 0; index < 1_500; index += 1) cluster.create('nodes', toNode(`w${index}`, 'x'));
+  let inTurn = 0;
+  const counts: number[] = [];
+  const { log } = memoryLog();
+  const stop = new AbortController();
+  const onChange = () => {
+    inTurn += 1;
+    if (inTurn > 1) return;
+    setImmediate(() => {
+      counts.push(inTurn);
+      inTurn = 0;
+    });
+  };
+  const reflector = new Reflector({ api: cluster.connect(), resource: NODES, log, onChange });
+  const running = reflector.run(stop.signal);
+  await expect.poll(() => reflector.isSynced).toBe(true);
+  stop.abort();
+  await running;
+  expect(Math.max(...counts)).toBe(500);
+});
+
 test('continues from the last bookmark without a list if the watch ends', async () => {
   const followed = await follow();
   const { cluster, known, watchedVersions, listCount } = followed;
