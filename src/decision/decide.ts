@@ -10,6 +10,7 @@ import {
   formatWarnings,
   formatWouldDenyWarning,
 } from './message.ts';
+import { isVisible } from './printable-text.ts';
 import {
   type ClusterState,
   findSupersededAt,
@@ -28,6 +29,8 @@ const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 
 /** The limit of the audit annotation. */
 const MAX_REFERRERS_PER_KIND = 10;
+/** A reason must be visible in what the audit annotation records of it, and the policy floor tests as much. */
+const MAX_REASON_LENGTH = 1_024;
 
 /**
  * Decides a review. One strong reference denies, even if another kind could not be read. Without one,
@@ -141,8 +144,8 @@ function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
 }
 
 function findOverrideReason({ annotations }: ConfigToDelete): string | undefined {
-  const reason = annotations.get(ALLOW_DELETION_ANNOTATION)?.trim();
-  return reason === '' ? undefined : reason;
+  const reason = annotations.get(ALLOW_DELETION_ANNOTATION)?.trim() ?? '';
+  return isVisible(reason, MAX_REASON_LENGTH) ? reason : undefined;
 }
 
 function allow(config: ConfigName | undefined, message: string): Verdict {
