@@ -10,6 +10,7 @@ import {
   formatWarnings,
   formatWouldDenyWarning,
 } from './message.ts';
+import { isVisible } from './printable-text.ts';
 import {
   type ClusterState,
   findSupersededAt,
@@ -140,9 +141,9 @@ function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
   };
 }
 
-function findOverrideReason({ allowDeletion }: ConfigToDelete): string | undefined {
-  const reason = allowDeletion?.trim();
-  return reason === '' ? undefined : reason;
+function findOverrideReason({ allowDeletion = '' }: ConfigToDelete): string | undefined {
+  const reason = allowDeletion.trim();
+  return isVisible(reason) ? reason : undefined;
 }
 
 function allow(config: ConfigName | undefined, message: string): Verdict {

@@ -19,6 +19,14 @@ export function toPrintableLine(text: string, max: number): string {
   return characters.length <= max ? line : `${characters.slice(0, max - 3).join('')}...`;
 }
 
+/** Everything but control characters, spaces, ignorable characters such as a Hangul filler, and an empty Braille cell. */
+const VISIBLE = /[^\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/** Whether the text has a visible character. */
+export function isVisible(text: string): boolean {
+  return VISIBLE.test(text);
+}
+
 /** `1 node`, `3 nodes`. */
 export function countNoun(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

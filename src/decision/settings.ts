@@ -31,7 +31,10 @@ export interface ParsedSettings {
   readonly problems: readonly string[];
 }
 
-/** Invalid fields of the `spec` count as absent. */
+/**
+ * An invalid mode means Enforce, and an invalid hold the longest one: a mistake must not unprotect a config that somebody
+ * wanted to hold. The last valid hold would differ between replicas and after a restart.
+ */
 export function parseSettings(object: unknown): ParsedSettings {
   const { mode, holdSuperseded } = getSpec(object);
   const problems: string[] = [];
@@ -40,14 +43,15 @@ export function parseSettings(object: unknown): ParsedSettings {
     problems.push(`spec.mode ${quote(mode)} is not one of ${MODES.join(', ')}; using ${DEFAULT_SETTINGS.mode}`);
   }
   const holdMs = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
-  const isValidHold = holdMs !== undefined && holdMs <= MAX_HOLD_MS;
-  if (!isValidHold && holdSuperseded !== undefined) {
-    problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; ignored`);
+  const validHoldMs = holdMs !== undefined && holdMs <= MAX_HOLD_MS ? holdMs : undefined;
+  const isHoldAbsent = holdSuperseded === undefined;
+  if (validHoldMs === undefined && !isHoldAbsent) {
+    problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; using 720h`);
   }
   return {
     settings: {
       mode: validMode ?? DEFAULT_SETTINGS.mode,
-      holdSupersededMs: isValidHold ? holdMs : DEFAULT_SETTINGS.holdSupersededMs,
+      holdSupersededMs: validHoldMs ?? (isHoldAbsent ? DEFAULT_SETTINGS.holdSupersededMs : MAX_HOLD_MS),
     },
     problems,
   };

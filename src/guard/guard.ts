@@ -93,7 +93,11 @@ export class Guard {
     this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
     this.#events = new EventRecorder({ api, log });
     this.#missingConfigs = new ThrottledLog(log);
-    const live = new LiveReader({ api, needsRenderedConfigs: () => settings().holdSupersededMs > 0 });
+    const live = new LiveReader({
+      api,
+      versions: this.#index,
+      needsRenderedConfigs: () => settings().holdSupersededMs > 0,
+    });
     const configs = new ConfigLookup({ api, index: this.#configs });
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
@@ -208,7 +212,10 @@ export class Guard {
     onDecision?.(decision);
     if (configState === 'missing') {
       // Not one line for each: any client can send such reviews.
-      this.#missingConfigs.warn(verdict.message, { user });
+      this.#missingConfigs.warn('denied a review of a config that does not exist', {
+        name: decision.name,
+        user,
+      });
       this.#metrics.countMissingConfig();
       return;
     }

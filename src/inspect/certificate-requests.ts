@@ -42,7 +42,8 @@ export async function readPendingCertificateRequests(
   };
   try {
     await withTimeout(READ_TIMEOUT_MS, signal, async (readSignal) => {
-      await listCollection(api, COLLECTION, { isMetadataOnly: false }, addIfPending, readSignal);
+      const resource = { kind: 'CertificateSigningRequest', isMetadataOnly: false };
+      await listCollection(api, COLLECTION, resource, addIfPending, readSignal);
     });
   } catch (error) {
     const isForbidden = error instanceof ApiError && error.status === 403;

@@ -73,7 +73,11 @@ export async function readConfigSize(
 /** A 404 is an error: a missing CRD does not mean that no references exist. */
 export async function listAll<T>(
   api: KubeApi,
-  { paths: [path], isMetadataOnly }: Pick<Resource<{ readonly name: string }>, 'paths' | 'isMetadataOnly'>,
+  {
+    kind,
+    paths: [path],
+    isMetadataOnly,
+  }: Pick<Resource<{ readonly name: string }>, 'kind' | 'paths' | 'isMetadataOnly'>,
   parse: (object: ApiObject) => T,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
@@ -81,7 +85,7 @@ export async function listAll<T>(
   const items: T[] = [];
   const addItem = (object: ApiObject): void => void items.push(parse(object));
   await accessCluster('list', path, signal, () =>
-    listCollection(api, path, { isMetadataOnly }, addItem, signal, query),
+    listCollection(api, path, { kind, isMetadataOnly }, addItem, signal, query),
   );
   return items;
 }

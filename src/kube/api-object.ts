@@ -3,6 +3,7 @@ export interface ApiObject {
   readonly metadata?: {
     readonly name?: unknown;
     readonly uid?: unknown;
+    readonly namespace?: unknown;
     readonly resourceVersion?: unknown;
     readonly labels?: Readonly<Record<string, unknown>> | null;
     readonly annotations?: Readonly<Record<string, unknown>> | null;

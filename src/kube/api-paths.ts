@@ -23,3 +23,12 @@ export const WEBHOOK_CONFIGURATIONS_PATH =
 export function objectPath(collection: string, name: string): string {
   return `${collection}/${encodeURIComponent(name)}`;
 }
+
+/** `/api/v1/RESOURCE` or `/apis/GROUP/VERSION/RESOURCE`, perhaps in a namespace. */
+const COLLECTION = /^\/apis?\/(?<apiVersion>v1|[^/]+\/[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?[^/]+$/;
+
+export function parseCollection(path: string): { readonly apiVersion: string; readonly isNamespaced: boolean } {
+  const { apiVersion, namespace } = COLLECTION.exec(path)?.groups ?? {};
+  if (apiVersion === undefined) throw new Error(`${path} is not the path of a collection`);
+  return { apiVersion, isNamespaced: namespace !== undefined };
+}

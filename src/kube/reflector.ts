@@ -1,11 +1,13 @@
 import type { Logger } from 'pino';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
-import { ApiError, ApiUnreachable, describeError, isNotFound } from './errors.ts';
+import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } from './errors.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from './problem-log.ts';
 import { acceptHeaderForList, acceptHeaderForObject, type Resource, toListPath } from './resource.ts';
+import { isOlderVersion } from './resource-version.ts';
+import { inSlices } from './slices.ts';
 import { Backoff, sleep, withTimeout } from './wait.ts';
 
 /** The times of a reflector, in milliseconds. */
@@ -50,6 +52,8 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 
 /** An event of a pool or a build contains the whole object. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+/** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
+const SLICE_SIZE = 500;
 /** A watch that lasted this long resets the backoff. */
 const LASTING_WATCH_MS = 5_000;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
@@ -78,7 +82,9 @@ export class Reflector<Item extends { readonly name: string }> {
   #isServed = false;
   #isForbidden = false;
   #position: ListResult | undefined;
+  #newestVersion: string | undefined;
   #lastMessageAt = Number.NaN;
+  #endPause: () => void = () => {};
 
   constructor({
     api,
@@ -122,6 +128,19 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#objects.get(name);
   }
 
+  /**
+   * The newest version that the API server has sent; undefined before the first list. It goes back only if a probe
+   * finds that the API server's versions went back.
+   */
+  get newestVersion(): string | undefined {
+    return this.#newestVersion;
+  }
+
+  /** Probes now instead of after the pause. Called when a version is older than {@link newestVersion}. */
+  checkVersion(): void {
+    this.#endPause();
+  }
+
   objects(): Iterable<Item> {
     return this.#objects.values();
   }
@@ -141,7 +160,7 @@ export class Reflector<Item extends { readonly name: string }> {
           const reason = describeError(error);
           this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
-        await sleep(this.#backoff.next(), signal);
+        await this.#pause(this.#backoff.next(), signal);
       }
     }
   }
@@ -167,7 +186,7 @@ export class Reflector<Item extends { readonly name: string }> {
     try {
       await this.#watch(this.#position, signal);
       // The server may end each watch immediately.
-      if (!hasLasted()) await sleep(this.#backoff.next(), signal);
+      if (!hasLasted()) await this.#pause(this.#backoff.next(), signal);
     } finally {
       if (hasLasted()) this.#backoff.reset();
     }
@@ -182,11 +201,26 @@ export class Reflector<Item extends { readonly name: string }> {
     const result = await withTimeout(this.#timing.requestMs, signal, (limited) =>
       listResource(this.#api, this.resource, add, limited),
     );
+    if (result !== undefined) await this.#checkListVersion(result, signal);
     const before = this.#objects;
     this.#objects = objects;
-    for (const [name, item] of before) if (!objects.has(name)) this.#onChange(item, undefined);
-    for (const [name, item] of objects) this.#onChange(before.get(name), item);
+    for await (const slice of inSlices(before, SLICE_SIZE)) {
+      for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined);
+    }
+    for await (const slice of inSlices(objects, SLICE_SIZE)) {
+      for (const [name, item] of slice) this.#onChange(before.get(name), item);
+    }
     return result;
+  }
+
+  /** After an etcd restore a list has an older version, and so has the probe. */
+  async #checkListVersion({ path, resourceVersion }: ListResult, signal: AbortSignal): Promise<void> {
+    const newest = this.#newestVersion;
+    if (newest !== undefined && isOlderVersion(resourceVersion, newest)) {
+      await this.#probe({ path, resourceVersion: newest }, signal);
+      throw new MalformedList(`the list has version ${resourceVersion}, which is older than ${newest}`);
+    }
+    this.#newestVersion = resourceVersion;
   }
 
   async #watch(position: ListResult, signal: AbortSignal): Promise<void> {
@@ -269,12 +303,13 @@ export class Reflector<Item extends { readonly name: string }> {
       throw new RelistRequired(`a watch event has the unknown type ${String(type)}`);
     }
     if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion };
+    this.#newestVersion = resourceVersion;
     this.#backoff.reset();
   }
 
   async #probeRegularly(position: ListResult, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
+      await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
       if (!signal.aborted) await this.#probe(this.#position ?? position, signal);
     }
   }
@@ -297,12 +332,18 @@ export class Reflector<Item extends { readonly name: string }> {
     }
     const currentVersion = list.metadata?.resourceVersion;
     if (typeof currentVersion === 'string' && isOlderVersion(currentVersion, position.resourceVersion)) {
+      this.#newestVersion = currentVersion;
       throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${currentVersion}`);
     }
   }
-}
 
-/** Etcd counts versions upwards. Returns false if one is not a number. */
-function isOlderVersion(a: string, b: string): boolean {
-  return /^\d+$/.test(a) && /^\d+$/.test(b) && BigInt(a) < BigInt(b);
+  /** {@link checkVersion} ends it early. */
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const waitForEnd = async (limited: AbortSignal): Promise<void> =>
+      await new Promise((resolve) => {
+        this.#endPause = resolve;
+        limited.addEventListener('abort', () => resolve(), { once: true });
+      });
+    await withTimeout(ms, signal, waitForEnd).catch(() => {});
+  }
 }

@@ -7,13 +7,14 @@ import { findNearestName } from '../decision/nearest-name.ts';
 import { objectPath } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { acceptHeaderForObject } from '../kube/resource.ts';
+import { inSlices } from '../kube/slices.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
 import {
-  countProtectedConfigs,
   type DanglingReference,
   explainMissingConfig,
   findDanglingReferences,
+  findProtectedConfigs,
 } from './dangling-references.ts';
 import type { ReferenceIndex } from './reference-index.ts';
 import { MACHINE_CONFIGS } from './sources.ts';
@@ -38,6 +39,9 @@ export interface DanglingReferenceDetectorOptions {
 /** A dangling reference is reported within five seconds. */
 const INTERVAL_MS = 1_000;
 const GET_TIMEOUT_MS = 5_000;
+/** Both take a few milliseconds, and waiting reviews go first. */
+const REFERRERS_PER_SLICE = 500;
+const FINDINGS_PER_SLICE = 50;
 
 /** Finds dangling references. The indexes can be late, so a GET confirms that a config is missing. */
 export class DanglingReferenceDetector {
@@ -54,7 +58,7 @@ export class DanglingReferenceDetector {
     return [...this.#findings.values()];
   }
 
-  /** At the last check; see {@link countProtectedConfigs}. */
+  /** The number of existing rendered configs that were in use at the last check. */
   get protectedConfigs(): number {
     return this.#protectedConfigs;
   }
@@ -71,35 +75,54 @@ export class DanglingReferenceDetector {
     const { index, configs, log, onFound, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
     const names = configs.names();
-    this.#protectedConfigs = countProtectedConfigs(index.referrers(), names);
+    const dangling = await this.#findDangling(names);
     const suggestions = this.#reusableSuggestions(names);
     const isMissingByName = new Map<ConfigName, boolean>();
     const findings = new Map<string, DanglingFinding>();
-    for (const reference of findDanglingReferences(index.referrers(), names)) {
-      const { config } = reference;
-      const key = keyOf(reference);
-      const previous = this.#findings.get(key);
-      if (previous === undefined && !(await this.#isMissing(config, isMissingByName, signal))) continue;
-      const finding = {
-        ...reference,
-        since: previous?.since ?? now(),
-        explanation: explainMissingConfig(config, config === undefined ? undefined : configs.deletedAt(config)),
-        suggestion: config === undefined ? undefined : await suggestName(config, names, suggestions),
-      };
-      findings.set(key, finding);
-      if (previous !== undefined) continue;
-      const { explanation, suggestion } = finding;
-      const fields = { reference: toLogFields(finding), explanation, suggestion };
-      log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
-      onFound?.(finding);
+    for await (const slice of inSlices(dangling, FINDINGS_PER_SLICE)) {
+      for (const [key, reference] of slice) {
+        const { config } = reference;
+        const previous = this.#findings.get(key);
+        if (previous === undefined && !(await this.#isMissing(config, isMissingByName, signal))) continue;
+        const finding = {
+          ...reference,
+          since: previous?.since ?? now(),
+          explanation: explainMissingConfig(
+            config,
+            config === undefined ? undefined : configs.deletedAt(config),
+          ),
+          suggestion: config === undefined ? undefined : await suggestName(config, names, suggestions),
+        };
+        findings.set(key, finding);
+        if (previous !== undefined) continue;
+        const { explanation, suggestion } = finding;
+        const fields = { reference: toLogFields(finding), explanation, suggestion };
+        log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
+        onFound?.(finding);
+      }
     }
-    for (const [key, finding] of this.#findings) {
-      if (findings.has(key)) continue;
-      const { kind, name, field } = finding;
-      log.info({ reference: toLogFields(finding) }, `no longer dangling: ${kind} ${name} (${field})`);
+    for await (const slice of inSlices(this.#findings, FINDINGS_PER_SLICE)) {
+      for (const [key, finding] of slice) {
+        if (findings.has(key)) continue;
+        const { kind, name, field } = finding;
+        log.info({ reference: toLogFields(finding) }, `no longer dangling: ${kind} ${name} (${field})`);
+      }
     }
     this.#findings = findings;
     this.#lastNames = names;
+  }
+
+  /** Also counts the protected configs. */
+  async #findDangling(names: ReadonlySet<ConfigName>): Promise<ReadonlyMap<string, DanglingReference>> {
+    const dangling = new Map<string, DanglingReference>();
+    const inUse = new Set<ConfigName>();
+    for await (const referrers of inSlices(this.#options.index.referrers(), REFERRERS_PER_SLICE)) {
+      for (const reference of findDanglingReferences(referrers, names))
+        dangling.set(keyOf(reference), reference);
+      for (const config of findProtectedConfigs(referrers, names)) inUse.add(config);
+    }
+    this.#protectedConfigs = inUse.size;
+    return dangling;
   }
 
   /** The suggestions of the last check, unless the configs have changed since. */

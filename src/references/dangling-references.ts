@@ -28,15 +28,18 @@ export function findDanglingReferences(
   return dangling;
 }
 
-/** Counts the existing rendered configs that are in use. */
-export function countProtectedConfigs(referrers: Iterable<Referrer>, configs: ReadonlySet<ConfigName>): number {
+/** Finds the existing rendered configs that are in use. */
+export function findProtectedConfigs(
+  referrers: Iterable<Referrer>,
+  configs: ReadonlySet<ConfigName>,
+): ReadonlySet<ConfigName> {
   const inUse = new Set<ConfigName>();
   for (const { references } of referrers) {
     for (const { config, strength } of references) {
       if (strength === 'strong' && isRenderedConfig(config) && configs.has(config)) inUse.add(config);
     }
   }
-  return inUse.size;
+  return inUse;
 }
 
 export function explainMissingConfig(config: ConfigName | undefined, deletedAt: Date | undefined): string {

@@ -1,10 +1,11 @@
-import { ApiError, describeError, isRetryable } from '../kube/errors.ts';
+import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { isRenderedConfig } from '../decision/config-name.ts';
 import type { ClusterState, Referrer, ConfigMetadata, UnreadableSource } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
+import { isOlderVersion } from '../kube/resource-version.ts';
 import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 
@@ -26,6 +27,14 @@ const BATCH_SIZE = 10;
 const BATCH_QUIET_MS = 50;
 const MAX_BATCH_DELAY_MS = 1_500;
 
+/** The resource versions that the guard has seen. */
+export interface KnownVersions {
+  /** Undefined if the guard has seen none. */
+  readonly newestVersion: (resource: string) => string | undefined;
+  /** Called after a list with an older version, so that {@link newestVersion} goes back if the cluster did. */
+  readonly checkVersions: () => void;
+}
+
 /**
  * One read of all references. It retries each list until it succeeds, fails permanently (such as with 403),
  * or no review waits.
@@ -38,10 +47,13 @@ export class LiveRead {
   /** Resolves when every list succeeded or failed permanently, but not after {@link abort}. */
   readonly finished: Promise<void>;
   readonly #api: KubeApi;
+  readonly #versions: KnownVersions;
   readonly #aborted = new AbortController();
   /** The resources that are being listed, with the error of the last attempt. */
   readonly #pending = new Map<string, unknown>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
+  /** Of all resources. Shared by the reviews, and undefined after a further list. */
+  #allReferrers: readonly Referrer[] | undefined;
   readonly #unreadable = new Map<string, string>();
   readonly #createdAt = performance.now();
   #renderedConfigs: ConfigMetadata[] | undefined;
@@ -52,8 +64,9 @@ export class LiveRead {
   #isConsistent = false;
   #finish: () => void = () => {};
 
-  constructor(api: KubeApi) {
+  constructor(api: KubeApi, versions: KnownVersions) {
     this.#api = api;
+    this.#versions = versions;
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
     });
@@ -96,8 +109,9 @@ export class LiveRead {
   }
 
   clusterState(): ClusterState {
+    this.#allReferrers ??= [...this.#referrers.values()].flat();
     return {
-      referrers: [...this.#referrers.values()].flat(),
+      referrers: this.#allReferrers,
       unreadable: this.#unreadableSources(),
       ...(this.#renderedConfigs === undefined ? {} : { renderedConfigs: this.#renderedConfigs }),
     };
@@ -164,8 +178,17 @@ export class LiveRead {
       referrers.push(resource.parse(object));
       onObject?.(object);
     };
-    await listResource(this.#api, resource, add, this.#aborted.signal);
+    // Before the request, because a list is only as new as its request.
+    const newest = this.#versions.newestVersion(resource.name);
+    const list = await listResource(this.#api, resource, add, this.#aborted.signal);
+    if (list !== undefined && newest !== undefined && isOlderVersion(list.resourceVersion, newest)) {
+      this.#versions.checkVersions();
+      throw new MalformedList(`the list has version ${list.resourceVersion}, but ${newest} was seen before`);
+    }
+    if (resource === NODES && referrers.length === 0)
+      throw new MalformedList('the API server listed no nodes, but every cluster has one');
     this.#referrers.set(resource.name, referrers);
+    this.#allReferrers = undefined;
   }
 
   async #readRenderedConfigs(): Promise<void> {

@@ -1,10 +1,12 @@
+import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import type { ClusterState } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { waitOrAbort } from '../kube/wait.ts';
-import { LiveRead } from './live-read.ts';
+import { type KnownVersions, LiveRead } from './live-read.ts';
 
 export interface LiveReaderOptions {
   readonly api: KubeApi;
+  readonly versions: KnownVersions;
   /** Whether a read must also list the rendered configs, for `holdSuperseded`. Called at its start. */
   readonly needsRenderedConfigs?: () => boolean;
 }
@@ -26,14 +28,17 @@ const MAX_CONCURRENT_READS = 3;
  */
 export class LiveReader {
   readonly #api: KubeApi;
+  readonly #versions: KnownVersions;
   readonly #needsRenderedConfigs: () => boolean;
   readonly #running = new Set<LiveRead>();
   #next: LiveRead | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #readCount = 0;
+  #lastTurn: Promise<void> = Promise.resolve();
 
-  constructor({ api, needsRenderedConfigs = () => false }: LiveReaderOptions) {
+  constructor({ api, versions, needsRenderedConfigs = () => false }: LiveReaderOptions) {
     this.#api = api;
+    this.#versions = versions;
     this.#needsRenderedConfigs = needsRenderedConfigs;
   }
 
@@ -56,12 +61,22 @@ export class LiveReader {
     const state = read.clusterState();
     read.removeReview();
     if (!read.hasReviews) this.#abandon(read);
+    await this.#waitForTurn();
     return state;
+  }
+
+  /**
+   * Each review visits every referrer to decide. Hundreds that share a read would hold the event loop together, so each
+   * decides in its own turn.
+   */
+  async #waitForTurn(): Promise<void> {
+    this.#lastTurn = this.#lastTurn.then(async () => await waitForNextTurn());
+    await this.#lastTurn;
   }
 
   #joinNextRead(): LiveRead {
     if (this.#next !== undefined) return this.#next;
-    const next = new LiveRead(this.#api);
+    const next = new LiveRead(this.#api, this.#versions);
     this.#next = next;
     // Reviews that arrive in the same turn of the event loop share the read.
     setImmediate(() => {

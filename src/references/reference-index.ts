@@ -46,6 +46,16 @@ export class ReferenceIndex {
     );
   }
 
+  /** The newest version that a watch or its list has delivered; undefined before the first list. */
+  newestVersion(resource: string): string | undefined {
+    return this.#reflectors.find((reflector) => reflector.resource.name === resource)?.newestVersion;
+  }
+
+  /** Checks soon whether the API server's versions went back, as after an etcd restore. */
+  checkVersions(): void {
+    for (const reflector of this.#reflectors) reflector.checkVersion();
+  }
+
   *referrers(): Generator<Referrer> {
     for (const reflector of this.#reflectors) yield* reflector.objects();
   }

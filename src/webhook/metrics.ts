@@ -5,6 +5,7 @@ import type { Code } from '../decision/codes.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
 import type { Decision } from './decision.ts';
+import { EventLoopDelay } from './event-loop-delay.ts';
 
 export interface MetricsSources {
   readonly resources: readonly string[];
@@ -96,6 +97,9 @@ export class Metrics {
     this.#addGaugePer('version', 'mcguard_build_info', 'Always 1; the label tells the version.', () => [
       [packageJson.version, 1],
     ]);
+    const eventLoopDelay = new EventLoopDelay();
+    const delayHelp = 'The longest time since the last scrape for which one piece of work held the event loop.';
+    this.#addGauge('mcguard_event_loop_delay_seconds', delayHelp, () => eventLoopDelay.takeLongest());
     this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () =>
       process.memoryUsage.rss(),
     );

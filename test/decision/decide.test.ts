@@ -60,7 +60,9 @@ const objects = fc.record({
   pools: fc.array(pool, { maxLength: 3 }),
   builds: fc.array(build, { maxLength: 3 }),
 });
-const reason = fc.option(fc.constantFrom('', ' ', 'broken on purpose', '\n\t', 'ticket 7'), {
+/** They show nothing: a zero-width space, control characters, a soft hyphen, a Hangul filler, an empty Braille cell. */
+const INVISIBLE = ['', ' ', '\n\t', '\u200b', '\u0000\u0007', '\u00ad\ufe0f', '\u3164', '\u2800 \u2060'];
+const reason = fc.option(fc.constantFrom(...INVISIBLE, 'broken on purpose', '\u200bticket 7', '?', '救'), {
   nil: undefined,
 });
 
@@ -105,7 +107,7 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
 
   let expected = mode === 'Enforce' ? `denied ${denial}` : `would-deny MCG_WOULD_DENY ${denial}`;
   if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';
-  else if ((override ?? '').trim() !== '') expected = 'overridden MCG_OVERRIDDEN';
+  else if (!INVISIBLE.includes(override ?? '')) expected = 'overridden MCG_OVERRIDDEN';
   else if (mode === 'Disabled') expected = 'allowed MCG_DISABLED';
   else if (denial === undefined) expected = 'allowed MCG_NOT_IN_USE';
   const outcome = [verdict.outcome, verdict.code, verdict.cause]

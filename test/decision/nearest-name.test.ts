@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { findNearestName } from '../../src/decision/nearest-name.ts';
 
@@ -82,4 +82,25 @@ test('finds an existing name or nothing, in any order', () => {
       expect(findNearestName(missing, names.toReversed())).toBe(answer);
     }),
   );
+});
+
+function toName(pool: string, index: number) {
+  return toConfigName(`rendered-${pool}-${createHash('md5').update(String(index)).digest('hex')}`);
+}
+
+test('compares few of 10,000 names character by character, because it holds the event loop', () => {
+  const names = Array.from({ length: 10_000 }, (_, index) =>
+    toName(index % 2 ? 'worker' : 'master', index),
+  );
+  const { min } = Math;
+  let comparisons = 0;
+  Math.min = (...values) => {
+    comparisons += 1;
+    return min(...values);
+  };
+  onTestFinished(() => {
+    Math.min = min;
+  });
+  expect(findNearestName(toName('worker', 10_000), names)).toBeUndefined();
+  expect(comparisons).toBeLessThan(names.length);
 });

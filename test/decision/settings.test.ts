@@ -24,11 +24,11 @@ test.each([[false], ['enforce'], [''], [null]])(
 );
 
 test.each([[7], ['-1h'], ['721h'], [null]])(
-  'holds nothing for holdSuperseded %j, reports a problem, and reads the mode',
+  'uses the longest hold for holdSuperseded %j, reports a problem, and reads the mode',
   (holdSuperseded) => {
     const { settings, problems } = parseSettings({ spec: { mode: 'Audit', holdSuperseded } });
-    expect(settings).toEqual({ mode: 'Audit', holdSupersededMs: 0 });
-    expect(problems).toEqual([expect.stringContaining('ignored')]);
+    expect(settings).toEqual({ mode: 'Audit', holdSupersededMs: 2_592_000_000 });
+    expect(problems).toEqual([expect.stringContaining('using 720h')]);
   },
 );
 

@@ -3,9 +3,10 @@ import { decide, decideWithoutClusterState } from '../../src/decision/decide.ts'
 import type { ClusterState } from '../../src/decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import { type ApiObject, MalformedObject } from '../../src/kube/api-object.ts';
+import { parseCollection } from '../../src/kube/api-paths.ts';
 import { MalformedList } from '../../src/kube/errors.ts';
 import { JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
-import type { ListParser } from '../../src/kube/lists/list-parser.ts';
+import { type ListParser, METADATA, type ObjectType } from '../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
@@ -68,7 +69,8 @@ function isDeletionOfUsedConfig(bytes: Buffer): boolean {
   return request.operation === 'DELETE' && isConfig && !isOverridden;
 }
 
-const OUTLINE = new Outline({ kind: 100, request: new Outline({ uid: 100 }) });
+const LENGTH = 100;
+const OUTLINE = new Outline({ kind: LENGTH, request: new Outline({ uid: LENGTH }) });
 
 function runOutline(bytes: Buffer): string {
   const outline = tryParse(() => ({ value: finish(parseOutline(bytes, OUTLINE)) }), MalformedJson);
@@ -77,7 +79,8 @@ function runOutline(bytes: Buffer): string {
   for (const [index, expected] of selectNames(parseLeniently(bytes)).entries()) {
     // A space can stand for a control character.
     const isComparable = typeof expected === 'string' && !expected.includes(' ');
-    if (isComparable && expected !== actual[index]) throw new Error('parseOutline and JSON.parse differ');
+    if (isComparable && expected.slice(0, LENGTH) !== actual[index])
+      throw new Error('parseOutline and JSON.parse differ');
   }
   return outline.value === undefined ? 'no object' : 'object';
 }
@@ -108,12 +111,20 @@ function runList(
   return list.resourceVersion === '' ? 'no version' : 'list';
 }
 
+const TYPES: readonly ObjectType[] = REFERRER_RESOURCES.map(({ kind, paths: [path] }) => {
+  const { apiVersion } = parseCollection(path);
+  return { apiVersion, kind };
+});
 const NODE = { metadata: { name: 'w0', annotations: ANNOTATIONS } };
 const LISTS = [
   NODE,
   { metadata: { name: 'worker' }, spec: { configuration: { name: NAME } } },
   { metadata: { name: 'b' }, spec: { machineConfig: { name: NAME } } },
-].map((item) => ({ kind: 'List', metadata: { resourceVersion: '7' }, items: [{ ...item, status: {} }] }));
+].map((item, index) => {
+  const { apiVersion, kind } = TYPES[index] ?? METADATA;
+  const items = [{ ...item, status: {} }];
+  return { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '7' }, items };
+});
 
 const OVERRIDE = { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' };
 const OVERRIDDEN = { oldObject: { metadata: { name: NAME, uid: 'u', annotations: OVERRIDE } } };
@@ -139,7 +150,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: 'JSON list',
     seeds: [...LISTS.map(toJson), ...readSeeds('JSON-list')],
-    run: (bytes, random) => runList(bytes, random, (onObject) => new JsonListParser(onObject)),
+    run: (bytes, random) => runList(bytes, random, (onObject) => new JsonListParser(onObject, TYPES)),
   },
   {
     name: 'protobuf list',

@@ -74,7 +74,7 @@ const LIST = '{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"metad
 
 test.each<[string, Fault, new (...args: never[]) => Error]>([
   ['is not served', { status: 404, body: { kind: 'Status' } }, ApiError],
-  ['is cut off', { status: 200, body: LIST.slice(0, -2) }, MalformedList],
+  ['is cut off', { status: 200, body: LIST.slice(0, -3) }, MalformedList],
   ['is reset', 'reset', ApiUnreachable],
   ['has an object without a name', { status: 200, body: LIST }, MalformedObject],
 ])('names the resource whose list %s', async (_title, fault, cause) => {

@@ -98,7 +98,9 @@ test('writes four of many Events at a time, drops those beyond 500, and logs tha
   for (let index = 0; index < 5_000; index += 1) {
     events.record({ ...DENIAL, regarding: { ...CONFIG, name: `config-${index}` } });
   }
-  await expect.poll(() => written.length).toBe(500);
+  await expect.poll(() => written.length).toBeGreaterThanOrEqual(500);
+  // Ten more are allowed each second.
+  expect(written.length).toBeLessThan(550);
   expect(maxConcurrent).toBe(4);
   expect(written).toEqual(Array.from(written, (_name, index) => `config-${index}`));
   expect(lines).toMatchObject([{ msg: 'too many Events; dropping new ones' }]);

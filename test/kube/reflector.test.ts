@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Referrer } from '../../src/decision/references.ts';
+import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
 import type { Resource } from '../../src/kube/resource.ts';
 import { BUILDS, NODES } from '../../src/references/sources.ts';
@@ -64,6 +65,13 @@ function toNode(name: string, config: string) {
   return { metadata: { name, annotations: { [CURRENT_CONFIG]: config } } };
 }
 
+/** The list after an etcd restore. */
+function toList(resourceVersion: string) {
+  const { apiVersion, kind } = METADATA;
+  const items = [{ ...METADATA, ...toNode('a', 'rendered-old') }];
+  return { apiVersion, kind: `${kind}List`, metadata: { resourceVersion }, items };
+}
+
 function setConfig(cluster: TestCluster, name: string, config: string) {
   cluster.patch('nodes', name, { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
 }
@@ -126,6 +134,29 @@ test('reports each change with the object before and after, also between two lis
   await expect.poll(() => changes.toSorted()).toEqual(['a rendered-2 rendered-3', 'b x -', 'c - x']);
 });
 
+test('reports the changes of a long list in slices, so that other work can run', async () => {
+  const cluster = await startTestCluster();
+  for (let index = 0; index < 1_500; index += 1) cluster.create('nodes', toNode(`w${index}`, 'x'));
+  let inTurn = 0;
+  const counts: number[] = [];
+  const { log } = memoryLog();
+  const stop = new AbortController();
+  const onChange = () => {
+    inTurn += 1;
+    if (inTurn > 1) return;
+    setImmediate(() => {
+      counts.push(inTurn);
+      inTurn = 0;
+    });
+  };
+  const reflector = new Reflector({ api: cluster.connect(), resource: NODES, log, onChange });
+  const running = reflector.run(stop.signal);
+  await expect.poll(() => reflector.isSynced).toBe(true);
+  stop.abort();
+  await running;
+  expect(Math.max(...counts)).toBe(500);
+});
+
 test('continues from the last bookmark without a list if the watch ends', async () => {
   const followed = await follow();
   const { cluster, known, watchedVersions, listCount } = followed;
@@ -171,16 +202,47 @@ test.each<[string, Fault]>([
 
 test('lists again if versions went back, which a watch does not report', async () => {
   let isRestored = false;
-  const items = [{ metadata: { ...toNode('a', 'rendered-old').metadata, resourceVersion: '0' } }];
-  const list = { kind: 'PartialObjectMetadataList', metadata: { resourceVersion: '0' }, items };
   const followed = await follow({
     timing: { probeMs: 40 },
-    onRequest: ({ isWatch }) => (isRestored && !isWatch ? { status: 200, body: list } : 'pass'),
+    onRequest: ({ isWatch }) => (isRestored && !isWatch ? { status: 200, body: toList('0') } : 'pass'),
   });
   await waitForWatch(followed);
   isRestored = true;
   await expect.poll(followed.known).toEqual(['a rendered-old']);
   await expect.poll(() => followed.watchedVersions().at(-1)).toBe('0');
+});
+
+test('probes and lists immediately if a version looks old, instead of after its pause', async () => {
+  const followed = await follow({ timing: { backoffMs: [60_000, 60_000] } });
+  await waitForWatch(followed);
+  const { cluster, reflector, known } = followed;
+  expect(reflector.newestVersion).toBe(String(cluster.resourceVersion));
+  cluster.faults.intercept(({ isWatch }) => (isWatch ? 'pass' : { status: 200, body: toList('1') }));
+  cluster.faults.dropWatches();
+  const checkAndList = () => {
+    reflector.checkVersion();
+    return [reflector.newestVersion, ...known()];
+  };
+  await expect.poll(checkAndList).toEqual(['1', 'a rendered-old']);
+});
+
+test('does not accept an older list unless the probe finds that versions went back', async () => {
+  let isStale = false;
+  const followed = await follow({
+    onRequest: ({ isWatch, query }) =>
+      isStale && !isWatch && !query.has('limit') ? { status: 200, body: toList('1') } : 'pass',
+  });
+  await waitForWatch(followed);
+  const { reflector } = followed;
+  const newest = reflector.newestVersion;
+  isStale = true;
+  followed.cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
+  const problem = `cannot watch nodes: the list has version 1, which is older than ${newest}`;
+  await expect.poll(followed.messages).toContain(problem);
+  expect(followed.known()).toEqual(['a rendered-1']);
+  expect(reflector.newestVersion).toBe(newest);
+  isStale = false;
+  await expect.poll(followed.messages).toContain('watching nodes again');
 });
 
 test('opens another watch if the probe hangs, because the watch may hang as well', async () => {

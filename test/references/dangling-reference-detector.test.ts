@@ -135,6 +135,24 @@ test('suggests a config that was created later', async () => {
   expect(await it.check()).toMatchObject([{ suggestion: created }]);
 });
 
+test('lets other work run while it reports thousands of references to the same config', async () => {
+  const it = new DetectorTest();
+  it.configOfNode = Array.from({ length: 2_000 }, () => MISSING);
+  let turns = 0;
+  const countTurn = () => {
+    turns += 1;
+    timer = setImmediate(countTurn);
+  };
+  let timer = setImmediate(countTurn);
+  expect(await it.check()).toHaveLength(2_000);
+  expect(turns).toBeGreaterThanOrEqual(40);
+  turns = 0;
+  it.configOfNode = [];
+  expect(await it.check()).toEqual([]);
+  expect(turns).toBeGreaterThanOrEqual(39);
+  clearImmediate(timer);
+});
+
 test('lets other work run before each search', async () => {
   const it = new DetectorTest();
   it.configOfNode = Array.from({ length: 50 }, (_, index) => toMissingConfig(index));

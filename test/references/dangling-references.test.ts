@@ -1,9 +1,6 @@
 import { expect, test } from 'vitest';
 import { toConfigName, type ConfigName } from '../../src/decision/config-name.ts';
-import {
-  countProtectedConfigs,
-  findDanglingReferences,
-} from '../../src/references/dangling-references.ts';
+import { findDanglingReferences, findProtectedConfigs } from '../../src/references/dangling-references.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -52,11 +49,11 @@ test('finds an empty status of a pool whose spec names a config', () => {
   ]);
 });
 
-test('counts each existing rendered config that is in use once', () => {
+test('finds each existing rendered config that is in use once', () => {
   const referrers = [
     node({ currentConfig: CONFIG, desiredConfig: CONFIG }),
     node({ currentConfig: MISSING }),
     pool(CONFIG, '99-worker'),
   ];
-  expect(countProtectedConfigs(referrers, CONFIGS)).toBe(1);
+  expect([...findProtectedConfigs(referrers, CONFIGS)]).toEqual([CONFIG]);
 });

@@ -4,8 +4,10 @@ import { toConfigName } from '../../src/decision/config-name.ts';
 import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
+import type { KnownVersions } from '../../src/references/live-read.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
+import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import type { Fault } from '../support/faults.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
@@ -18,7 +20,28 @@ const POOLS = '/apis/machineconfiguration.openshift.io/v1/machineconfigpools';
 const BUILDS = '/apis/machineconfiguration.openshift.io/v1/machineosbuilds';
 const FORBIDDEN: Fault = { status: 403, body: { kind: 'Status', reason: 'Because' } };
 const NOT_SERVED: Fault = { status: 404, body: '404 page not found\n' };
-const NODE_LIST = JSON.stringify({ kind: 'NodeList', metadata: { resourceVersion: '1' }, items: [] });
+const NODE_LIST = formatList({ apiVersion: 'v1', kind: 'NodeList' });
+const METADATA_LIST = { apiVersion: METADATA.apiVersion, kind: `${METADATA.kind}List` };
+const NO_NODES = 'the API server listed no nodes, but every cluster has one';
+
+/** By default the watches have seen no version. */
+const seenVersions = new Map<string, string>();
+let versionChecks = 0;
+const versions: KnownVersions = {
+  newestVersion: (resource) => seenVersions.get(resource),
+  checkVersions: () => {
+    versionChecks += 1;
+  },
+};
+
+beforeEach(() => {
+  seenVersions.clear();
+  versionChecks = 0;
+});
+
+function formatList(type: object, items: unknown = []) {
+  return JSON.stringify({ ...type, metadata: { resourceVersion: '1' }, items });
+}
 
 /** Far more than any read takes, even on a slow machine. */
 function longDeadline() {
@@ -53,7 +76,7 @@ describe('over HTTPS', () => {
   beforeEach(async () => {
     cluster = await startTestCluster();
     fill(cluster);
-    reader = new LiveReader({ api: cluster.connect() });
+    reader = new LiveReader({ api: cluster.connect(), versions });
   });
 
   function intercept(path: string, fault: Fault) {
@@ -112,6 +135,24 @@ describe('over HTTPS', () => {
       { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') },
       'a Node has no name',
     ],
+    ['no nodes', { status: 200, body: NODE_LIST }, NO_NODES],
+    ['null', { status: 200, body: formatList(METADATA_LIST, null) }, NO_NODES],
+    [
+      'a list of pods',
+      {
+        status: 200,
+        body: formatList({ apiVersion: 'v1', kind: 'PodList' }, [{ metadata: { name: 'p' } }]),
+      },
+      'the response is not a NodeList or PartialObjectMetadataList',
+    ],
+    [
+      'the metadata of objects in namespaces',
+      {
+        status: 200,
+        body: formatList(METADATA_LIST, [{ ...METADATA, metadata: { name: 'p', namespace: 'n' } }]),
+      },
+      'an item of the list has a namespace, unlike a Node',
+    ],
   ])(
     'retries until the deadline if the list of nodes is answered with %s',
     async (_title, fault, reason) => {
@@ -121,6 +162,40 @@ describe('over HTTPS', () => {
       ]);
     },
   );
+
+  test.each([
+    ['only their metadata', METADATA_LIST],
+    ['nodes', { apiVersion: 'v1', kind: 'NodeList' }],
+  ])('retries until the deadline if the list of pools is answered with %s', async (_title, type) => {
+    const deadline = abortAfterThree(POOLS, (path) =>
+      path === POOLS ? { status: 200, body: formatList(type) } : 'pass',
+    );
+    expect((await reader.read(deadline)).unreadable).toContainEqual({
+      name: 'machineconfigpools',
+      reason: 'the response is not a MachineConfigPoolList',
+    });
+  });
+
+  test.each([
+    ['nodes', NODES],
+    ['machineconfigpools', POOLS],
+  ])('lists %s again until their version is not older than one seen before', async (name, path) => {
+    const listed = cluster.resourceVersion;
+    seenVersions.set(name, String(listed + 1));
+    const deadline = abortAfterThree(path, () => 'pass');
+    const reason = `the list has version ${listed}, but ${listed + 1} was seen before`;
+    expect((await reader.read(deadline)).unreadable).toContainEqual({ name, reason });
+    expect(versionChecks).toBeGreaterThan(0);
+
+    // The watches found that the versions went back.
+    seenVersions.set(name, String(listed));
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
+  });
+
+  test('accepts versions that are not numbers', async () => {
+    seenVersions.set('nodes', 'a-version');
+    expect((await reader.read(longDeadline())).unreadable).toEqual([]);
+  });
 
   test('retries a 404 for pools that discovery lists', async () => {
     const deadline = abortAfterThree(POOLS, (path) => (path === POOLS ? NOT_SERVED : 'pass'));
@@ -230,7 +305,7 @@ describe('with fake timers', () => {
     cluster = new InMemoryCluster();
     fill(cluster);
     api = new SlowApi(cluster);
-    reader = new LiveReader({ api: api as unknown as KubeApi });
+    reader = new LiveReader({ api: api as unknown as KubeApi, versions });
   });
 
   afterEach(() => {
@@ -307,6 +382,24 @@ describe('with fake timers', () => {
       await advance(10);
       if (ms < 1_400) expect(reader.readCount).toBe(0);
     }
+    expect(reader.readCount).toBe(1);
+  });
+
+  test('lets other work run between two reviews that share a read', async () => {
+    let turn = 0;
+    const countTurn = () => {
+      turn += 1;
+      timer = setImmediate(countTurn);
+    };
+    let timer = setImmediate(countTurn);
+    const turns: number[] = [];
+    const reads = Array.from({ length: 30 }, async () => {
+      await reader.read(noDeadline());
+      turns.push(turn);
+    });
+    while (turns.length < reads.length) await advance(100);
+    clearImmediate(timer);
+    expect(new Set(turns).size).toBe(reads.length);
     expect(reader.readCount).toBe(1);
   });
 

@@ -8,6 +8,7 @@ import { type CreateReader, Simulation, type SimulationResult } from './simulati
 
 // Fake timers do not replace node:timers/promises.
 vi.mock('node:timers/promises', () => ({
+  setImmediate: async () => await Promise.resolve(),
   setTimeout: async (ms: number, value: unknown, { signal }: { signal?: AbortSignal } = {}) =>
     await new Promise((resolve, reject) => {
       const onAbort = (): void => {

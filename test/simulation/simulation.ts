@@ -6,6 +6,7 @@ import type { Review } from '../../src/decision/review.ts';
 import { type Mode, MODES } from '../../src/decision/settings.ts';
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
+import type { KnownVersions } from '../../src/references/live-read.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
 import type { Judgement } from '../../src/webhook/judgement.ts';
@@ -34,7 +35,7 @@ export interface SimulationResult {
 /** Creates the live reader of a replica, real or broken. */
 export type CreateReader = (
   api: KubeApi,
-  index: { readonly referrers: () => Iterable<Referrer> },
+  index: KnownVersions & { readonly referrers: () => Iterable<Referrer> },
 ) => Pick<LiveReader, 'read'>;
 
 interface Replica {
@@ -42,6 +43,8 @@ interface Replica {
   /** From its watches. Each object can be older than in the cluster. */
   readonly referrers: Map<string, Referrer>;
   readonly index: ReferrersByConfig;
+  /** The version of the cluster when a watch last delivered something. */
+  version?: string;
   readonly judge: Judge;
 }
 
@@ -73,7 +76,10 @@ export class Simulation {
   #step = 0;
   #violation: SimulationResult['violation'];
 
-  constructor(seed: number, createReader: CreateReader = (api) => new LiveReader({ api })) {
+  constructor(
+    seed: number,
+    createReader: CreateReader = (api, versions) => new LiveReader({ api, versions }),
+  ) {
     this.#seed = seed;
     this.#random = new Random(seed);
     // The pauses between retries are random, too.
@@ -119,6 +125,7 @@ export class Simulation {
     const key = `${referrer.kind} ${referrer.name}`;
     replica.index.update(replica.referrers.get(key), referrer);
     replica.referrers.set(key, referrer);
+    replica.version = String(this.#model.cluster.store.version);
   }
 
   #switchMode(): void {
@@ -144,11 +151,18 @@ export class Simulation {
       api: client,
       index: { findReferrers: index.find.bind(index) },
       configs: { isIndexed: () => true, find: async () => await Promise.resolve({ state: 'exists' }) },
-      live: this.#createReader(client, { referrers: () => referrers.values() }),
+      live: this.#createReader(client, {
+        referrers: () => referrers.values(),
+        newestVersion: () => replica.version,
+        checkVersions: () => {
+          throw new Error('the versions of this cluster never go back');
+        },
+      }),
       settings: () => ({ mode: this.#mode, holdSupersededMs: 0 }),
       log: pino({ level: 'silent' }),
     });
-    return { api, referrers, index, judge };
+    const replica: Replica = { api, referrers, index, judge };
+    return replica;
   }
 
   #requestDeletion(): void {

@@ -8,6 +8,8 @@ export interface SoakRun {
   readonly tally: Churn['tally'];
   /** Cores that the guard used on average. */
   readonly cpu: number;
+  /** Milliseconds for which one piece of work held the guard's event loop. */
+  readonly longestDelay: number;
   readonly observations: readonly Observation[];
 }
 
@@ -26,7 +28,7 @@ const TREND_COLUMNS = [
   ...createColumns({ grows: 'grows' }),
 ];
 
-export function createTables({ observations, tally, cpu }: SoakRun): readonly Table[] {
+export function createTables({ observations, tally, cpu, longestDelay }: SoakRun): readonly Table[] {
   const counts = {
     'deletions of configs in use, denied': tally.denied,
     'deletions of unused configs, allowed': tally.allowed,
@@ -36,7 +38,11 @@ export function createTables({ observations, tally, cpu }: SoakRun): readonly Ta
     'writes of kubelets': tally.statuses,
   };
   const rows = Object.entries(counts).map(([what, count]) => ({ what, count }));
-  const notes = [`The guard took ${(cpu * 100).toFixed(1)} % of a core.`, ...tally.wrong];
+  const notes = [
+    `The guard took ${(cpu * 100).toFixed(1)} % of a core.`,
+    `Its event loop was held for at most ${longestDelay.toFixed(0)} ms.`,
+    ...tally.wrong,
+  ];
   return [
     { title: 'Growth', columns: TREND_COLUMNS, rows: createTrendRows(observations), notes: [] },
     { title: 'Churn', columns: createColumns({ what: 'what happened', count: 'times' }), rows, notes },

@@ -76,6 +76,7 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
     await churn.prepare();
     log(`${minutes} minutes of churn …`);
     const observations: Observation[] = [];
+    await guarded.readEventLoopDelayMs();
     const cpuBefore = await readCpuSeconds(guard.pid);
     const startedAt = performance.now();
     const observeAll = async () => {
@@ -99,7 +100,8 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
     await Promise.all([churning, observing]);
     const cpu =
       ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
-    return { observations, tally: churn.tally, cpu };
+    const longestDelay = await guarded.readEventLoopDelayMs();
+    return { observations, tally: churn.tally, cpu, longestDelay };
   } finally {
     await guarded.stop();
   }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import type { Referrer } from '../../src/decision/references.ts';
@@ -15,6 +16,32 @@ const NODE: Referrer = {
     { field: 'desiredDrain', config, strength: 'weak' },
   ],
 };
+
+test('reports the longest delay of the event loop since the last scrape', async () => {
+  const metrics = new Metrics({
+    resources: [],
+    unsynced: () => [],
+    ages: () => [],
+    referrers: () => [],
+    liveReads: () => 0,
+    mode: () => 'Enforce',
+    danglingCount: () => 0,
+    terminatingCount: () => 0,
+    protectedConfigs: () => 0,
+    expiries: () => [],
+  });
+  const readDelay = async () => {
+    await sleep(30);
+    const { text } = await metrics.scrape();
+    return Number(/^mcguard_event_loop_delay_seconds (.+)$/m.exec(text)?.[1]);
+  };
+  await readDelay();
+  await sleep(30);
+  const end = performance.now() + 300;
+  while (performance.now() < end);
+  expect(await readDelay()).toBeGreaterThan(0.28);
+  await expect.poll(readDelay).toBeLessThan(0.28);
+});
 
 test('counts decisions and reads its sources at each scrape', async () => {
   let unsynced = ['nodes'];

@@ -1,14 +1,15 @@
 import { finished } from 'node:stream/promises';
 import type { ApiObject } from '../api-object.ts';
+import { parseCollection } from '../api-paths.ts';
 import type { ApiResponse, KubeApi } from '../api.ts';
 import { isServed } from '../discovery.ts';
-import { ApiUnreachable, describeError, isNotFound } from '../errors.ts';
+import { ApiUnreachable, describeError, isNotFound, MalformedList } from '../errors.ts';
 import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
 import { JsonListParser } from './json-list-parser.ts';
-import type { ListParser } from './list-parser.ts';
+import { type ListParser, METADATA, type ObjectType } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
 
-type AnyResource = Omit<Resource<{ readonly name: string }>, 'kind' | 'parse'>;
+type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
 /** The collection that was listed, and the version of the list. */
 export interface ListResult {
@@ -47,7 +48,8 @@ export async function listResource(
 }
 
 /**
- * Lists one collection and calls `onObject` for each object.
+ * Lists one collection and calls `onObject` for each object. A list of another kind is malformed, because
+ * without the fields of this kind its objects would look unreferenced.
  *
  * @param query extra parameters, such as a label selector
  * @returns the resourceVersion of the list
@@ -56,19 +58,30 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'isMetadataOnly' | 'annotations' | 'objectName'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations' | 'objectName'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const { isMetadataOnly, annotations } = resource;
+  const { kind, isMetadataOnly, annotations } = resource;
+  const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
     path: toListPath(path, resource, query),
     accept: acceptHeaderForStreamedList(isMetadataOnly),
     signal,
   });
+  // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
+  const addObject = (object: ApiObject): void => {
+    if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
+      throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
+    onObject(object);
+  };
+  const types: readonly ObjectType[] = [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])];
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
-  const parser = isProtobuf ? new ProtobufListParser(onObject, annotations) : new JsonListParser(onObject);
+  const parser =
+    isProtobuf && isMetadataOnly
+      ? new ProtobufListParser(addObject, annotations)
+      : new JsonListParser(addObject, types);
   await parseBody(response, parser, signal);
   return parser.end().resourceVersion;
 }

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
 import { ByteQueue } from './byte-queue.ts';
-import type { ListParser } from './list-parser.ts';
+import { type ListParser, METADATA } from './list-parser.ts';
 import { MetadataParser } from './protobuf-metadata.ts';
 import {
   LENGTH_DELIMITED,
@@ -47,7 +47,7 @@ export class ProtobufListParser implements ListParser {
   #resourceVersion = '';
   #continue = '';
 
-  /** @param annotations if present, keeps only these and the name of each object */
+  /** @param annotations if present, keeps only these and the names of each object */
   constructor(onItem: (item: ApiObject) => void, annotations?: readonly string[]) {
     this.#onItem = onItem;
     this.#parseItem = new MetadataParser(annotations).parse;
@@ -68,7 +68,7 @@ export class ProtobufListParser implements ListParser {
     if (this.#position !== 'envelope' || !this.#hasList || this.#queue.length > 0) {
       throw new MalformedList('the list is incomplete');
     }
-    if (this.#type !== 'meta.k8s.io/v1 PartialObjectMetadataList')
+    if (this.#type !== `${METADATA.apiVersion} ${METADATA.kind}List`)
       throw new MalformedList('the response is not a list');
     if (this.#continue !== '') throw new MalformedList('the list is one page of several');
     if (this.#resourceVersion === '') throw new MalformedList('the list has no resourceVersion');

@@ -5,6 +5,7 @@ import { ProtobufReader } from './protobuf-reader.ts';
 const OBJECT = { metadata: 1 } as const;
 const OBJECT_META = {
   name: 1,
+  namespace: 3,
   uid: 5,
   creationTimestamp: 8,
   deletionTimestamp: 9,
@@ -19,7 +20,7 @@ const NO_BYTES = Buffer.alloc(0);
 type KeysByLength = ReadonlyMap<number, readonly { readonly key: string; readonly bytes: Buffer }[]>;
 
 /**
- * Parses PartialObjectMetadata: name, uid, times, labels and annotations, or only the name and some
+ * Parses PartialObjectMetadata: name, namespace, uid, times, labels and annotations, or only the names and some
  * annotations. These are 5 % of a node's metadata, so everything else is skipped.
  */
 export class MetadataParser {
@@ -29,7 +30,7 @@ export class MetadataParser {
   readonly #metadata = new ProtobufReader(NO_BYTES);
   readonly #entry = new ProtobufReader(NO_BYTES);
 
-  /** @param annotations if present, keeps only these and the name */
+  /** @param annotations if present, keeps only these and the names */
   constructor(annotations?: readonly string[]) {
     this.#wantedAnnotations = annotations === undefined ? undefined : groupByLength(annotations);
   }
@@ -47,6 +48,7 @@ export class MetadataParser {
         const { field } = metadata;
         if (field === OBJECT_META.annotations) this.#parseEntry(metadata, annotations, this.#wantedAnnotations);
         else if (field === OBJECT_META.name) values['name'] = metadata.text();
+        else if (field === OBJECT_META.namespace) this.#parseNamespace(metadata, values);
         else if (this.#wantedAnnotations !== undefined) continue;
         else if (field === OBJECT_META.labels) this.#parseEntry(metadata, labels);
         else if (field === OBJECT_META.uid) values['uid'] = metadata.text();
@@ -56,6 +58,11 @@ export class MetadataParser {
     }
     return { metadata: values };
   };
+
+  /** Cluster-wide objects have an empty one. */
+  #parseNamespace(metadata: ProtobufReader, values: Record<string, unknown>): void {
+    if (metadata.end > metadata.start) values['namespace'] = metadata.text();
+  }
 
   /** Parses an entry of a map. If `wanted` is present, other entries are skipped. */
   #parseEntry(metadata: ProtobufReader, target: Record<string, string>, wanted?: KeysByLength): void {

@@ -2,7 +2,7 @@ import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { loadConnection } from '../../../src/kube/connection.ts';
 import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
-import type { ListParser } from '../../../src/kube/lists/list-parser.ts';
+import { type ListParser, METADATA } from '../../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
 import { acceptHeaderForList, acceptHeaderForStreamedList } from '../../../src/kube/resource.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
@@ -100,7 +100,10 @@ function createReads(
   };
   return [
     [JSON_BYTES, () => discard(JSON_ACCEPT)],
-    ['JSON, as the guard parses it', () => parse(JSON_ACCEPT, (onObject) => new JsonListParser(onObject))],
+    [
+      'JSON, as the guard parses it',
+      () => parse(JSON_ACCEPT, (onObject) => new JsonListParser(onObject, [METADATA])),
+    ],
     ['protobuf, bytes only', () => discard(PROTOBUF_ACCEPT)],
     [
       'protobuf, parsed while it streams (the guard)',

@@ -158,15 +158,18 @@ test.for([
   },
 );
 
-test.for(['', ' \n\t', '\u0000\u200b'])('the annotation with the reason %j denies', async (reason) => {
-  const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
-  await createNode(config);
-  await awaitReferences(cluster, config, ['nodes']);
+test.for(['', ' \n\t', '\u0000\u200b', '\u3164\u2800\ufe0f'])(
+  'the annotation with the reason %j denies',
+  async (reason) => {
+    const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
+    await createNode(config);
+    await awaitReferences(cluster, config, ['nodes']);
 
-  const { message } = policyDenialOf(await cluster.delete(config)) ?? {};
+    const { message } = policyDenialOf(await cluster.delete(config)) ?? {};
 
-  expect(message).toContain('allow-deletion annotation has no reason, so it is ignored.');
-});
+    expect(message).toContain('allow-deletion annotation has no reason, so it is ignored.');
+  },
+);
 
 // The request has no name of an object.
 test('the deletion of a collection is denied at the config in use', async () => {

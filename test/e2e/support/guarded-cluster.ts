@@ -62,6 +62,16 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
   const scraperToken = await createServiceAccount(apiServer.admin, unique('scraper'), scraperRules);
   const scraper = new KubeClient({ url: guard.metricsUrl, ca: guard.ca, token: scraperToken });
   const connection: ClusterConnection = { admin: apiServer.connection, auditLog: apiServer.auditLog };
+  /** The value of a metric, or undefined. The guard needs the API server to check the token. */
+  const readSample = async (name: string) => {
+    const read = async () => {
+      const { status, body } = await scraper.request('GET', '/metrics');
+      return status === 200 && String(body);
+    };
+    const metrics = await until("the guard's metrics", read, { timeoutMs: 60_000 });
+    const sample = metrics.split('\n').find((line) => line.startsWith(`${name} `));
+    return sample === undefined ? undefined : Number(sample.slice(name.length));
+  };
   let secondApiServer: Promise<ApiServer> | undefined;
   let lastPreparation: LaunchPreparation | undefined;
   return {
@@ -90,15 +100,16 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       lastPreparation = prepare;
     },
 
-    /** The value of a series, or 0. The guard needs the API server to check the token. */
+    /** The value of a series, or 0 without one. */
     async readMetric(series: string) {
-      const read = async () => {
-        const { status, body } = await scraper.request('GET', '/metrics');
-        return status === 200 && String(body);
-      };
-      const metrics = await until("the guard's metrics", read, { timeoutMs: 60_000 });
-      const line = metrics.split('\n').find((candidate) => candidate.startsWith(`${series} `));
-      return Number(line?.slice(series.length) ?? 0);
+      return (await readSample(series)) ?? 0;
+    },
+
+    /** The longest delay of the guard's event loop since the last call. */
+    async readEventLoopDelayMs() {
+      const seconds = await readSample('mcguard_event_loop_delay_seconds');
+      if (seconds === undefined) throw new Error('The guard reports no delay of its event loop.');
+      return 1_000 * seconds;
     },
 
     async stop() {

@@ -15,7 +15,8 @@ export interface Throttling {
   readonly delayMs?: number;
 }
 
-/** Starts an HTTPS proxy in front of an API server. It passes everything on, unless it throttles. */
+/** Starts an HTTPS proxy in front of an API server. It passes everything on, unless it throttles
+ * or replies itself. */
 export async function startThrottlingProxy(targetUrl: string, targetCa: string) {
   const { ca, key, certificate } = await issueServerCertificate();
   const agent = new Agent({ ca: targetCa, keepAlive: true });
@@ -32,6 +33,8 @@ export async function startThrottlingProxy(targetUrl: string, targetCa: string) 
     throttling: {} as Throttling,
     /** The number of requests that were rejected or delayed. */
     throttledRequests: 0,
+    /** Bodies that are answered with 200 to requests of exactly this path and query, instead of passing them on. */
+    replies: new Map<string, string>(),
 
     stop() {
       server.close();
@@ -57,6 +60,12 @@ export async function startThrottlingProxy(targetUrl: string, targetCa: string) 
       await pause(delayMs);
     }
     const { method, url = '/', headers } = incoming;
+    const reply = proxy.replies.get(url);
+    if (reply !== undefined) {
+      outgoing.writeHead(200, { 'content-type': 'application/json' });
+      outgoing.end(reply);
+      return;
+    }
     const target = new URL(url, targetUrl);
     const forwarded = request(target, { agent, method, headers: { ...headers, host: target.host } });
     outgoing.once('close', () => forwarded.destroy());
