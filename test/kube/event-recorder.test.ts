@@ -102,6 +102,7 @@ test('writes four of many Events at a time, drops those beyond 500, and logs tha
   // Ten more are allowed each second.
   expect(written.length).toBeLessThan(550);
   expect(maxConcurrent).toBe(4);
-  expect(written).toEqual(Array.from(written, (_name, index) => `config-${index}`));
+  const first = written.slice(0, 500);
+  expect(first).toEqual(Array.from(first, (_name, index) => `config-${index}`));
   expect(lines).toMatchObject([{ msg: 'too many Events; dropping new ones' }]);
 });

@@ -108,7 +108,7 @@ test('the pods run without privileges, and stay available when a node fails or d
 
 test('no overlay has settings, a key, a limit or an object of the operators', () => {
   const objects = [...builds.values()].flat();
-  expect(JSON.stringify(objects)).not.toMatch(/"(?:caBundle|limits)":/);
+  expect(JSON.stringify(objects)).not.toMatch(/"caBundle":|"limits":{[^}]*"cpu"/);
   expect(objects.map(({ kind }) => kind)).not.toContain('MachineConfigGuard');
   const secrets = objects.filter(({ kind }) => kind === 'Secret');
   expect(JSON.stringify(secrets)).not.toMatch(/"(?:data|stringData)":/);
