@@ -29,7 +29,7 @@ export interface JudgeOptions {
 /** The API client sends a GET again after 1 s of silence. Leaves time for the live read. */
 const CONFIRM_TIMEOUT_MS = 1_250;
 /** An override must also work while the API server cannot be reached. */
-const OVERRIDE_TIMEOUT_MS = 1_250;
+const OVERRIDE_TIMEOUT_MS = 500;
 
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {
