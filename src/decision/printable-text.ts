@@ -19,7 +19,7 @@ export function toPrintableLine(text: string, max: number): string {
   return characters.length <= max ? line : `${characters.slice(0, max - 3).join('')}...`;
 }
 
-/** Everything but control characters, spaces, ignorable characters such as a Hangul filler, and an empty Braille cell. */
+/** Excludes control characters, spaces, ignorable characters such as a Hangul filler, and an empty Braille cell. */
 const VISIBLE = /[^\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /** Whether the text has a visible character. */

@@ -32,8 +32,8 @@ export interface ParsedSettings {
 }
 
 /**
- * An invalid mode means Enforce, and an invalid hold the longest one: a mistake must not unprotect a config that somebody
- * wanted to hold. The last valid hold would differ between replicas and after a restart.
+ * An invalid mode means Enforce, and an invalid hold the longest one, because a mistake must not unprotect a config.
+ * The last valid hold would differ between replicas and after a restart.
  */
 export function parseSettings(object: unknown): ParsedSettings {
   const { mode, holdSuperseded } = getSpec(object);

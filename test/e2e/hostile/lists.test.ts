@@ -127,8 +127,8 @@ test('allows a deletion within seconds after an etcd restore', async () => {
 
     await controlPlane.restoreEtcd();
 
-    const isAllowed = async () => (await restored.delete(config)).status === 200;
-    await until('the deletion to be allowed', isAllowed, { timeoutMs: 10_000 });
+    const deletionStatus = async () => (await restored.delete(config)).status;
+    await expect.poll(deletionStatus, { timeout: 10_000 }).toBe(200);
   } finally {
     await own.stop();
   }
