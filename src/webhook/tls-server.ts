@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto';
 import { createServer, type Server, type ServerOptions } from 'node:https';
-import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
+import type { AddressInfo, Server as NetServer } from 'node:net';
 import type { SecureVersion, TLSSocket } from 'node:tls';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
@@ -8,6 +8,7 @@ import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import { INTERMEDIATE_CIPHERS } from './cipher-suites.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
+import { paceHandshakes } from './handshake-pacer.ts';
 
 export interface TlsServerOptions {
   readonly app: Express;
@@ -77,7 +78,7 @@ export class TlsServer {
     );
     this.#server.maxHeadersCount = MAX_HEADERS;
     this.#server.on('request', (request, response) => connections.trackRequest(request, response));
-    this.#server.on('connection', (socket: Socket) => connections.add(socket));
+    paceHandshakes(this.#server, (socket) => connections.add(socket));
     const reload = (): void => {
       try {
         this.#server.setSecureContext(tlsOptions());

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
@@ -37,6 +37,11 @@ const guarded = await sharedGuardedCluster();
 const cgroup = await createMemoryCgroup(unique('mcg'), limitBytes);
 await guarded.launchGuard(() => Promise.resolve({ script: `${cgroup.enter}; exec "$@"` }));
 const attacker = await Attacker.create(guarded);
+
+// Printed, not compared: on a busy machine the process itself waits for a processor.
+afterEach(async ({ task }) => {
+  console.info(`${task.name}: the event loop waited at most ${await guarded.readEventLoopDelayMs()} ms`);
+});
 
 afterAll(async () => {
   expect(await attacker.findDamage()).toEqual([]);
