@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
 
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -121,15 +122,10 @@ test('1,900 connections with unfinished bodies stay within the memory limit, and
   const { pid } = guarded.guard;
   await resetPeak(pid);
   const head = ['Content-Type: application/json', `Content-Length: ${MIB}`];
-  const part = attacker.request(attacker.review({ padding: 'x'.repeat(260_000) }).slice(0, 256 * 1024), {
-    head,
-  });
-  const sockets = [];
-  for (let index = 0; index < 1_900; index += 1) {
-    const socket = await attacker.connect();
-    socket.write(part);
-    sockets.push(socket.resume());
-  }
+  const body = attacker.review({ padding: 'x'.repeat(MIB) }).slice(0, 256 * 1024);
+  const part = attacker.request(body, { head, target: '/validate?timeout=30s' });
+  const sockets = await connectMany(1_900);
+  for (const socket of sockets) socket.resume().write(part);
   expect(isDeniedInUse(await attacker.cluster.delete(attacker.usedConfig))).toBe(true);
   await pause(5_000);
   for (const socket of sockets) socket.destroy();
@@ -149,15 +145,35 @@ test('1,900 connections with unfinished bodies stay within the memory limit, and
 
 test('more connections than the limit cut no call that is being answered', async () => {
   const config = await attacker.cluster.config();
-  // The deletion is open while the connections arrive.
+  const attack = { isOver: false };
+  // Each deletion is open for seconds.
   guarded.throttle.throttling = { delayMs: 500 };
-  const sockets = [];
   try {
-    const deletion = attacker.cluster.dryRun(config);
-    for (let index = 0; index < 1_100; index += 1) sockets.push(await attacker.connectTcp());
-    expect((await deletion).status).toBe(200);
+    const [sockets, statuses] = await Promise.all([
+      // A whole request made a connection useful.
+      connectMany(2_100, 'GET / HTTP/1.1\r\nHost: guard\r\n\r\n').finally(() => (attack.isOver = true)),
+      deleteWhile(config, () => !attack.isOver),
+    ]);
+    for (const socket of sockets) socket.destroy();
+    expect(new Set(statuses)).toEqual(new Set([200]));
   } finally {
     guarded.throttle.throttling = {};
-    for (const socket of sockets) socket.destroy();
   }
 }, 120_000);
+
+async function connectMany(count: number, sent = ''): Promise<readonly TLSSocket[]> {
+  const sockets: TLSSocket[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const socket = await attacker.connect();
+    if (sent !== '') socket.resume().write(sent);
+    sockets.push(socket);
+  }
+  return sockets;
+}
+
+/** Deletes a config again and again, as dry runs, and returns the statuses. */
+async function deleteWhile(config: string, isGoingOn: () => boolean): Promise<readonly number[]> {
+  const statuses: number[] = [];
+  while (isGoingOn()) statuses.push((await attacker.cluster.dryRun(config)).status);
+  return statuses;
+}
