@@ -106,8 +106,9 @@ function decideByReferences(
     return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), references, referencesTotal };
   }
   const unreadable = [...state.unreadable];
-  if (settings.holdSupersededMs > 0 && state.renderedConfigs === undefined && unreadable.length === 0) {
-    unreadable.push({ name: 'rendered configs', reason: 'not read although a hold is set' });
+  const isListed = state.renderedConfigs?.some((candidate) => candidate.name === name) === true;
+  if (settings.holdSupersededMs > 0 && !isListed && unreadable.length === 0) {
+    unreadable.push({ name: 'machineconfigs', reason: 'the list lacks this config' });
   }
   if (unreadable.length > 0) {
     return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);

@@ -16,7 +16,7 @@ import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
-import { REFERRER_RESOURCES } from '../references/sources.ts';
+import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../references/sources.ts';
 import { createAdmissionApp } from '../webhook/admission-app.ts';
 import { type Decision, logDecision } from '../webhook/decision.ts';
 import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
@@ -77,7 +77,7 @@ export class Guard {
   readonly #metrics: Metrics;
   readonly #metricsServer: TlsServer;
   readonly #reporter: StatusReporter | undefined;
-  readonly #missingConfigs: ThrottledLog;
+  readonly #unknownConfigs: ThrottledLog;
   readonly #backgroundAbort = new AbortController();
   #ports: GuardPorts | undefined;
   #backgroundWork: Promise<unknown> = Promise.resolve();
@@ -92,10 +92,17 @@ export class Guard {
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
     this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
     this.#events = new EventRecorder({ api, log });
-    this.#missingConfigs = new ThrottledLog(log);
+    this.#unknownConfigs = new ThrottledLog(log);
     const live = new LiveReader({
       api,
-      versions: this.#index,
+      versions: {
+        newestVersion: (resource) =>
+          resource === MACHINE_CONFIGS.name ? this.#configs.newestVersion : this.#index.newestVersion(resource),
+        checkVersions: () => {
+          this.#index.checkVersions();
+          this.#configs.checkVersion();
+        },
+      },
       needsRenderedConfigs: () => settings().holdSupersededMs > 0,
     });
     const configs = new ConfigLookup({ api, index: this.#configs });
@@ -210,12 +217,10 @@ export class Guard {
     const { log, onDecision } = this.#options;
     const { verdict, user, configState } = decision;
     onDecision?.(decision);
-    if (configState === 'missing') {
+    if (configState !== 'exists' && !this.#configs.isForbidden) {
       // Not one line for each: any client can send such reviews.
-      this.#missingConfigs.warn('denied a review of a config that does not exist', {
-        name: decision.name,
-        user,
-      });
+      const { name, verdict } = decision;
+      this.#unknownConfigs.warn('answered a review of an unknown config', { name, user, code: verdict.code });
       this.#metrics.countMissingConfig();
       return;
     }

@@ -28,6 +28,8 @@ const KUBELET_SIGNERS = new Set([
   'kubernetes.io/kube-apiserver-client-kubelet',
   'kubernetes.io/kubelet-serving',
 ]);
+/** The kubelet's names are `csr-` and five characters. Others, such as `--server=…`, could change a command. */
+const KUBELET_REQUEST_NAME = /^[a-z0-9][-.a-z0-9]*$/;
 const NODE_USER_PREFIX = 'system:node:';
 const READ_TIMEOUT_MS = 5_000;
 
@@ -58,7 +60,9 @@ function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean
   const { signerName } = (spec ?? {}) as Fields;
   const { conditions, certificate } = (status ?? {}) as Fields;
   const hasAnswer = (Array.isArray(conditions) && conditions.length > 0) || typeof certificate === 'string';
-  return typeof metadata?.name === 'string' && KUBELET_SIGNERS.has(String(signerName)) && !hasAnswer;
+  return (
+    KUBELET_REQUEST_NAME.test(String(metadata?.name)) && KUBELET_SIGNERS.has(String(signerName)) && !hasAnswer
+  );
 }
 
 async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCertificateRequest> {

@@ -37,6 +37,9 @@ export interface ApiResponse {
 export const MERGE_PATCH = 'application/merge-patch+json';
 /** A Status object is far smaller. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
+/** Lists are not read at once. */
+const MAX_JSON_BYTES = 16 * 1024 * 1024;
+const MAX_RETRY_AFTER_MS = 60_000;
 /** A connection can be dead after this silence: a load balancer has lost it, or the API server behind it. */
 const SILENCE_MS = 1_000;
 
@@ -84,7 +87,9 @@ export class KubeApi {
   /** Parses the whole response as JSON. Throws like {@link request}. */
   async json(request: ApiRequest): Promise<unknown> {
     const { body } = await this.request(request);
-    const bytes = await readBytes(body, request.signal);
+    const bytes = await readBytes(body, request.signal, MAX_JSON_BYTES);
+    if (bytes.length >= MAX_JSON_BYTES)
+      throw new ApiUnreachable(`the response of ${this.address} is too large`);
     try {
       return JSON.parse(bytes.toString('utf8'));
     } catch {
@@ -191,11 +196,7 @@ export class KubeApi {
  *
  * @throws ApiUnreachable if the body is incomplete
  */
-async function readBytes(
-  body: IncomingMessage,
-  signal: AbortSignal,
-  max = Number.POSITIVE_INFINITY,
-): Promise<Buffer> {
+async function readBytes(body: IncomingMessage, signal: AbortSignal, max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
@@ -215,7 +216,9 @@ async function readApiError(status: number, response: IncomingMessage, signal: A
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
   const retryAfter = response.headers['retry-after'];
   const retryAfterMs =
-    retryAfter !== undefined && Number(retryAfter) >= 0 ? Number(retryAfter) * 1000 : undefined;
+    retryAfter !== undefined && Number(retryAfter) >= 0
+      ? Math.min(Number(retryAfter) * 1000, MAX_RETRY_AFTER_MS)
+      : undefined;
   let reason = '';
   let message = `HTTP ${status}`;
   try {

@@ -5,8 +5,8 @@ import PQueue from 'p-queue';
 import type { Logger } from 'pino';
 import { type KubeApi, MERGE_PATCH } from './api.ts';
 import { describeError } from './errors.ts';
-import { ProblemLog } from './problem-log.ts';
 import { RateLimiter } from './rate-limiter.ts';
+import { ThrottledLog } from './throttled-log.ts';
 
 /** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
@@ -78,14 +78,14 @@ export class EventRecorder {
   readonly #instance = hostname().slice(0, 128);
   readonly #writes = new PQueue({ concurrency: MAX_CONCURRENT_WRITES });
   readonly #rate: RateLimiter;
-  readonly #overflow: ProblemLog;
+  readonly #overflow: ThrottledLog;
 
   constructor({ api, log, now = Date.now }: EventRecorderOptions) {
     this.#api = api;
     this.#log = log;
     this.#now = now;
     this.#rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
-    this.#overflow = new ProblemLog(log);
+    this.#overflow = new ThrottledLog(log);
   }
 
   record(event: ClusterEvent): void {
@@ -148,10 +148,9 @@ export class EventRecorder {
   async #write(method: 'POST' | 'PATCH', path: string, body: unknown): Promise<boolean> {
     // The queue also fills while the API server does not answer.
     if (this.#writes.size >= MAX_WRITES_AT_ONCE || !this.#rate.tryAcquire()) {
-      this.#overflow.warn('too many Events; dropping new ones');
+      this.#overflow.warn('too many Events; dropping new ones', {});
       return false;
     }
-    this.#overflow.clear();
     try {
       await this.#writes.add(async () => {
         const contentType = method === 'PATCH' ? { contentType: MERGE_PATCH } : {};

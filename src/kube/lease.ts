@@ -111,7 +111,8 @@ export class Lease {
     const { name, namespace } = this.#options;
     const now = `${new Date().toISOString().slice(0, -1)}000Z`;
     const isTransition = lease?.spec?.holderIdentity !== holderIdentity;
-    const leaseTransitions = (lease?.spec?.leaseTransitions ?? 0) + 1;
+    // The API has 32 bits.
+    const leaseTransitions = ((lease?.spec?.leaseTransitions ?? 0) + 1) % 2 ** 31;
     const spec = {
       holderIdentity,
       leaseDurationSeconds: Math.ceil(this.#timing.durationMs / 1000),

@@ -38,6 +38,7 @@ export const SINGLE_OBJECT_TIMING: ReflectorTiming = {
   ...DEFAULT_TIMING,
   backoffMs: [250, 1_000],
   absentMs: 1_000,
+  probeMs: 1_000,
 };
 
 export interface ReflectorOptions<Item extends { readonly name: string }> {
@@ -54,6 +55,8 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 /** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
 const SLICE_SIZE = 500;
+/** An event can arrive later than the answer to a probe. */
+const EVENT_DELAY_MS = 250;
 /** A watch that lasted this long resets the backoff. */
 const LASTING_WATCH_MS = 5_000;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
@@ -83,6 +86,8 @@ export class Reflector<Item extends { readonly name: string }> {
   #isForbidden = false;
   #position: ListResult | undefined;
   #newestVersion: string | undefined;
+  /** The version of the object if the resource has an `objectName`; undefined if it does not exist. */
+  #objectVersion: unknown;
   #lastMessageAt = Number.NaN;
   #endPause: () => void = () => {};
 
@@ -194,9 +199,11 @@ export class Reflector<Item extends { readonly name: string }> {
 
   async #list(signal: AbortSignal): Promise<ListResult | undefined> {
     const objects = new Map<string, Item>();
+    let objectVersion: unknown;
     const add = (object: ApiObject): void => {
       const item = this.resource.parse(object);
       objects.set(item.name, item);
+      objectVersion = object.metadata?.resourceVersion;
     };
     const result = await withTimeout(this.#timing.requestMs, signal, (limited) =>
       listResource(this.#api, this.resource, add, limited),
@@ -204,6 +211,7 @@ export class Reflector<Item extends { readonly name: string }> {
     if (result !== undefined) await this.#checkListVersion(result, signal);
     const before = this.#objects;
     this.#objects = objects;
+    this.#objectVersion = objectVersion;
     for await (const slice of inSlices(before, SLICE_SIZE)) {
       for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined);
     }
@@ -293,11 +301,13 @@ export class Reflector<Item extends { readonly name: string }> {
       const item = this.resource.parse(object);
       const before = this.#objects.get(item.name);
       this.#objects.set(item.name, item);
+      this.#objectVersion = resourceVersion;
       this.#onChange(before, item);
     } else if (type === 'DELETED') {
       const name = String(object.metadata?.name);
       const before = this.#objects.get(name);
       this.#objects.delete(name);
+      this.#objectVersion = undefined;
       if (before !== undefined) this.#onChange(before, undefined);
     } else if (type !== 'BOOKMARK') {
       throw new RelistRequired(`a watch event has the unknown type ${String(type)}`);
@@ -317,10 +327,13 @@ export class Reflector<Item extends { readonly name: string }> {
   /**
    * Detects an etcd restore. The API server accepts a watch from a future version, which then stays silent. A
    * list of one object contains the current version.
+   *
+   * A single object is also compared, because its watch can be silent, or continue after a restore whose versions
+   * have already caught up.
    */
   async #probe(position: ListResult, signal: AbortSignal): Promise<void> {
     const path = toListPath(position.path, this.resource, { limit: '1' });
-    let list: { metadata?: { resourceVersion?: unknown } };
+    let list: { metadata?: { resourceVersion?: unknown }; items?: readonly ApiObject[] | null };
     try {
       list = (await withTimeout(this.#timing.requestMs, signal, (limited) =>
         this.#api.json({ path, accept: acceptHeaderForList(true), signal: limited }),
@@ -335,6 +348,11 @@ export class Reflector<Item extends { readonly name: string }> {
       this.#newestVersion = currentVersion;
       throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${currentVersion}`);
     }
+    if (this.resource.objectName === undefined) return;
+    const objectVersion = list.items?.[0]?.metadata?.resourceVersion;
+    if (objectVersion === this.#objectVersion) return;
+    await sleep(EVENT_DELAY_MS, signal);
+    if (objectVersion !== this.#objectVersion) throw new RelistRequired('the watch missed a change');
   }
 
   /** {@link checkVersion} ends it early. */

@@ -45,6 +45,16 @@ export class ConfigIndex {
     return this.#reflector.get(name)?.uid === uid;
   }
 
+  /** As {@link Reflector.newestVersion}. */
+  get newestVersion(): string | undefined {
+    return this.#reflector.newestVersion;
+  }
+
+  /** As {@link Reflector.checkVersion}. */
+  checkVersion(): void {
+    this.#reflector.checkVersion();
+  }
+
   names(): ReadonlySet<ConfigName> {
     return new Set([...this.#reflector.objects()].map(({ name }) => name));
   }

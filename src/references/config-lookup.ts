@@ -4,7 +4,7 @@ import type { ConfigToDelete } from '../decision/review.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, describeError, isRetryable } from '../kube/errors.ts';
+import { ApiError, describeError } from '../kube/errors.ts';
 import { acceptHeaderForObject } from '../kube/resource.ts';
 import { Backoff, sleep, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
@@ -56,7 +56,8 @@ export class ConfigLookup {
       } catch (error) {
         if (signal.aborted) break;
         reason = describeError(error);
-        if (!isRetryable(error) && !isTimeout(error)) break;
+        // Without a right the guard decides all the same. After other errors the next GET can succeed.
+        if (error instanceof ApiError && (error.status === 401 || error.status === 403)) break;
         await sleep(backoff.next(), signal);
       }
     }
@@ -88,8 +89,4 @@ export class ConfigLookup {
       throw error;
     }
   }
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.name === 'TimeoutError';
 }

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ApiError } from '../kube/errors.ts';
 import type { ConfigName } from '../decision/config-name.ts';
+import { toPrintableLine } from '../decision/printable-text.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
 import { objectPath } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
@@ -39,6 +40,7 @@ export interface DanglingReferenceDetectorOptions {
 /** A dangling reference is reported within five seconds. */
 const INTERVAL_MS = 1_000;
 const GET_TIMEOUT_MS = 5_000;
+const MAX_NAME_LENGTH = 253;
 /** Both take a few milliseconds, and waiting reviews go first. */
 const REFERRERS_PER_SLICE = 500;
 const FINDINGS_PER_SLICE = 50;
@@ -168,7 +170,8 @@ export function describeFinding({
 }: DanglingFinding): string {
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
-  return `${kind} ${name} (${field}) names ${config}, which does not exist (${explanation})${hint}`;
+  const missing = toPrintableLine(config, MAX_NAME_LENGTH);
+  return `${kind} ${name} (${field}) names ${missing}, which does not exist (${explanation})${hint}`;
 }
 
 type Suggestions = Map<ConfigName | undefined, ConfigName | undefined>;

@@ -181,14 +181,18 @@ export class LiveRead {
     // Before the request, because a list is only as new as its request.
     const newest = this.#versions.newestVersion(resource.name);
     const list = await listResource(this.#api, resource, add, this.#aborted.signal);
-    if (list !== undefined && newest !== undefined && isOlderVersion(list.resourceVersion, newest)) {
-      this.#versions.checkVersions();
-      throw new MalformedList(`the list has version ${list.resourceVersion}, but ${newest} was seen before`);
-    }
+    if (list !== undefined) this.#checkVersion(list.resourceVersion, newest);
     if (resource === NODES && referrers.length === 0)
       throw new MalformedList('the API server listed no nodes, but every cluster has one');
     this.#referrers.set(resource.name, referrers);
     this.#allReferrers = undefined;
+  }
+
+  /** @throws MalformedList if a newer version was known before the request */
+  #checkVersion(version: string, newest: string | undefined): void {
+    if (newest === undefined || !isOlderVersion(version, newest)) return;
+    this.#versions.checkVersions();
+    throw new MalformedList(`the list has version ${version}, but ${newest} was seen before`);
   }
 
   async #readRenderedConfigs(): Promise<void> {
@@ -199,7 +203,10 @@ export class LiveRead {
         const config = MACHINE_CONFIGS.parse(object);
         if (isRenderedConfig(config.name)) configs.push(config);
       };
-      await listCollection(this.#api, MACHINE_CONFIGS.paths[0], MACHINE_CONFIGS, add, this.#aborted.signal);
+      const [path] = MACHINE_CONFIGS.paths;
+      const newest = this.#versions.newestVersion(MACHINE_CONFIGS.name);
+      const version = await listCollection(this.#api, path, MACHINE_CONFIGS, add, this.#aborted.signal);
+      this.#checkVersion(version, newest);
       this.#renderedConfigs = configs;
     });
   }

@@ -17,6 +17,8 @@ const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'].map(toAnnotation)
 const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
 /** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
 const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
+/** RFC 1123 subdomain. */
+const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
 
@@ -109,7 +111,17 @@ function addReference(
   if (config === undefined || config === '') return;
   // A drain annotation usually repeats the node's own current or desired config.
   if (strength === 'weak' && references.some((reference) => reference.config === config)) return;
-  references.push({ field, config: toConfigName(config), strength });
+  references.push({ field, config: toConfigName(truncateName(config)), strength });
+}
+
+/**
+ * An annotation can have 256 KiB, and no config has such a name. One character more than a name can have keeps the
+ * reference dangling.
+ */
+function truncateName(name: string): string {
+  if (name.length <= MAX_NAME_LENGTH) return name;
+  // A slice would keep the whole text in memory.
+  return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
 }
 
 function toAnnotation(field: string): Annotation {

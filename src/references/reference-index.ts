@@ -78,7 +78,8 @@ export class ReferenceIndex {
  * with 5,000 nodes, because the arrays exceed the processor's cache (npm run bench -- --only delete).
  */
 function shareReferences(referrer: Referrer, shared: LRUCache<string, readonly Reference[]>): Referrer {
-  const key = referrer.references.map(({ field, config, strength }) => `${field} ${config} ${strength}`).join();
+  // Annotations are untrusted, so no separator is safe.
+  const key = JSON.stringify(referrer.references);
   const references = shared.get(key) ?? referrer.references;
   shared.set(key, references);
   return { ...referrer, references };

@@ -6,6 +6,7 @@ import type { ApiObject } from '../kube/api-object.ts';
 import { objectPath } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { acceptHeaderForObject } from '../kube/resource.ts';
+import { inSlices } from '../kube/slices.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
 import type { ReferenceIndex } from './reference-index.ts';
@@ -62,7 +63,8 @@ export class TerminatingConfigDetector {
     const { index, configs, log, onFound } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
     const findings = new Map<string, TerminatingFinding>();
-    for (const config of configs.terminating()) {
+    for await (const [config] of inSlices(configs.terminating(), 1)) {
+      if (config === undefined) continue;
       const { name, uid } = config;
       const { strong } = summarizeReferences(name, index.findReferrers(name), MAX_REFERRERS_PER_KIND);
       if (strong.total === 0) continue;

@@ -28,6 +28,8 @@ interface Pool {
 
 interface OpenBody {
   readonly pool: Pool;
+  /** The bytes that the pool counts. The buffer grows later. */
+  reservedBytes: number;
   buffer: Buffer;
   length: number;
   start: Buffer;
@@ -74,7 +76,15 @@ export class BodyBudget {
   open(isTrusted: boolean, announcedBytes: number, evict: () => void): BodyBuffer {
     const pool = this.#pools[isTrusted ? 'trusted' : announcedBytes <= this.#smallBytes ? 'small' : 'large'];
     const lastActiveAt = performance.now();
-    const body: OpenBody = { pool, buffer: EMPTY, length: 0, start: EMPTY, lastActiveAt, evict };
+    const body: OpenBody = {
+      pool,
+      reservedBytes: 0,
+      buffer: EMPTY,
+      length: 0,
+      start: EMPTY,
+      lastActiveAt,
+      evict,
+    };
     pool.bodies.add(body);
     return {
       append: async (chunk, signal) => await this.#append(body, chunk, signal),
@@ -95,8 +105,7 @@ export class BodyBudget {
   }
 
   async #grow(body: OpenBody, size: number, signal: AbortSignal): Promise<void> {
-    const { pool } = body;
-    if (this.#fits(body, size)) pool.bytes += size - body.buffer.length;
+    if (this.#fits(body, size)) reserve(body, size);
     else await this.#waitForMemory(body, size, signal);
     const larger = this.#cache.take(size);
     body.buffer.copy(larger, 0, 0, body.length);
@@ -118,7 +127,7 @@ export class BodyBudget {
     const { pool } = body;
     if (!pool.bodies.delete(body)) return;
     pool.waiting.delete(body);
-    pool.bytes -= body.buffer.length;
+    reserve(body, 0);
     this.#cache.put(body.buffer);
     body.buffer = EMPTY;
     const [oldest] = pool.bodies;
@@ -131,7 +140,7 @@ export class BodyBudget {
     const request = pool.waiting.get(body);
     if (request === undefined || !this.#fits(body, request.size)) return false;
     pool.waiting.delete(body);
-    pool.bytes += request.size - body.buffer.length;
+    reserve(body, request.size);
     request.grant();
     return true;
   }
@@ -139,8 +148,13 @@ export class BodyBudget {
   #fits(body: OpenBody, size: number): boolean {
     const { pool } = body;
     const [oldest] = pool.bodies;
-    return body === oldest || pool.bytes - body.buffer.length + size <= this.#maxPoolBytes;
+    return body === oldest || pool.bytes - body.reservedBytes + size <= this.#maxPoolBytes;
   }
+}
+
+function reserve(body: OpenBody, bytes: number): void {
+  body.pool.bytes += bytes - body.reservedBytes;
+  body.reservedBytes = bytes;
 }
 
 function createPool(): Pool {

@@ -10,22 +10,23 @@ export type Trust = 'trusted' | 'unknown' | 'untrusted';
 interface Connection {
   readonly socket: Socket;
   trust: Trust;
-  /** The requests without a complete answer. */
-  readonly requests: Set<IncomingMessage>;
+  /** The requests whose answer has not left completely. */
+  readonly requests: Map<IncomingMessage, ServerResponse>;
   /** Answers the request whose body is arriving. */
   answerEarly?: (() => void) | undefined;
 }
 
 /** Time for an early answer to leave. */
 const EVICTION_MS = 1_000;
+/** The longest timeout of a webhook. A client that reads no answer must not keep its connection. */
+const REQUEST_MS = 30_000;
 
 /**
  * Limits the open connections. `server.maxConnections` would reject the API server while a client keeps
  * thousands of silent ones.
  *
- * Beyond the limit the oldest connection that is not trusted and has no request closes, then the oldest one
- * with an incomplete request, then the oldest trusted one without a request. A complete request is always
- * answered: if no connection can close, the new one does.
+ * Beyond the limit the oldest connection closes that is not trusted and waits for no answer, then the oldest trusted
+ * one without a request. A complete request is always answered: if no connection can close, the new one does.
  */
 export class ConnectionLimiter {
   readonly #max: number;
@@ -38,7 +39,7 @@ export class ConnectionLimiter {
 
   add(socket: Socket): void {
     const key = keyOf(socket);
-    const connection: Connection = { socket, trust: 'unknown', requests: new Set() };
+    const connection: Connection = { socket, trust: 'unknown', requests: new Map() };
     if (this.#connections.size >= this.#max && !this.#evictOne()) {
       socket.destroy();
       return;
@@ -49,10 +50,26 @@ export class ConnectionLimiter {
     });
   }
 
-  trackRequest(request: IncomingMessage, response: ServerResponse): void {
-    const connection = this.#find(request.socket);
-    connection?.requests.add(request);
-    response.once('close', () => connection?.requests.delete(request));
+  /**
+   * Returns whether the request may be handled. The API server sends one request at a time, and its length. Thousands
+   * of small requests or chunks in one packet would hold the event loop, so the connection closes.
+   */
+  trackRequest(request: IncomingMessage, response: ServerResponse): boolean {
+    const { socket } = request;
+    if (socket.destroyed) return false;
+    const connection = this.#find(socket);
+    const isPipelined = [...(connection?.requests.values() ?? [])].some(({ writableEnded }) => !writableEnded);
+    if (isPipelined || request.headers['transfer-encoding'] !== undefined) {
+      socket.destroy();
+      return false;
+    }
+    connection?.requests.set(request, response);
+    const timer = setTimeout(() => socket.destroy(), REQUEST_MS).unref();
+    response.once('close', () => {
+      clearTimeout(timer);
+      connection?.requests.delete(request);
+    });
+    return true;
   }
 
   trustOf(socket: Socket): Trust {
@@ -75,11 +92,10 @@ export class ConnectionLimiter {
     return this.#connections.get(keyOf(socket));
   }
 
-  /** Returns false if every connection has a complete request. */
+  /** Returns false if every connection waits for an answer. */
   #evictOne(): boolean {
     const connections = [...this.#connections];
     const victim =
-      connections.find(([, { trust, requests }]) => trust !== 'trusted' && requests.size === 0) ??
       connections.find(([, connection]) => connection.trust !== 'trusted' && !isAwaitingAnswer(connection)) ??
       connections.find(([, { requests }]) => requests.size === 0);
     if (victim === undefined) return false;
@@ -96,7 +112,7 @@ export class ConnectionLimiter {
 }
 
 function isAwaitingAnswer({ requests }: Connection): boolean {
-  return [...requests].some(({ complete }) => complete);
+  return [...requests].some(([{ complete }, { writableEnded }]) => complete && !writableEnded);
 }
 
 function keyOf({ remoteAddress, remotePort }: Socket): string {

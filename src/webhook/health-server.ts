@@ -1,5 +1,10 @@
 import { createServer, type Server } from 'node:http';
+import { ConnectionLimiter } from './connection-limiter.ts';
 import { listen } from './tls-server.ts';
+
+/** The kubelet opens a connection for each probe. */
+const MAX_CONNECTIONS = 100;
+const MAX_HEADER_BYTES = 4_096;
 
 /**
  * Serves `/healthz` (the process answers) and `/readyz` (it has also read the cluster once). A later outage
@@ -10,15 +15,28 @@ export class HealthServer {
 
   /** @param findProblem returns a short reason, or undefined if the guard is ready */
   constructor(findProblem: () => string | undefined) {
+    const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     this.#server = createServer(
-      { headersTimeout: 5_000, requestTimeout: 5_000 },
-      ({ url, method }, response) => {
+      {
+        headersTimeout: 5_000,
+        requestTimeout: 5_000,
+        connectionsCheckingInterval: 1_000,
+        maxHeaderSize: MAX_HEADER_BYTES,
+      },
+      (request, response) => {
+        if (!connections.trackRequest(request, response)) return;
+        const { url, method } = request;
         const path = url?.split('?')[0];
         const [status, text] = answerProbe(method, path, path === '/readyz' ? findProblem() : undefined);
-        response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' });
+        response.writeHead(status, {
+          'content-type': 'text/plain',
+          'cache-control': 'no-store',
+          connection: 'close',
+        });
         response.end(`${text}\n`);
       },
     );
+    this.#server.on('connection', (socket) => connections.add(socket));
   }
 
   async listen(port: number, bindAddress: string | undefined): Promise<number> {

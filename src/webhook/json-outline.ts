@@ -37,7 +37,8 @@ const SLICE_BYTES = 64 * 1024;
 /** The longest spelling of one character: `\\u` and four digits. */
 const MAX_CHARACTER_BYTES = 6;
 /** The API server sends no space at all. */
-const MAX_SPACE_BYTES = 1024 * 1024;
+const MAX_SPACE_BYTES = 64 * 1024;
+const MAX_DIGITS = 1_024;
 /** No wanted number is longer. */
 const MAX_SCALAR_BYTES = 32;
 /** The bytes of the quotes of a key and a value. */
@@ -290,8 +291,8 @@ class OutlineReader {
 
   #endOfDigits(start: number): number {
     let at = start;
-    while (isDigit(this.#bytes[at])) at += 1;
-    if (at === start) throw notJsonError();
+    while (isDigit(this.#bytes[at]) && at - start <= MAX_DIGITS) at += 1;
+    if (at === start || at - start > MAX_DIGITS) throw notJsonError();
     return at;
   }
 
@@ -331,9 +332,11 @@ class OutlineReader {
   }
 
   #skipSpace(): void {
-    const start = this.#position;
-    while (isSpace(this.#bytes[this.#position])) this.#position += 1;
-    if (this.#position - start > MAX_SPACE_BYTES) throw new MalformedJson('has too much space between values');
+    const end = this.#position + MAX_SPACE_BYTES;
+    while (isSpace(this.#bytes[this.#position])) {
+      this.#position += 1;
+      if (this.#position > end) throw new MalformedJson('has too much space between values');
+    }
   }
 }
 

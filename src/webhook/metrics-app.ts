@@ -1,6 +1,7 @@
 import type { Express, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { describeError } from '../kube/errors.ts';
+import { ThrottledLog } from '../kube/throttled-log.ts';
 import type { Metrics } from './metrics.ts';
 import type { ScrapeAuthorizer } from './scrape-authorizer.ts';
 import { createSingleEndpointApp, sendText } from './single-endpoint-app.ts';
@@ -15,6 +16,7 @@ const BEARER = /^Bearer (?<token>[\w.~+/-]+=*)$/i;
 
 /** Serves `GET /metrics` to clients with the right to get it. */
 export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions): Express {
+  const problems = new ThrottledLog(log);
   const authorize: RequestHandler = async (request, response, next) => {
     const token = BEARER.exec(request.headers.authorization ?? '')?.groups?.['token'];
     try {
@@ -31,7 +33,7 @@ export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions
         sendText(response, 401, 'unauthorized: needs the bearer token of a service account');
       }
     } catch (error) {
-      log.warn({ reason: describeError(error) }, 'cannot authorize a scrape');
+      problems.warn('cannot authorize a scrape', { reason: describeError(error) });
       sendText(response, 503, 'unavailable: the API server did not review the token');
     }
   };

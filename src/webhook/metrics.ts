@@ -58,7 +58,7 @@ export class Metrics {
     });
     this.#missingConfigs = new Counter({
       name: 'mcguard_missing_config_reviews_total',
-      help: 'Reviews of a MachineConfig that does not exist, which the API server almost never sends.',
+      help: 'Reviews that are not about an existing MachineConfig, which the API server almost never sends.',
       registers,
     });
     const reads: Counter = new Counter({

@@ -23,6 +23,7 @@ const RESOURCE = 'machineconfigs';
 
 /** Kubernetes limits the names of objects (RFC 1123). uids have 36 characters. */
 const MAX_NAME = 253;
+const SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
 const MAX_UID = 64;
 const MAX_TEXT = 256;
 /** Kubernetes rejects objects with more (kubernetes, apimachinery/pkg/api/validation/objectmeta.go). */
@@ -127,7 +128,7 @@ function parseOldObject(request: Record<string, unknown>, uid: string): ConfigTo
     throw new BadReview('the request has no oldObject, so the deleted object is unknown', uid);
   }
   const name = readText(metadata['name'], MAX_NAME);
-  if (name === '') throw new BadReview('oldObject has no valid name', uid);
+  if (!SUBDOMAIN.test(name)) throw new BadReview('oldObject has no valid name', uid);
   const requestName = request['name'];
   if (typeof requestName === 'string' && requestName !== '' && requestName !== name) {
     throw new BadReview(

@@ -74,10 +74,11 @@ export class TlsServer {
         connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
       },
-      app,
+      (request, response) => {
+        if (connections.trackRequest(request, response)) app(request, response);
+      },
     );
     this.#server.maxHeadersCount = MAX_HEADERS;
-    this.#server.on('request', (request, response) => connections.trackRequest(request, response));
     paceHandshakes(this.#server, (socket) => connections.add(socket));
     const reload = (): void => {
       try {

@@ -102,7 +102,8 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
 
   let denial: string | undefined;
   if (isInUseInModel(name, cluster)) denial = 'MCG_IN_USE';
-  else if (isUnreadable) denial = 'MCG_UNVERIFIED';
+  else if (isUnreadable || (holdSupersededMs > 0 && !configs.some((config) => config.name === name)))
+    denial = 'MCG_UNVERIFIED';
   else if (isHeldInModel(name, configs, holdSupersededMs, now)) denial = 'MCG_HELD';
 
   let expected = mode === 'Enforce' ? `denied ${denial}` : `would-deny MCG_WOULD_DENY ${denial}`;

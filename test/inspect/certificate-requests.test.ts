@@ -66,6 +66,14 @@ test.each([
   expect(await read()).toEqual({ readable: true, reason: null, requests: [] });
 });
 
+test.each(['--server=evil.example', 'csr-\u001b[2J', 'CSR'])(
+  'ignores a request with the name %j, which could change a command',
+  async (name) => {
+    create(name, { signerName: CLIENT, username: 'system:node:n' });
+    expect(await read()).toMatchObject({ readable: true, requests: [] });
+  },
+);
+
 const USER_REQUEST = encode(ECDSA_REQUEST.replace('node:', 'user:'));
 
 test.each([undefined, 7, 'bm90aGluZw==', encode(ECDSA_REQUEST.slice(0, 100)), USER_REQUEST])(

@@ -1,4 +1,4 @@
-import { createServer as createProxy, type IncomingMessage } from 'node:http';
+import { createServer as createProxy, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent, createServer } from 'node:https';
 import { connect, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -112,4 +112,30 @@ test('rejects with the 401 if the kubeconfig can no longer be read', async () =>
 
   await expect(request).rejects.toMatchObject({ status: 401 });
   expect(load).toHaveBeenCalledTimes(2);
+});
+
+async function getFrom(respond: (response: ServerResponse) => void): Promise<unknown> {
+  const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
+  const server = createServer({ key, cert }, (_request, response) => respond(response));
+  const config = new KubeConfig();
+  const url = `https://127.0.0.1:${await listenUntilEnd(server)}`;
+  config.loadFromClusterAndUser({ name: 'one', server: url, skipTLSVerify: true }, { name: 'one' });
+  const api = new KubeApi(new KubeConnection(() => config));
+  onTestFinished(() => api.close());
+  return await api.json({ path: '/api', signal: AbortSignal.timeout(20_000) });
+}
+
+test.each([
+  ['7', 7_000],
+  ['Infinity', 60_000],
+])('believes a Retry-After of %s for at most a minute', async (retryAfter, retryAfterMs) => {
+  const response = getFrom(
+    (response) => void response.writeHead(429, { 'retry-after': retryAfter }).end(),
+  );
+  await expect(response).rejects.toMatchObject({ status: 429, retryAfterMs });
+});
+
+test('reads at most 16 MiB of JSON', async () => {
+  const response = getFrom((response) => void response.end(`"${'x'.repeat(17 * 1024 * 1024)}"`));
+  await expect(response).rejects.toThrow(/is too large$/);
 });

@@ -73,3 +73,12 @@ test('a replica that cannot renew the Lease loses it, logs the reason once, and 
   api.failure = undefined;
   await expect.poll(() => lease.isHeld).toBe(true);
 });
+
+test('a replica acquires a Lease whose transitions have reached their maximum', async () => {
+  const cluster = new InMemoryCluster();
+  const spec = { holderIdentity: '', leaseTransitions: 2 ** 31 - 1 };
+  cluster.create('leases', { metadata: { name: 'guard', namespace: 'ns' }, spec });
+  const { lease } = runReplica(new InProcessApi(cluster), 'a', LONG);
+  await expect.poll(() => lease.isHeld).toBe(true);
+  expect(specOf(cluster)).toMatchObject({ holderIdentity: 'a', leaseTransitions: 0 });
+});

@@ -302,3 +302,15 @@ test('follows a kind whose CRD is created and deleted', async () => {
   await expect.poll(known).toEqual([]);
   expect(reflector.isSynced).toBe(true);
 });
+
+test('lists a single object again if it changed without an event', async () => {
+  const resource = { ...NODES, objectName: 'a' };
+  // The watch is open and silent, as if its packets were dropped.
+  const onRequest = ({ isWatch }: SeenRequest): Fault =>
+    isWatch ? (response) => response.flushHeaders() : 'pass';
+  const { cluster, known, messages } = await follow({ resource, timing: { probeMs: 50 }, onRequest });
+  await expect.poll(known).toEqual(['a rendered-1']);
+  setConfig(cluster, 'a', 'rendered-2');
+  await expect.poll(known).toEqual(['a rendered-2']);
+  expect(messages()).toContain('listing again: the watch missed a change');
+});

@@ -39,10 +39,15 @@ test.each([
     'exists',
     3,
   ],
-  ['is behind a proxy that answers 404', [new ApiError(404, '', 'not found')], 'unknown', 1],
+  ['is behind a proxy that answers 404', [new ApiError(404, '', 'not found')], 'unknown', 0],
   ['is not readable', [new ApiError(403, 'Forbidden', 'forbidden')], 'unknown', 1],
 ] as const)('knows from a GET that a config %s', async (_case, answers, state, count) => {
-  expect(await lookUp(answers)).toMatchObject({ state, paths: Array.from({ length: count }, () => PATH) });
+  const { paths, ...result } = await lookUp(answers);
+  expect(result.state).toBe(state);
+  expect(new Set(paths)).toEqual(new Set([PATH]));
+  // Other errors are retried until the time is over.
+  if (count > 0) expect(paths).toHaveLength(count);
+  else expect(paths.length).toBeGreaterThan(1);
 });
 
 test('does not know within the time if the API server cannot be reached', async () => {

@@ -92,3 +92,9 @@ test('reads desiredConfig of a build, the field of v1alpha1', () => {
     { field: 'desiredConfig', config: A, strength: 'strong' },
   ]);
 });
+
+test('a name that no config can have stays dangling, and takes little memory', () => {
+  const annotations = { [`${MCO}/currentConfig`]: 'x'.repeat(250_000) };
+  const { references } = parseNodeReferrer({ metadata: { name: 'w0', annotations } });
+  expect(references).toEqual([{ field: 'currentConfig', config: 'x'.repeat(254), strength: 'strong' }]);
+});

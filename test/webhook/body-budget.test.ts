@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { type AdmissionLimits, createAdmissionApp } from '../../src/webhook/admission-app.ts';
 import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
+import { BodyBudget } from '../../src/webhook/body-budget.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
@@ -194,4 +195,28 @@ test('reads bodies of all sizes correctly in buffers that others have used', asy
     });
     expect(await Promise.all(answers)).toMatchObject(uids.map((uid) => ({ uid, allowed: true })));
   }
+});
+
+test('memory that is granted while a body is given up returns to the budget', async () => {
+  const MIB = 1024 * 1024;
+  const budget = new BodyBudget(3 * 4 * MIB, 1_024);
+  const { signal: never } = new AbortController();
+  const open = () => budget.open(false, Number.NaN, () => {});
+  for (let round = 0; round < 3; round += 1) {
+    const abort = new AbortController();
+    const holder = open();
+    await holder.append(Buffer.alloc(4 * MIB), never);
+    // Releases its memory before the other body hears of the abort.
+    abort.signal.addEventListener('abort', () => holder.release());
+    const waiter = open();
+    const waiting = waiter.append(Buffer.alloc(2 * MIB), abort.signal);
+    abort.abort(new Error('given up'));
+    await waiting.catch(() => {});
+    waiter.release();
+  }
+  const oldest = open();
+  await oldest.append(Buffer.alloc(1), never);
+  await expect(open().append(Buffer.alloc(2 * MIB), AbortSignal.timeout(1_000))).resolves.toHaveLength(
+    2 * MIB,
+  );
 });

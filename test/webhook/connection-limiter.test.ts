@@ -92,3 +92,12 @@ test('a trusted connection closes for another one only if it has no request', as
   answer();
   expect(await late).toMatchObject({ body: 'late', isReused: true });
 });
+
+test.each([
+  ['a second request before the answer to the first', 'GET /late HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)],
+  ['a body in chunks', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n'],
+])('closes a connection that sends %s', async (_case, sent) => {
+  const { connectTls } = await startLimitedServer();
+  const { closedCount } = await openMany(connectTls, 1, sent);
+  await expect.poll(closedCount).toBe(1);
+});

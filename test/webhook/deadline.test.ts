@@ -3,6 +3,7 @@ import { computeDeadlineMs } from '../../src/webhook/deadline.ts';
 
 test.each([
   ['76 % of the timeout', '5s', 3_800],
+  ['at least 76 % of 1 s', '2ms', 760],
   ['at most 76 % of 30 s', '999h', 22_800],
   ['76 % of 10 s without a timeout', undefined, 7_600],
   ['76 % of 10 s if the timeout is not a duration', 'x', 7_600],

@@ -143,6 +143,7 @@ test.each([
     UID,
     'oldObject has no valid name',
   ],
+  ['a very long number', `{"kind":${'1'.repeat(2_000)}}`, '', NOT_JSON],
   [
     'two names',
     reviewBody({ name: 'rendered-\u0007other' }),
@@ -154,6 +155,14 @@ test.each([
   expect(message).toContain(problem);
   expect(answeredUid).toBe(uid);
 });
+
+test.each(['rendered-x/status', 'rendered-%zz', 'Rendered-x', 'rendered-x-'])(
+  'rejects the name %s, which no object can have',
+  (name) => {
+    const problem = findProblem(reviewBody({ name: undefined, oldObject: { metadata: { name } } }));
+    expect(problem).toMatchObject({ message: 'oldObject has no valid name', uid: UID });
+  },
+);
 
 test.each([
   ['kind', '"kind":"AdmissionReview"', '"kind":"AdmissionReview",'],

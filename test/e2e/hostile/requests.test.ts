@@ -43,11 +43,8 @@ const FRAMING: readonly Case[] = [
   ['two different lengths', withHead(`Content-Length: ${length}`, 'Content-Length: 1'), ['400']],
   ['a length and chunks', withHead(`Content-Length: ${length}`, 'Transfer-Encoding: chunked'), ['400']],
   ['chunked, but not last', withHead('Transfer-Encoding: chunked, identity'), ['400']],
-  [
-    'chunks of one byte',
-    withChunks(...Array.from(review, (byte) => `1\r\n${byte}\r\n`), '0\r\n\r\n'),
-    ['MCG_IN_USE'],
-  ],
+  // The API server announces the length. The connection closes, because each chunk costs as much as a request.
+  ['chunks of one byte', withChunks(...Array.from(review, (byte) => `1\r\n${byte}\r\n`), '0\r\n\r\n'), []],
   ['a huge chunk size', withChunks(`${'F'.repeat(17)}\r\n{}\r\n0\r\n\r\n`), ['400']],
   ['a body longer than its length', withHead(`Content-Length: ${length - 10}`), ['400']],
 ];
@@ -70,16 +67,8 @@ const BODIES: readonly Case[] = [
     attacker.request(attacker.review({ userInfo: { username: 'x'.repeat(MIB) } })),
     ['MCG_IN_USE'],
   ],
-  [
-    'an oversized body, and then a good request',
-    Buffer.concat([attacker.request('x'.repeat(9 * MIB)), attacker.request()]),
-    ['MCG_BAD_REVIEW', 'MCG_IN_USE'],
-  ],
-  [
-    'pipelined requests',
-    Buffer.concat([attacker.request(), attacker.request()]),
-    ['MCG_IN_USE', 'MCG_IN_USE'],
-  ],
+  ['an oversized body', attacker.request('x'.repeat(9 * MIB)), ['MCG_BAD_REVIEW']],
+  ['2,000 pipelined requests', Buffer.concat(Array.from({ length: 2_000 }, () => attacker.request())), []],
 ];
 
 test.each([...HEADERS, ...FRAMING, ...TARGETS, ...BODIES])(

@@ -1,0 +1,30 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { ReferenceIndex } from '../../src/references/reference-index.ts';
+import { memoryLog } from '../support/log.ts';
+import { startTestCluster } from '../support/test-cluster.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+
+test('an annotation that imitates two references changes no other node', async () => {
+  const cluster = await startTestCluster();
+  const create = (name: string, currentConfig: string, desiredConfig = '') => {
+    const annotations = {
+      [`${MCO}/currentConfig`]: currentConfig,
+      [`${MCO}/desiredConfig`]: desiredConfig,
+    };
+    cluster.create('nodes', { metadata: { name, annotations } });
+  };
+  create('a', 'rendered-a strong,desiredConfig rendered-b');
+  create('b', 'rendered-a', 'rendered-b');
+  const index = new ReferenceIndex({ api: cluster.connect(), log: memoryLog().log });
+  const stop = new AbortController();
+  const running = index.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  await expect.poll(() => index.isSynced).toBe(true);
+  const referrers = index.findReferrers(toConfigName('rendered-a'));
+  expect(referrers.map(({ name }) => name)).toEqual(['b']);
+});
