@@ -206,10 +206,10 @@ test('memory that is granted while a body is given up returns to the budget', as
     const abort = new AbortController();
     const holder = open();
     await holder.append(Buffer.alloc(4 * MIB), never);
-    // Releases its memory before the other body hears of the abort.
-    abort.signal.addEventListener('abort', () => holder.release());
     const waiter = open();
     const waiting = waiter.append(Buffer.alloc(2 * MIB), abort.signal);
+    // The other body has heard of the abort, but has not been released.
+    abort.signal.addEventListener('abort', () => holder.release());
     abort.abort(new Error('given up'));
     await waiting.catch(() => {});
     waiter.release();
