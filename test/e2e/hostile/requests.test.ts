@@ -45,7 +45,7 @@ const FRAMING: readonly Case[] = [
   ['chunked, but not last', withHead('Transfer-Encoding: chunked, identity'), ['400']],
   // The API server announces the length. The connection closes, because each chunk costs as much as a request.
   ['chunks of one byte', withChunks(...Array.from(review, (byte) => `1\r\n${byte}\r\n`), '0\r\n\r\n'), []],
-  ['a huge chunk size', withChunks(`${'F'.repeat(17)}\r\n{}\r\n0\r\n\r\n`), ['400']],
+  ['a huge chunk size', withChunks(`${'F'.repeat(17)}\r\n{}\r\n0\r\n\r\n`), []],
   ['a body longer than its length', withHead(`Content-Length: ${length - 10}`), ['400']],
 ];
 
