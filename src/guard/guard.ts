@@ -59,10 +59,10 @@ const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
 /**
  * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
- * apimachinery/pkg/util/net/http.go). 300 deletions through each of three API servers need 900. A connection
- * costs about 50 kB.
+ * apimachinery/pkg/util/net/http.go). So 450 deletions can wait for an answer at the same time. A flooded connection
+ * costs about 200 kB, which the process partly keeps.
  */
-const MAX_CONNECTIONS = 1_000;
+const MAX_CONNECTIONS = 500;
 const MAX_SCRAPE_CONNECTIONS = 100;
 const MAX_REASON_LENGTH = 256;
 
