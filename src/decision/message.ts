@@ -138,7 +138,8 @@ function formatKind(kind: ReferrerKind, count: number, fieldsByName: ReadonlyMap
   return `${countNoun(count, REFERRER_NOUNS[kind])} (${names.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
 }
 
-function formatName(name: string): string {
+/** Returns a name on one printable line, truncated after the longest possible name. */
+export function formatName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 

@@ -8,7 +8,7 @@ const CHARACTERS_PER_EDIT = 8;
 const MIN_EDITS = 2;
 /** Two unrelated hashes are about 24 edits apart. */
 const MAX_EDITS = 8;
-/** Two unrelated hashes hardly ever share so many characters. */
+/** Unrelated hashes almost never share this many characters. */
 const PART_LENGTH = 4;
 /** The limit of Kubernetes. An annotation that names a config can have 256 KiB. */
 const MAX_NAME_LENGTH = 253;

@@ -218,9 +218,9 @@ export class Guard {
     const { verdict, user, configState } = decision;
     onDecision?.(decision);
     if (configState !== 'exists' && !this.#configs.isForbidden) {
-      // Not one line for each: any client can send such reviews.
-      const { name, verdict } = decision;
-      this.#unknownConfigs.warn('answered a review of an unknown config', { name, user, code: verdict.code });
+      // Any client can send such reviews, so they share few log lines.
+      const fields = { name: decision.name, user, code: verdict.code };
+      this.#unknownConfigs.warn('answered a review of an unknown config', fields);
       this.#metrics.countMissingConfig();
       return;
     }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Expiry, ServingCertificate } from '../certificates/serving-certificate.ts';
-import { countNoun, toPrintableLine } from '../decision/printable-text.ts';
+import { formatName } from '../decision/message.ts';
+import { countNoun } from '../decision/printable-text.ts';
 import type { Mode } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
@@ -38,7 +39,6 @@ export interface StatusReporterOptions {
 
 const LEASE_NAME = 'machineconfig-guard';
 const MAX_LISTED_REFERENCES = 50;
-const MAX_NAME_LENGTH = 253;
 const MAX_DESCRIBED_FINDINGS = 3;
 const TERMINATING_ADVICE =
   'Move the referrers to another config before the finalizers are removed, or keep the finalizers. ' +
@@ -155,7 +155,7 @@ export class StatusReporter {
           kind,
           name,
           field,
-          config: toPrintableLine(config ?? '', MAX_NAME_LENGTH),
+          config: formatName(config ?? ''),
           since: toSeconds(since),
           explanation,
           suggestion: suggestion ?? '',

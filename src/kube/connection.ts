@@ -26,7 +26,6 @@ export type Credentials = Pick<
 };
 
 interface Cluster {
-  readonly name: string;
   readonly server: URL;
   readonly isProxied: boolean;
 }
@@ -62,11 +61,6 @@ export class KubeConnection {
   /** Whether the kubeconfig sets a proxy. Requests must then use the agent in the credentials. */
   get isProxied(): boolean {
     return this.#cluster.isProxied;
-  }
-
-  /** The name of the cluster in the kubeconfig. */
-  get clusterName(): string {
-    return this.#cluster.name;
   }
 
   /** Rejects if a token file or an exec plugin fails. */
@@ -106,7 +100,7 @@ function findCluster(config: KubeConfig): Cluster {
         : `the kubeconfig has no usable cluster for context "${context}"`,
     );
   }
-  return { name: cluster.name, server: new URL(cluster.server), isProxied: (cluster.proxyUrl ?? '') !== '' };
+  return { server: new URL(cluster.server), isProxied: (cluster.proxyUrl ?? '') !== '' };
 }
 
 /**

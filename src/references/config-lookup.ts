@@ -2,14 +2,12 @@ import PQueue from 'p-queue';
 import type { ConfigName } from '../decision/config-name.ts';
 import type { ConfigToDelete } from '../decision/review.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
-import { acceptHeaderForObject } from '../kube/resource.ts';
 import { Backoff, sleep, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
+import { getConfig } from './get-config.ts';
 import { SharedGets } from './shared-gets.ts';
-import { MACHINE_CONFIGS } from './sources.ts';
 
 export interface ConfigLookupOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -31,7 +29,7 @@ const GET_TIMEOUT_MS = 2_000;
 export class ConfigLookup {
   readonly #api: Pick<KubeApi, 'json'>;
   readonly #index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
-  readonly #gets = new SharedGets<string | undefined>();
+  readonly #gets = new SharedGets<ApiObject | undefined>();
   readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT_GETS });
 
   constructor({ api, index }: ConfigLookupOptions) {
@@ -64,29 +62,19 @@ export class ConfigLookup {
     return { state: 'unknown', reason };
   }
 
-  /** Returns the uid in a GET that is sent after this call, because the config may just have been created. */
+  /**
+   * Returns the uid in a GET that is sent after this call, because the config may just have been created. Undefined if
+   * the config does not exist.
+   */
   async #getUid(name: ConfigName, signal: AbortSignal): Promise<string | undefined> {
-    return await this.#gets.get(
+    const config = await this.#gets.get(
       name,
       async (joined) =>
         await this.#queue.add(async () =>
-          withTimeout(GET_TIMEOUT_MS, joined, async (limited) => await this.#sendGet(name, limited)),
+          withTimeout(GET_TIMEOUT_MS, joined, async (limited) => await getConfig(this.#api, name, limited)),
         ),
       signal,
     );
-  }
-
-  /** Returns undefined if the config does not exist. */
-  async #sendGet(name: ConfigName, signal: AbortSignal): Promise<string | undefined> {
-    const path = objectPath(MACHINE_CONFIGS.paths[0], name);
-    const accept = acceptHeaderForObject(true);
-    try {
-      const { metadata } = (await this.#api.json({ path, accept, signal })) as ApiObject;
-      return String(metadata?.uid);
-    } catch (error) {
-      // A misconfigured proxy can answer 404 without this reason.
-      if (error instanceof ApiError && error.status === 404 && error.reason === 'NotFound') return undefined;
-      throw error;
-    }
+    return config === undefined ? undefined : String(config.metadata?.uid);
   }
 }

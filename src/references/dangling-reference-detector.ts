@@ -1,13 +1,10 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { ApiError } from '../kube/errors.ts';
 import type { ConfigName } from '../decision/config-name.ts';
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
-import { objectPath } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
-import { acceptHeaderForObject } from '../kube/resource.ts';
 import { inSlices } from '../kube/slices.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
@@ -17,8 +14,8 @@ import {
   findDanglingReferences,
   findProtectedConfigs,
 } from './dangling-references.ts';
+import { getConfig } from './get-config.ts';
 import type { ReferenceIndex } from './reference-index.ts';
-import { MACHINE_CONFIGS } from './sources.ts';
 
 export interface DanglingFinding extends DanglingReference {
   readonly since: Date;
@@ -40,7 +37,6 @@ export interface DanglingReferenceDetectorOptions {
 /** A dangling reference is reported within five seconds. */
 const INTERVAL_MS = 1_000;
 const GET_TIMEOUT_MS = 5_000;
-const MAX_NAME_LENGTH = 253;
 /** Both take a few milliseconds, and waiting reviews go first. */
 const REFERRERS_PER_SLICE = 500;
 const FINDINGS_PER_SLICE = 50;
@@ -143,16 +139,14 @@ export class DanglingReferenceDetector {
     if (config === undefined) return true;
     const cached = isMissingByName.get(config);
     if (cached !== undefined) return cached;
-    const path = objectPath(MACHINE_CONFIGS.paths[0], config);
-    const accept = acceptHeaderForObject(true);
     let isMissing = false;
     try {
-      await withTimeout(GET_TIMEOUT_MS, signal, (limited) =>
-        this.#options.api.json({ path, accept, signal: limited }),
+      const object = await withTimeout(GET_TIMEOUT_MS, signal, (limited) =>
+        getConfig(this.#options.api, config, limited),
       );
-    } catch (error) {
-      // A misconfigured proxy can answer 404 without this reason.
-      isMissing = error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
+      isMissing = object === undefined;
+    } catch {
+      // The next check retries.
     }
     isMissingByName.set(config, isMissing);
     return isMissing;
@@ -170,8 +164,7 @@ export function describeFinding({
 }: DanglingFinding): string {
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
-  const missing = toPrintableLine(config, MAX_NAME_LENGTH);
-  return `${kind} ${name} (${field}) names ${missing}, which does not exist (${explanation})${hint}`;
+  return `${kind} ${name} (${field}) names ${formatName(config)}, which does not exist (${explanation})${hint}`;
 }
 
 type Suggestions = Map<ConfigName | undefined, ConfigName | undefined>;

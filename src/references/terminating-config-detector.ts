@@ -2,13 +2,11 @@ import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { formatReferrers } from '../decision/message.ts';
 import { type ReferenceGroup, summarizeReferences } from '../decision/references.ts';
-import type { ApiObject } from '../kube/api-object.ts';
-import { objectPath } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
-import { acceptHeaderForObject } from '../kube/resource.ts';
 import { inSlices } from '../kube/slices.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
+import { getConfig } from './get-config.ts';
 import type { ReferenceIndex } from './reference-index.ts';
 import { MACHINE_CONFIGS, type WatchedConfig } from './sources.ts';
 
@@ -84,13 +82,12 @@ export class TerminatingConfigDetector {
 
   /** Confirms with a GET that a config is being deleted. If the GET fails, the next check retries. */
   async #isTerminating({ name, uid }: WatchedConfig, signal: AbortSignal): Promise<boolean> {
-    const path = objectPath(MACHINE_CONFIGS.paths[0], name);
-    const accept = acceptHeaderForObject(true);
     try {
       const object = await withTimeout(GET_TIMEOUT_MS, signal, (limited) =>
-        this.#options.api.json({ path, accept, signal: limited }),
+        getConfig(this.#options.api, name, limited),
       );
-      const current = MACHINE_CONFIGS.parse(object as ApiObject);
+      if (object === undefined) return false;
+      const current = MACHINE_CONFIGS.parse(object);
       return current.uid === uid && current.isTerminating;
     } catch {
       return false;

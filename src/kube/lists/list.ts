@@ -11,7 +11,7 @@ import { ProtobufListParser } from './protobuf-list-parser.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
-/** After so many bytes other work runs. A connection can deliver 2 MiB at once, which take 15 ms to parse. */
+/** Other work runs after this many bytes. A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
 const BYTES_PER_TURN = 256 * 1024;
 
 /** The collection that was listed, and the version of the list. */
