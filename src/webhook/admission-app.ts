@@ -49,7 +49,7 @@ const LIMITS: AdmissionLimits = {
   maxBodyBytes: 8 * 1024 * 1024,
   bodyTimeoutMs: 5_000,
   smallBodyBytes: 256 * 1024,
-  maxBufferedBytes: 48 * 1024 * 1024,
+  maxBufferedBytes: 30 * 1024 * 1024,
   maxReviews: 1_024,
 };
 

@@ -44,7 +44,7 @@ const EMPTY = Buffer.alloc(0);
 const MIN_BUFFER_BYTES = 1_024;
 /** Enough for the uid of a review. */
 const START_BYTES = 512;
-const MAX_CACHED_BYTES = 16 * 1024 * 1024;
+const MAX_CACHED_BYTES = 8 * 1024 * 1024;
 const CACHE_TTL_MS = 5_000;
 
 /**

@@ -87,6 +87,32 @@ const FLOODS: readonly (readonly [title: string, connections: number, review: st
   ['a config of another uid', 64, attacker.forgedReview({ name: attacker.usedConfig })],
 ];
 
+// First, because the other floods also leave memory behind.
+test('1,900 connections with unfinished bodies stay within the memory limit, and leave little behind', async () => {
+  const { pid } = guarded.guard;
+  await resetPeak(pid);
+  const head = ['Content-Type: application/json', `Content-Length: ${MIB}`];
+  const body = attacker.review({ padding: 'x'.repeat(MIB) }).slice(0, 256 * 1024);
+  const part = attacker.request(body, { head, target: '/validate?timeout=30s' });
+  const sockets = await connectMany(1_900);
+  for (const socket of sockets) socket.resume().write(part);
+  expect(isDeniedInUse(await attacker.cluster.delete(attacker.usedConfig))).toBe(true);
+  await pause(5_000);
+  for (const socket of sockets) socket.destroy();
+  expect((await memoryOf(pid)).peak * 1e6).toBeLessThan(limitBytes);
+  let now = 0;
+  const describe = () => `less than ${IDLE_MB} MB, not ${now} MB`;
+  const isIdle = async () => {
+    ({ now } = await memoryOf(pid));
+    return now < IDLE_MB;
+  };
+  await until(describe, isIdle, {
+    timeoutMs: 60_000,
+    everyMs: 1_000,
+  });
+  expect(guarded.guard.pid).toBe(pid);
+}, 180_000);
+
 test.each(FLOODS)(
   'answers every deletion while reviews with %s flood it over %d connections',
   async (_title, connections, review) => {
@@ -117,31 +143,6 @@ test('forged reviews read no list, write no Event and are counted apart', async 
   const events = await attacker.cluster.admin.list('/apis/events.k8s.io/v1/events');
   expect(JSON.stringify(events)).not.toMatch(/forged|user-\d/);
 }, 120_000);
-
-test('1,900 connections with unfinished bodies stay within the memory limit, and leave little behind', async () => {
-  const { pid } = guarded.guard;
-  await resetPeak(pid);
-  const head = ['Content-Type: application/json', `Content-Length: ${MIB}`];
-  const body = attacker.review({ padding: 'x'.repeat(MIB) }).slice(0, 256 * 1024);
-  const part = attacker.request(body, { head, target: '/validate?timeout=30s' });
-  const sockets = await connectMany(1_900);
-  for (const socket of sockets) socket.resume().write(part);
-  expect(isDeniedInUse(await attacker.cluster.delete(attacker.usedConfig))).toBe(true);
-  await pause(5_000);
-  for (const socket of sockets) socket.destroy();
-  expect((await memoryOf(pid)).peak * 1e6).toBeLessThan(limitBytes);
-  let now = 0;
-  const describe = () => `less than ${IDLE_MB} MB, not ${now} MB`;
-  const isIdle = async () => {
-    ({ now } = await memoryOf(pid));
-    return now < IDLE_MB;
-  };
-  await until(describe, isIdle, {
-    timeoutMs: 60_000,
-    everyMs: 1_000,
-  });
-  expect(guarded.guard.pid).toBe(pid);
-}, 180_000);
 
 test('more connections than the limit cut no call that is being answered', async () => {
   const config = await attacker.cluster.config();
