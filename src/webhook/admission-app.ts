@@ -15,6 +15,7 @@ import { type Decision, toDecision } from './decision.ts';
 import type { ReviewJudge } from './judgement.ts';
 import { BadReview, findUid, parseReview } from './parse-review.ts';
 import { readBody } from './read-body.ts';
+import { ReadPacer } from './read-pacer.ts';
 import { createSingleEndpointApp } from './single-endpoint-app.ts';
 import { SliceQueue } from './slice-queue.ts';
 
@@ -76,6 +77,7 @@ export function createAdmissionApp({
   };
   const budget = new BodyBudget(maxBufferedBytes, smallBodyBytes);
   const slices = new SliceQueue();
+  const pacer = new ReadPacer();
   const badReviews = new ThrottledLog(log);
   let reviewCount = 0;
 
@@ -135,7 +137,8 @@ export function createAdmissionApp({
     const timer = setTimeout(answerLate, timeoutMs);
     connections.onEviction(request.socket, answerLate);
     try {
-      const body = await readBody(request, buffer, maxBodyBytes, signal);
+      const ownPacer = trust === 'trusted' ? undefined : pacer;
+      const body = await readBody(request, buffer, maxBodyBytes, signal, ownPacer);
       if (response.headersSent) return undefined;
       const review = await slices.run(parseReview(body), trust, signal);
       assertJson(request, review.uid);

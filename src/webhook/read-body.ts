@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyBuffer } from './body-budget.ts';
 import { BadReview } from './parse-review.ts';
+import type { ReadPacer } from './read-pacer.ts';
 
 /**
  * Reads a body into the buffer. Stored chunks would outlive the young generation of the heap, and only a full
@@ -10,12 +11,14 @@ import { BadReview } from './parse-review.ts';
  * @returns a part of the buffer, valid until its release
  * @throws BadReview if the body is compressed, larger than `maxBytes`, or incomplete. The signal's reason on
  *   abort
+ * @param pacer undefined for trusted connections, which never wait
  */
 export async function readBody(
   request: IncomingMessage,
   buffer: BodyBuffer,
   maxBytes: number,
   signal: AbortSignal,
+  pacer?: ReadPacer,
 ): Promise<Buffer> {
   // The API server never compresses reviews, and a few bytes can inflate to gigabytes.
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
@@ -28,6 +31,7 @@ export async function readBody(
     for (let chunk = await chunks.next(); chunk !== undefined; chunk = await chunks.next()) {
       if (body.length + chunk.length > maxBytes) throw tooLargeError(maxBytes);
       body = await buffer.append(chunk, signal);
+      await pacer?.wait(chunk.length);
     }
   } finally {
     chunks.close();
