@@ -15,8 +15,8 @@ export type ConfigExistence =
   | { readonly state: 'unknown'; readonly reason: string };
 
 /**
- * Decides an update of a node or a pool. Only a config that surely does not exist denies it, because an update of a node
- * must not fail for a fault of the guard.
+ * Decides an update of a node or a pool. Only a config that surely does not exist denies it, because a fault of the
+ * guard must not make an update of a node fail.
  *
  * @param existences of the referenced configs
  */
@@ -58,14 +58,14 @@ function denyMissing(
   const findings = missing.map(({ config, nearest }) => ({
     name: `"${formatName(config)}"`,
     references: allReferences.filter((reference) => reference.config === config),
-    suggestion: nearest === undefined ? [] : [`Did you mean ${nearest}?`],
+    suggestion: nearest === undefined ? '' : `Did you mean ${nearest}?`,
   }));
   const message = formatDenial('MCG_UNKNOWN_CONFIG', [
     ...findings.flatMap(({ name, references, suggestion }) => [
       `no MachineConfig is named ${name}, which ${formatReferrer(references)} would reference.`,
-      ...suggestion,
+      suggestion,
     ]),
-    'Nothing was changed. Correct the name, or create the MachineConfig first.',
+    'Correct the name, or create the MachineConfig first.',
   ]);
   const references = findings.flatMap((finding) => finding.references);
   const denial = { config: missing[0]?.config, references, referencesTotal: references.length };
@@ -75,7 +75,7 @@ function denyMissing(
   }
   const warnings = findings.flatMap(({ name, suggestion }) => [
     `MCG_WOULD_DENY (MCG_UNKNOWN_CONFIG): no MachineConfig is named ${name}`,
-    ...suggestion,
+    suggestion,
   ]);
   return {
     ...denial,
@@ -83,7 +83,7 @@ function denyMissing(
     code: 'MCG_WOULD_DENY',
     cause: 'MCG_UNKNOWN_CONFIG',
     message: `MCG_WOULD_DENY: mode ${mode} allows this update; mode Enforce would deny it. ${message}`,
-    warnings: mode === 'Warn' ? warnings.map(formatWarning) : [],
+    warnings: mode === 'Warn' ? warnings.filter(Boolean).map(formatWarning) : [],
   };
 }
 

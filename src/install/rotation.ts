@@ -26,7 +26,7 @@ export class RotationError extends Error {
   override readonly name = 'RotationError';
 }
 
-const OWN_WEBHOOKS: readonly unknown[] = [WEBHOOK_NAME, REFERENCE_WEBHOOK_NAME];
+const OWN_WEBHOOKS = new Set<unknown>([WEBHOOK_NAME, REFERENCE_WEBHOOK_NAME]);
 
 /** Keyed by the annotation that asks for their caBundle. */
 const OTHER_ISSUERS: Readonly<Record<string, string>> = {
@@ -124,7 +124,7 @@ function createConfigurations(
       kind,
       metadata: stripServerFields(metadata),
       webhooks: webhooks.map((webhook) =>
-        OWN_WEBHOOKS.includes(webhook.name)
+        OWN_WEBHOOKS.has(webhook.name)
           ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }
           : webhook,
       ),

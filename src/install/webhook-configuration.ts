@@ -43,7 +43,6 @@ export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
 /** Checks references (manifests/components/reference-guard). */
 export const REFERENCE_WEBHOOK_NAME = 'references.machineconfig-guard.io';
-export const REFERENCE_WEBHOOK_CONFIGURATION = 'machineconfig-guard-references';
 
 /** The policy floor, keyed by the kind that each checks (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {

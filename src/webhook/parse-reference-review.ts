@@ -1,9 +1,7 @@
-import type { NamedReference, Referrer } from '../decision/references.ts';
+import { toConfigName } from '../decision/config-name.ts';
+import type { NamedReference, ReferrerKind } from '../decision/references.ts';
 import type { ReferenceReview } from '../decision/review.ts';
-import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
-import { NODE_REFERENCE_ANNOTATIONS } from '../references/parse-referrer.ts';
-import { NODES, POOLS } from '../references/sources.ts';
 import { Outline } from './json-outline.ts';
 import {
   asRecord,
@@ -14,23 +12,42 @@ import {
   parseRequest,
 } from './parse-review.ts';
 
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The strong references of a kind. The operator does not read the configs of weak ones. */
+interface ReferrerFields {
+  readonly kind: ReferrerKind;
+  readonly fields: readonly string[];
+  readonly read: (object: Fields, field: string) => unknown;
+}
+
+const NODE: ReferrerFields = {
+  kind: 'Node',
+  fields: ['currentConfig', 'desiredConfig'],
+  read: (object, field) => asRecord(asRecord(object['metadata'])?.['annotations'])?.[`${MCO_GROUP}/${field}`],
+};
+const POOL: ReferrerFields = {
+  kind: 'MachineConfigPool',
+  fields: ['spec', 'status'],
+  read: (object, field) => asRecord(asRecord(object[field])?.['configuration'])?.['name'],
+};
+/** By API group and resource. */
+const REFERRERS = new Map([
+  ['/nodes', NODE],
+  [`${MCO_GROUP}/machineconfigpools`, POOL],
+]);
+
 const CONFIGURATION = new Outline({ configuration: new Outline({ name: NAME_LENGTH }) });
 const OBJECT = new Outline({
   metadata: new Outline({
     name: NAME_LENGTH,
-    deletionTimestamp: NAME_LENGTH,
     annotations: createAnnotationsOutline(
-      Object.fromEntries(NODE_REFERENCE_ANNOTATIONS.map((key) => [key, NAME_LENGTH])),
+      Object.fromEntries(NODE.fields.map((field) => [`${MCO_GROUP}/${field}`, NAME_LENGTH])),
     ),
   }),
   spec: CONFIGURATION,
   status: CONFIGURATION,
 });
-/** By API group and resource. */
-const SOURCES = new Map([
-  [`/${NODES.name}`, NODES],
-  [`${MCO_GROUP}/${POOLS.name}`, POOLS],
-]);
 const OUTLINE = createReviewOutline({ object: OBJECT, oldObject: OBJECT });
 
 /**
@@ -42,26 +59,18 @@ const OUTLINE = createReviewOutline({ object: OBJECT, oldObject: OBJECT });
  */
 export function* parseReferenceReview(body: Buffer): Generator<undefined, ReferenceReview> {
   const { header, operation, group, resource, fields } = yield* parseRequest(body, OUTLINE);
-  const source = SOURCES.get(`${group}/${resource}`);
-  if (operation !== 'UPDATE' || source === undefined) return { ...header, references: [] };
-  const parseObject = (key: 'object' | 'oldObject'): Referrer => {
-    const object = asRecord(fields[key]);
-    if (object === undefined) throw new BadReview(`the request has no ${key}`, header.uid);
-    try {
-      return source.parse(object as ApiObject);
-    } catch (error) {
-      throw error instanceof MalformedObject ? new BadReview(error.message, header.uid) : error;
-    }
-  };
-  return { ...header, references: findChangedReferences(parseObject('oldObject'), parseObject('object')) };
-}
-
-/** Only strong references count, because the operator does not read the configs of weak ones. */
-function findChangedReferences(before: Referrer, { kind, name, references }: Referrer): NamedReference[] {
-  return references
-    .filter(({ field, config, strength }) => {
-      const isKept = before.references.some((old) => old.field === field && old.config === config);
-      return strength === 'strong' && !isKept;
-    })
-    .map((reference) => ({ kind, name, ...reference }));
+  const referrer = REFERRERS.get(`${group}/${resource}`);
+  if (operation !== 'UPDATE' || referrer === undefined) return { ...header, references: [] };
+  const [object, oldObject] = [asRecord(fields['object']), asRecord(fields['oldObject'])];
+  const name = asRecord(object?.['metadata'])?.['name'];
+  if (object === undefined || oldObject === undefined || typeof name !== 'string') {
+    throw new BadReview('the request has no object with a name, or no oldObject', header.uid);
+  }
+  const { kind, read } = referrer;
+  const references = referrer.fields.flatMap((field): readonly NamedReference[] => {
+    const config = read(object, field);
+    const isChanged = typeof config === 'string' && config !== '' && config !== read(oldObject, field);
+    return isChanged ? [{ kind, name, field, config: toConfigName(config), strength: 'strong' }] : [];
+  });
+  return { ...header, references };
 }

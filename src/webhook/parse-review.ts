@@ -4,7 +4,6 @@ import { toPrintableLine } from '../decision/printable-text.ts';
 import type { ConfigToDelete, Review, ReviewHeader } from '../decision/review.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
-import { MACHINE_CONFIGS } from '../references/sources.ts';
 import { MalformedJson, Outline, parseOutline } from './json-outline.ts';
 
 /** The request is not a review, or lacks a field that the answer depends on. */
@@ -105,7 +104,7 @@ export interface ReviewRequest {
 export function* parseReview(body: Buffer): Generator<undefined, Review> {
   const { header, operation, group, resource, fields } = yield* parseRequest(body, OUTLINE);
   // Any version of the group counts, because matchPolicy Equivalent may deliver a newer one.
-  const isConfigDeletion = operation === 'DELETE' && group === MCO_GROUP && resource === MACHINE_CONFIGS.name;
+  const isConfigDeletion = operation === 'DELETE' && group === MCO_GROUP && resource === 'machineconfigs';
   return { ...header, config: isConfigDeletion ? parseOldObject(fields, header.uid) : undefined };
 }
 

@@ -28,7 +28,7 @@ function decide(
 
 const DENIAL =
   `MCG_UNKNOWN_CONFIG: no MachineConfig is named "${TYPO}", which node worker-0 (currentConfig, desiredConfig) ` +
-  `would reference. Did you mean ${NEAREST}? Nothing was changed. Correct the name, or create the MachineConfig ` +
+  `would reference. Did you mean ${NEAREST}? Correct the name, or create the MachineConfig ` +
   'first. See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_unknown_config';
 
 test('denies a reference to a missing config, and names the nearest one', () => {
@@ -55,7 +55,7 @@ test('names each missing config with its fields, and quotes it', () => {
     ],
   );
   expect(message).toContain(
-    'is named "rendered worker", which node worker-0 (desiredConfig) would reference. Noth',
+    'is named "rendered worker", which node worker-0 (desiredConfig) would reference. Correct',
   );
   expect(message).not.toContain(TYPO);
 });

@@ -101,13 +101,12 @@ test.each([
   expect(parse(change).references).toEqual([]);
 });
 
-test.each([
-  [{ oldObject: null }, 'the request has no oldObject'],
-  [{ object: null }, 'the request has no object'],
-  [{ object: { metadata: { name: 5 } } }, 'a Node has no name'],
-  [{ object: node({ [DESIRED]: 5 }) }, 'annotation desiredConfig of node worker-0 is not a string'],
-])('throws a BadReview with the uid for %j', (change, message) => {
-  const parseChanged = () => parse(change);
-  expect(parseChanged).toThrow(BadReview);
-  expect(parseChanged).toThrow(expect.objectContaining({ message, uid: UID }) as Error);
-});
+test.each([{ oldObject: null }, { object: null }, { object: { metadata: { name: 5 } } }])(
+  'throws a BadReview with the uid for %j',
+  (change) => {
+    const parseChanged = () => parse(change);
+    expect(parseChanged).toThrow(BadReview);
+    const message = 'the request has no object with a name, or no oldObject';
+    expect(parseChanged).toThrow(expect.objectContaining({ message, uid: UID }) as Error);
+  },
+);

@@ -4,7 +4,6 @@ import { Command, Option } from 'commander';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { readObject } from '../../inspect/cluster-access.ts';
 import type { RotationInput } from '../../install/rotation.ts';
-import { REFERENCE_WEBHOOK_CONFIGURATION } from '../../install/webhook-configuration.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
@@ -26,6 +25,7 @@ interface RotateFlags extends ClusterFlags {
 type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
+const REFERENCE_NAME = `${NAME}-references`;
 const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
 /** A new Secret takes effect after 2 s. */
 const WAIT_SECONDS = 30;
@@ -88,7 +88,7 @@ async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
     const webhookConfiguration = await readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, NAME));
     const referenceWebhookConfiguration = await readObject(
       api,
-      objectPath(WEBHOOK_CONFIGURATIONS_PATH, REFERENCE_WEBHOOK_CONFIGURATION),
+      objectPath(WEBHOOK_CONFIGURATIONS_PATH, REFERENCE_NAME),
     );
     const secret = (await readObject(api, SECRET_PATH)) ?? {};
     if (webhookConfiguration !== undefined) {
@@ -117,7 +117,7 @@ async function readRenderedSet(directory: string): Promise<RotationInput> {
     const [secret = {}] = await read('secret');
     return {
       webhookConfiguration: find(NAME) ?? {},
-      referenceWebhookConfiguration: find(REFERENCE_WEBHOOK_CONFIGURATION),
+      referenceWebhookConfiguration: find(REFERENCE_NAME),
       secret,
     };
   } catch (error) {

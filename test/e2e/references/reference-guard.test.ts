@@ -57,7 +57,7 @@ test.each(['currentConfig', 'desiredConfig'])(
     expect(statusOf(response).message).toMatch(
       new RegExp(
         `^admission webhook "${REFERENCE_WEBHOOK_NAME}" denied the request: MCG_UNKNOWN_CONFIG: no MachineConfig ` +
-          `is named "${typo}", which node ${node} \\(${field}\\) would reference. Did you mean ${config}\\? Nothing`,
+          `is named "${typo}", which node ${node} \\(${field}\\) would reference. Did you mean ${config}\\? Correct`,
       ),
     );
     expect((await admin.find(path))?.metadata.annotations).toMatchObject({
