@@ -7,10 +7,13 @@ export const CODE_DESCRIPTIONS = {
   MCG_HELD:
     'Denied: the config was superseded less than spec.holdSuperseded ago. A machine may be booting with it.',
   MCG_UNVERIFIED: 'Denied: the guard could not list all references in time, or the config does not exist.',
+  MCG_UNKNOWN_CONFIG: 'Denied: a node or a pool would reference a MachineConfig that does not exist.',
   MCG_NOT_IN_USE: 'Allowed: no node, pool or unfinished build references the config.',
   MCG_OVERRIDDEN: 'Allowed: the config has the allow-deletion annotation with a reason.',
   MCG_WOULD_DENY: 'Allowed by mode Warn or Audit. Mode Enforce would deny it.',
   MCG_DISABLED: 'Allowed: the mode is Disabled.',
+  MCG_KNOWN_CONFIG: 'Allowed: the MachineConfigs that a node or a pool would reference exist.',
+  MCG_UNCHECKED: 'Allowed: the guard could not check whether the referenced MachineConfig exists.',
   MCG_BAD_REVIEW: 'Denied: the request is not a valid AdmissionReview.',
 } as const;
 

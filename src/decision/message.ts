@@ -143,10 +143,10 @@ export function formatName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
-function formatWarning(text: string): string {
+export function formatWarning(text: string): string {
   return toPrintableLine(text, MAX_WARNING_LENGTH);
 }
 
-function formatDenial(code: Code, sentences: readonly string[]): string {
+export function formatDenial(code: Code, sentences: readonly string[]): string {
   return `${code}: ${sentences.filter(Boolean).join(' ')} See ${formatDocsLink(code)}`;
 }

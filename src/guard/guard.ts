@@ -9,6 +9,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { LeaseTiming } from '../kube/lease.ts';
+import { RateLimiter } from '../kube/rate-limiter.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { ThrottledLog } from '../kube/throttled-log.ts';
 import { sleep, waitOrAbort } from '../kube/wait.ts';
@@ -26,6 +27,7 @@ import { Metrics } from '../webhook/metrics.ts';
 import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
 import { Judge } from './judge.ts';
+import { ReferenceJudge } from './reference-judge.ts';
 import { StatusReporter } from './status-reporter.ts';
 
 export interface GuardOptions {
@@ -79,6 +81,8 @@ export class Guard {
   readonly #reporter: StatusReporter | undefined;
   readonly #unknownConfigs: ThrottledLog;
   readonly #backgroundAbort = new AbortController();
+  /** Any client can send such reviews. */
+  readonly #loggedReferences = new RateLimiter(100, 100);
   #ports: GuardPorts | undefined;
   #backgroundWork: Promise<unknown> = Promise.resolve();
   #isDraining = false;
@@ -109,12 +113,16 @@ export class Guard {
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
       judge: new Judge({ api, index: this.#index, live, configs, settings, log }),
+      referenceJudge: new ReferenceJudge({ api, index: this.#configs, settings }),
       connections,
       settings,
       log,
       isDraining: () => this.#isDraining,
       onDecision: (decision, review) => {
         this.#record(decision, review);
+      },
+      onReferenceDecision: (decision) => {
+        this.#recordReferenceDecision(decision);
       },
     });
     const tls = { certificate, minVersion, ciphers, log };
@@ -210,6 +218,13 @@ export class Guard {
     if (this.#isDraining) return 'stopping';
     if (this.#ports === undefined) return 'not listening yet';
     return this.#index.isSynced ? undefined : `not listed yet: ${this.#index.unsynced.join(', ')}`;
+  }
+
+  /** Records no Event, because the webhook declares that it has no side effects. */
+  #recordReferenceDecision(decision: Decision): void {
+    this.#options.onDecision?.(decision);
+    this.#metrics.count(decision);
+    if (this.#loggedReferences.tryAcquire()) logDecision(this.#options.log, decision);
   }
 
   /** Logs and counts a decision, and records an Event for a denial or an override unless it was a dry run. */

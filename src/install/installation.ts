@@ -1,6 +1,12 @@
 import type { Authority } from '../certificates/authority.ts';
 import type { Mode } from '../decision/settings.ts';
-import { ADMISSION_POLICY, FLOW_SCHEMA, isAtLeast, type KubernetesVersion } from './kubernetes-version.ts';
+import {
+  ADMISSION_POLICY,
+  FLOW_SCHEMA,
+  isAtLeast,
+  type KubernetesVersion,
+  MATCH_CONDITIONS,
+} from './kubernetes-version.ts';
 import { buildManifests } from './kustomization.ts';
 import {
   createAuthoritySecret,
@@ -26,6 +32,8 @@ export interface InstallationOptions {
   readonly machineconfigAccess?: boolean;
   /** Whether the webhook port is open to all addresses instead of the host network only. */
   readonly openNetwork?: boolean;
+  /** Whether a webhook checks the configs that nodes and pools reference. */
+  readonly referenceGuard?: boolean;
   readonly kubernetesVersion?: KubernetesVersion | undefined;
 }
 
@@ -40,7 +48,7 @@ export interface Installation {
   readonly omittedObjects: readonly string[];
 }
 
-/** The options exclude each other. */
+/** The options exclude each other, or the cluster is too old. */
 export class InvalidInstallation extends Error {
   override readonly name = 'InvalidInstallation';
 }
@@ -90,6 +98,17 @@ const NEWER_KINDS = [
  */
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, image, kubernetesVersion } = options;
+  // Without match conditions every heartbeat of a kubelet would wait for the guard.
+  if (options.referenceGuard === true && !isAtLeast(kubernetesVersion, MATCH_CONDITIONS)) {
+    const requirement = 'needs match conditions of Kubernetes 1.28 (OpenShift 4.15)';
+    const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'leave it out';
+    throw new InvalidInstallation(`the reference guard ${requirement}; ${advice}`);
+  }
+  if (options.referenceGuard === true && options.machineconfigAccess === false) {
+    throw new InvalidInstallation(
+      'the reference guard needs the right to read MachineConfigs; leave out --no-machineconfig-access',
+    );
+  }
   if (profile === 'fail-open-with-floor' && !isAtLeast(kubernetesVersion, ADMISSION_POLICY)) {
     const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
     const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'use fail-closed';
@@ -102,8 +121,10 @@ export function buildInstallation(options: InstallationOptions): Installation {
   );
   findByKind(manifests, 'Deployment').setIn(['spec', 'template', 'spec', 'containers', 0, 'image'], image);
   if (authority !== undefined) {
-    const webhook = findByKind(manifests, 'ValidatingWebhookConfiguration');
-    webhook.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(authority.certificatePem));
+    for (const manifest of manifests) {
+      if (manifest.get('kind') !== 'ValidatingWebhookConfiguration') continue;
+      manifest.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(authority.certificatePem));
+    }
     const comment = ' The authority that signs the serving certificate of each replica. Keep it secret.';
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
@@ -130,6 +151,7 @@ function chooseDirectories({
   hostNetwork = false,
   machineconfigAccess = true,
   openNetwork = false,
+  referenceGuard = false,
 }: InstallationOptions): string[] {
   return [
     'base',
@@ -139,6 +161,8 @@ function chooseDirectories({
     ...(hostNetwork ? ['components/host-network'] : []),
     ...(machineconfigAccess ? [] : ['components/no-machineconfig-access']),
     ...(openNetwork ? ['components/open-network'] : []),
+    ...(referenceGuard ? ['components/reference-guard'] : []),
+    ...(referenceGuard && authority !== undefined ? ['components/reference-guard-generated'] : []),
   ];
 }
 

@@ -5,6 +5,8 @@ export interface KubernetesVersion {
 
 /** The oldest supported version: OpenShift 4.14. */
 const OLDEST: KubernetesVersion = { major: 1, minor: 27 };
+/** The first version that evaluates match conditions of webhooks. */
+export const MATCH_CONDITIONS: KubernetesVersion = { major: 1, minor: 28 };
 /** The first version with `flowcontrol.apiserver.k8s.io/v1`. */
 export const FLOW_SCHEMA: KubernetesVersion = { major: 1, minor: 29 };
 /** The first version whose `admissionregistration.k8s.io/v1` has ValidatingAdmissionPolicy. */

@@ -7,10 +7,17 @@ import {
   type Manifest,
   type OutputFile,
 } from './manifest.ts';
-import { type StoredMetadata, type StoredWebhookConfiguration, WEBHOOK_NAME } from './webhook-configuration.ts';
+import {
+  REFERENCE_WEBHOOK_NAME,
+  type StoredMetadata,
+  type StoredWebhookConfiguration,
+  WEBHOOK_NAME,
+} from './webhook-configuration.ts';
 
 export interface RotationInput {
   readonly webhookConfiguration: unknown;
+  /** Undefined if the reference guard is not installed. */
+  readonly referenceWebhookConfiguration?: unknown;
   readonly secret: unknown;
 }
 
@@ -18,6 +25,8 @@ export interface RotationInput {
 export class RotationError extends Error {
   override readonly name = 'RotationError';
 }
+
+const OWN_WEBHOOKS = new Set<unknown>([WEBHOOK_NAME, REFERENCE_WEBHOOK_NAME]);
 
 /** Keyed by the annotation that asks for their caBundle. */
 const OTHER_ISSUERS: Readonly<Record<string, string>> = {
@@ -33,8 +42,13 @@ const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE
  *
  * @throws RotationError
  */
-export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date) {
+export function planRotation(
+  { webhookConfiguration, referenceWebhookConfiguration, secret }: RotationInput,
+  now: Date,
+) {
   const configuration = webhookConfiguration as StoredWebhookConfiguration;
+  const references = referenceWebhookConfiguration as StoredWebhookConfiguration | undefined;
+  const configurations = references === undefined ? [configuration] : [configuration, references];
   const trusted = parseTrustedAuthorities(configuration);
   const { metadata, data } = secret as {
     readonly metadata?: StoredMetadata;
@@ -63,21 +77,25 @@ export function planRotation({ webhookConfiguration, secret }: RotationInput, no
     const trustNew = ' 3 of 3. The API servers trust only the new authority.';
     // Scripts rely on the names.
     return [
-      toFile('1-trust-both.yaml', createConfiguration(trustBoth, configuration, [oldCertificatePem, newPem])),
+      toFile(
+        '1-trust-both.yaml',
+        ...createConfigurations(trustBoth, configurations, [oldCertificatePem, newPem]),
+      ),
       toFile(
         '2-issue-from-new.yaml',
         createAuthoritySecret(issueFromNew, stripServerFields(metadata), newAuthority),
       ),
-      toFile('3-trust-new.yaml', createConfiguration(trustNew, configuration, [newPem])),
+      toFile('3-trust-new.yaml', ...createConfigurations(trustNew, configurations, [newPem])),
     ];
   };
   // Other authorities in the caBundle are from an unfinished rotation.
   return { oldCertificatePem, leftOver: trusted.length - 1, renderFiles };
 }
 
-function toFile(name: string, manifest: Manifest): OutputFile {
-  const isPrivate = manifest.get('kind') === 'Secret';
-  return { name, content: manifest.toString({ lineWidth: 0 }), isPrivate };
+function toFile(name: string, ...manifests: readonly Manifest[]): OutputFile {
+  const isPrivate = manifests.some((manifest) => manifest.get('kind') === 'Secret');
+  const content = manifests.map((manifest) => manifest.toString({ lineWidth: 0 })).join('---\n');
+  return { name, content, isPrivate };
 }
 
 function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {
@@ -94,22 +112,24 @@ function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): rea
   throw new RotationError('the caBundle of the webhook configuration contains no certificate');
 }
 
-function createConfiguration(
+function createConfigurations(
   comment: string,
-  { apiVersion, kind, metadata, webhooks = [] }: StoredWebhookConfiguration,
+  configurations: readonly StoredWebhookConfiguration[],
   trustedPems: readonly string[],
-): Manifest {
+): readonly Manifest[] {
   const caBundle = encodeBase64(trustedPems.map((pem) => `${pem.trim()}\n`).join(''));
-  return createManifest(comment, {
-    apiVersion,
-    kind,
-    metadata: stripServerFields(metadata),
-    webhooks: webhooks.map((webhook) =>
-      webhook.name === WEBHOOK_NAME
-        ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }
-        : webhook,
-    ),
-  });
+  return configurations.map(({ apiVersion, kind, metadata, webhooks = [] }) =>
+    createManifest(comment, {
+      apiVersion,
+      kind,
+      metadata: stripServerFields(metadata),
+      webhooks: webhooks.map((webhook) =>
+        OWN_WEBHOOKS.has(webhook.name)
+          ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }
+          : webhook,
+      ),
+    }),
+  );
 }
 
 /** The last-applied annotation can contain the old private key. */

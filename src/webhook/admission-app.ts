@@ -2,7 +2,8 @@ import type { ErrorRequestHandler, Express, Request, RequestHandler, Response } 
 import type { Logger } from 'pino';
 import { denyBadReview, denyUnverified } from '../decision/decide.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
-import type { Review } from '../decision/review.ts';
+import { allowUnchecked } from '../decision/reference-change.ts';
+import type { ReferenceReview, Review, ReviewHeader } from '../decision/review.ts';
 import type { Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import { ThrottledLog } from '../kube/throttled-log.ts';
@@ -12,20 +13,25 @@ import { BodyBudget } from './body-budget.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
 import { computeDeadlineMs } from './deadline.ts';
 import { type Decision, toDecision } from './decision.ts';
+import { createEndpointApp } from './endpoint-app.ts';
 import type { ReviewJudge } from './judgement.ts';
+import { parseReferenceReview } from './parse-reference-review.ts';
 import { BadReview, findUid, parseReview } from './parse-review.ts';
 import { readBody } from './read-body.ts';
 import { ReadPacer } from './read-pacer.ts';
-import { createSingleEndpointApp } from './single-endpoint-app.ts';
 import { SliceQueue } from './slice-queue.ts';
 
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;
+  /** Judges updates of nodes and pools. */
+  readonly referenceJudge: ReviewJudge<ReferenceReview>;
   readonly connections: ConnectionLimiter;
   readonly settings: () => Settings;
   readonly log: Logger;
-  /** Called after the answer to each review. */
+  /** Called after the answer to each review of a deletion. */
   readonly onDecision: (decision: Decision, review: Review) => void;
+  /** Called after the answer to each review of an update. */
+  readonly onReferenceDecision: (decision: Decision) => void;
   /** Whether the server is shutting down. Then each answer closes its connection. */
   readonly isDraining: () => boolean;
   readonly limits?: Partial<AdmissionLimits>;
@@ -40,6 +46,18 @@ export interface AdmissionLimits {
   readonly maxBufferedBytes: number;
   /** Connections that are not trusted get half of them. */
   readonly maxReviews: number;
+}
+
+/** One of the guard's webhooks. They share all limits. */
+interface Webhook<R extends ReviewHeader> {
+  /** @throws BadReview */
+  readonly parse: (body: Buffer) => Generator<undefined, R>;
+  readonly judge: ReviewJudge<R>['judge'];
+  readonly onDecision: (decision: Decision, review: R) => void;
+  /** The verdict on a request that is not a readable review. */
+  readonly decideBadReview: (problem: string) => Verdict;
+  /** The verdict if the guard is overloaded or has an internal error. */
+  readonly decideFault: (reason: string) => Verdict;
 }
 
 /**
@@ -57,17 +75,19 @@ const LIMITS: AdmissionLimits = {
 /** Shared, because each new error would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
 
-const BODY_TIMED_OUT = denyBadReview('the request body did not arrive in time');
+const BODY_TIMED_OUT = 'the request body did not arrive in time';
 const OVERLOADED = 'too many requests at once';
 const INTERNAL_ERROR = 'internal error';
 
-/** Answers every `POST /validate` with a well-formed AdmissionReview (docs/adr/0003). */
+/** Answers every POST to its two paths with a well-formed AdmissionReview (docs/adr/0003). */
 export function createAdmissionApp({
   judge,
+  referenceJudge,
   connections,
   settings,
   log,
   onDecision,
+  onReferenceDecision,
   isDraining,
   limits,
 }: AdmissionAppOptions): Express {
@@ -81,57 +101,67 @@ export function createAdmissionApp({
   const badReviews = new ThrottledLog(log);
   let reviewCount = 0;
 
-  const validate: RequestHandler = async (request, response) => {
+  const validate = async <R extends ReviewHeader>(
+    webhook: Webhook<R>,
+    request: Request,
+    response: Response,
+  ): Promise<void> => {
     const arrivedAt = performance.now();
     const deadlineMs = computeDeadlineMs(request.query['timeout']);
     const closed = new AbortController();
     response.on('close', () => closed.abort(CLIENT_CLOSED));
     if (isDraining()) response.setHeader('connection', 'close');
-    const review = await receiveReview(response, Math.min(deadlineMs, bodyTimeoutMs), closed.signal);
+    const review = await receiveReview(webhook, response, Math.min(deadlineMs, bodyTimeoutMs), closed.signal);
     if (review === undefined) return;
     const { socket } = request;
     const isTrusted = connections.trustOf(socket) === 'trusted';
     if (reviewCount >= (isTrusted ? maxReviews : maxReviews / 2)) {
-      answer(response, review.uid, denyForGuard(OVERLOADED));
+      answer(response, review.uid, webhook.decideFault(OVERLOADED));
       return;
     }
     reviewCount += 1;
     try {
       const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
       const judgement = await withTimeout(remainingMs, closed.signal, async (signal) =>
-        judge.judge(review, signal),
+        webhook.judge(review, signal),
       );
       answer(response, review.uid, judgement.verdict);
       if (judgement.configState === 'exists') connections.setTrust(socket, 'trusted');
       else if (judgement.configState === 'missing') connections.setTrust(socket, 'untrusted');
+      const ms = performance.now() - arrivedAt;
       // Recording takes as long as an answer, so other answers of this turn go first.
-      setImmediate(record, toDecision(review, judgement, performance.now() - arrivedAt), review);
+      setImmediate(record, () => webhook.onDecision(toDecision(review, judgement, ms), review));
     } catch (error) {
       if (response.headersSent || closed.signal.aborted) return;
       log.error({ err: error }, 'cannot answer a review');
-      answer(response, review.uid, denyForGuard(INTERNAL_ERROR));
+      answer(response, review.uid, webhook.decideFault(INTERNAL_ERROR));
     } finally {
       reviewCount -= 1;
     }
   };
 
-  const record = (decision: Decision, review: Review): void => {
+  const record = (recordDecision: () => void): void => {
     try {
-      onDecision(decision, review);
+      recordDecision();
     } catch (error) {
       log.error({ err: error }, 'cannot record a decision');
     }
   };
 
   /** Returns undefined if the request was answered early or the client closed the connection. */
-  const receiveReview = async (response: Response, timeoutMs: number, signal: AbortSignal) => {
+  const receiveReview = async <R extends ReviewHeader>(
+    { parse, decideBadReview, decideFault }: Webhook<R>,
+    response: Response,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<R | undefined> => {
     const { req: request } = response;
     const trust = connections.trustOf(request.socket);
     const answerLate = (): void =>
       answerEarly(
         response,
         findUid(buffer.start()),
-        buffer.isWaiting() ? denyForGuard(OVERLOADED) : BODY_TIMED_OUT,
+        buffer.isWaiting() ? decideFault(OVERLOADED) : decideBadReview(BODY_TIMED_OUT),
       );
     const buffer = budget.open(trust === 'trusted', Number(request.headers['content-length']), answerLate);
     const timer = setTimeout(answerLate, timeoutMs);
@@ -140,16 +170,16 @@ export function createAdmissionApp({
       const ownPacer = trust === 'trusted' ? undefined : pacer;
       const body = await readBody(request, buffer, maxBodyBytes, signal, ownPacer);
       if (response.headersSent) return undefined;
-      const review = await slices.run(parseReview(body), trust, signal);
+      const review = await slices.run(parse(body), trust, signal);
       assertJson(request, review.uid);
       return response.headersSent ? undefined : review;
     } catch (error) {
       if (response.headersSent || signal.aborted) return undefined;
       if (error instanceof BadReview) {
-        answerBadReview(response, error, findUid(buffer.start()));
+        answerBadReview(response, error, findUid(buffer.start()), decideBadReview);
       } else {
         log.error({ err: error }, 'cannot read a review');
-        answerEarly(response, findUid(buffer.start()), denyForGuard(INTERNAL_ERROR));
+        answerEarly(response, findUid(buffer.start()), decideFault(INTERNAL_ERROR));
       }
       return undefined;
     } finally {
@@ -160,12 +190,17 @@ export function createAdmissionApp({
     }
   };
 
-  const answerBadReview = (response: Response, { message, uid }: BadReview, uidAtStart: string): void => {
+  const answerBadReview = (
+    response: Response,
+    { message, uid }: BadReview,
+    uidAtStart: string,
+    decideBadReview: (problem: string) => Verdict,
+  ): void => {
     connections.setTrust(response.req.socket, 'untrusted');
-    badReviews.warn('denied a malformed review', { problem: toPrintableLine(message, 300) });
+    badReviews.warn('received a malformed review', { problem: toPrintableLine(message, 300) });
     // An unread body would block the next request on the connection.
     response.req.resume();
-    answer(response, uid === '' ? uidAtStart : uid, denyBadReview(message));
+    answer(response, uid === '' ? uidAtStart : uid, decideBadReview(message));
   };
 
   /** Express calls this for every error outside of the handler, in place of its HTML page. */
@@ -178,7 +213,26 @@ export function createAdmissionApp({
   const denyForGuard = (reason: string): Verdict =>
     denyUnverified(undefined, [{ name: 'the guard', reason }], settings());
 
-  return createSingleEndpointApp('post', '/validate', 'the guard answers POST /validate', validate, onError);
+  const deletions: Webhook<Review> = {
+    parse: parseReview,
+    judge: judge.judge.bind(judge),
+    onDecision,
+    decideBadReview: denyBadReview,
+    decideFault: denyForGuard,
+  };
+  // An update of a node must not fail because the guard cannot read its review.
+  const references: Webhook<ReferenceReview> = {
+    parse: parseReferenceReview,
+    judge: referenceJudge.judge.bind(referenceJudge),
+    onDecision: onReferenceDecision,
+    decideBadReview: allowUnchecked,
+    decideFault: allowUnchecked,
+  };
+  const handlersByPath = {
+    '/validate': [async (request, response) => validate(deletions, request, response), onError],
+    '/validate-references': [async (request, response) => validate(references, request, response), onError],
+  } satisfies Record<string, [RequestHandler, ErrorRequestHandler]>;
+  return createEndpointApp('post', handlersByPath, 'the guard answers POST /validate and /validate-references');
 }
 
 /** @throws BadReview */

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { toPrintableLine } from '../decision/printable-text.ts';
-import type { Review } from '../decision/review.ts';
+import type { ReviewHeader } from '../decision/review.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import type { ConfigState, DecisionPath, Judgement } from './judgement.ts';
 
 export interface Decision {
   readonly uid: string;
-  /** The config. Empty if the review was not about one. */
+  /** The config that is deleted or referenced. Empty if the review was not about one. */
   readonly name: string;
   readonly user: string;
   readonly isDryRun: boolean;
@@ -20,9 +20,9 @@ export interface Decision {
 /** A log of denied prunes must not fill a disk. */
 const MAX_LOGGED_REFERRERS = 10;
 
-export function toDecision(review: Review, judgement: Judgement, ms: number): Decision {
-  const { uid, config, user, isDryRun } = review;
-  return { uid, name: config?.name ?? '', user, isDryRun, ...judgement, ms };
+export function toDecision(review: ReviewHeader, judgement: Judgement, ms: number): Decision {
+  const { uid, user, isDryRun } = review;
+  return { uid, name: judgement.verdict.config ?? '', user, isDryRun, ...judgement, ms };
 }
 
 /** Logs selected fields: never a header, a token or the body of an object. */

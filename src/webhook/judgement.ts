@@ -1,4 +1,4 @@
-import type { Review } from '../decision/review.ts';
+import type { Review, ReviewHeader } from '../decision/review.ts';
 import type { Verdict } from '../decision/verdict.ts';
 
 /** The basis of a verdict: no cluster data, an index referrer that a GET confirmed, or a live read. */
@@ -16,7 +16,7 @@ export interface Judgement {
   readonly configState: ConfigState;
 }
 
-export interface ReviewJudge {
+export interface ReviewJudge<R extends ReviewHeader = Review> {
   /** Never rejects. On abort, the judge decides with the data that it has read. */
-  readonly judge: (review: Review, signal: AbortSignal) => Promise<Judgement>;
+  readonly judge: (review: R, signal: AbortSignal) => Promise<Judgement>;
 }

@@ -4,7 +4,7 @@ import { describeError } from '../kube/errors.ts';
 import { ThrottledLog } from '../kube/throttled-log.ts';
 import type { Metrics } from './metrics.ts';
 import type { ScrapeAuthorizer } from './scrape-authorizer.ts';
-import { createSingleEndpointApp, sendText } from './single-endpoint-app.ts';
+import { createEndpointApp, sendText } from './endpoint-app.ts';
 
 export interface MetricsAppOptions {
   readonly metrics: Pick<Metrics, 'scrape'>;
@@ -41,5 +41,5 @@ export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions
     const { text, contentType } = await metrics.scrape();
     response.set('content-type', contentType).send(text);
   };
-  return createSingleEndpointApp('get', '/metrics', 'GET /metrics is here', authorize, scrape);
+  return createEndpointApp('get', { '/metrics': [authorize, scrape] }, 'GET /metrics is here');
 }

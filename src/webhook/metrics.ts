@@ -23,7 +23,7 @@ export interface MetricsSources {
 }
 
 /** These series start with 0, because `increase()` misses the first increment of a new series. */
-const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
+const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED', 'MCG_UNKNOWN_CONFIG'];
 
 /** From a denial by the index to the timeout of the webhook. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];

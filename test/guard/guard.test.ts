@@ -1,15 +1,22 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:https';
+import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
 import { startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
 import type { Decision } from '../../src/webhook/decision.ts';
 import { memoryLog } from '../support/log.ts';
+import { nodeUpdateBody } from '../support/review.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
 
 const USED = 'rendered-worker-a';
 const UNUSED = 'rendered-worker-b';
+const DESIRED_CONFIG = 'machineconfiguration.openshift.io/desiredConfig';
 
 /** Starts a guard, and waits until it is ready unless the nodes are unreadable. */
 async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs = 0 } = {}) {
@@ -21,10 +28,11 @@ async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs
     cluster.faults.intercept(({ path }) => (path === '/api/v1/nodes' ? 'reset' : 'pass'));
   const tls = await testTls();
   const decisions: Decision[] = [];
+  const { log, lines } = memoryLog();
   const guard = await startGuard({
     api: cluster.connect(),
     certificate: createFixedCertificate(await tls.leaf()),
-    log: memoryLog().log,
+    log,
     bindAddress: '127.0.0.1',
     securePort: 0,
     healthPort: 0,
@@ -41,7 +49,7 @@ async function startGuardedCluster({ areNodesUnreadable = false, shutdownDelayMs
     const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}/readyz`);
     return `${response.status} ${(await response.text()).trim()}`;
   };
-  return { cluster, guard, decisions, readyz };
+  return { cluster, guard, decisions, lines, readyz, ca: tls.ca };
 }
 
 test('denies the deletion of a config in use with an Event, and allows that of an unused one', async () => {
@@ -90,4 +98,28 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain(
     'failed calling webhook',
   );
+});
+
+test('answers updates of nodes, and logs at most 100 of them at once and then 10 per second', async () => {
+  const { cluster, guard, decisions, lines, ca } = await startGuardedCluster();
+  const agent = new Agent({ ca, keepAlive: true, maxSockets: 10 });
+  onTestFinished(() => void agent.destroy());
+  const post = async (config: string) => {
+    const object = { metadata: { name: 'n', annotations: { [DESIRED_CONFIG]: config } } };
+    const body = JSON.stringify(nodeUpdateBody({ object, oldObject: { metadata: { name: 'n' } } }));
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const url = `https://127.0.0.1:${guard.ports.securePort}/validate-references?timeout=3s`;
+    const call = request(url, { method: 'POST', agent, headers }).end(body);
+    const [response] = (await once(call, 'response')) as [IncomingMessage];
+    return ((await json(response)) as AdmissionReviewResponse).response.allowed;
+  };
+  const startedAt = performance.now();
+  const answers = await Promise.all(Array.from({ length: 300 }, async () => await post(USED)));
+  expect(new Set(answers)).toEqual(new Set([true]));
+  expect(await post('rendered-worker-c')).toBe(false);
+  await expect.poll(() => decisions.length).toBe(301);
+  const logged = lines.filter((line) => line['code'] === 'MCG_KNOWN_CONFIG').length;
+  expect(logged).toBeGreaterThanOrEqual(100);
+  expect(logged).toBeLessThanOrEqual(101 + (performance.now() - startedAt) / 100);
+  expect(cluster.list('events')).toEqual([]);
 });

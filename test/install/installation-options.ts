@@ -15,7 +15,7 @@ export const DEFAULT_OPTIONS = {
 const CHANGES: Partial<InstallationOptions>[][] = [
   [{ singleNode: false }, { singleNode: true }],
   [{ hostNetwork: false }, { hostNetwork: true }],
-  [{ machineconfigAccess: true }, { machineconfigAccess: false }],
+  [{ machineconfigAccess: true }, { machineconfigAccess: false }, { referenceGuard: true }],
   [{ openNetwork: false }, { openNetwork: true }],
   [{ authority: AUTHORITY }, { authority: undefined }],
   [{ profile: 'fail-closed' }, { profile: 'fail-open-with-floor' }],

@@ -121,3 +121,51 @@ test('without machineconfigAccess, no role lets the guard read MachineConfigs', 
   expect(reduced.filter(readsConfigs)).toEqual([]);
   expect(reduced).toHaveLength(full.length - 2);
 });
+
+test.each([
+  [
+    'an authority',
+    {},
+    undefined,
+    Buffer.from(DEFAULT_OPTIONS.authority.certificatePem).toString('base64'),
+  ],
+  [
+    'the service CA',
+    { authority: undefined },
+    { 'service.beta.openshift.io/inject-cabundle': 'true' },
+    undefined,
+  ],
+])('with referenceGuard and %s, both webhooks trust it', (_issuer, changes, annotations, caBundle) => {
+  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, ...changes, referenceGuard: true });
+  const configurations = files
+    .filter(({ kind }) => kind === 'ValidatingWebhookConfiguration')
+    .map(({ content }) => parse(content) as WebhookConfiguration);
+  expect(configurations.map(({ metadata }) => metadata.name)).toEqual([
+    'machineconfig-guard',
+    'machineconfig-guard-references',
+  ]);
+  for (const { metadata, webhooks } of configurations) {
+    expect(metadata.annotations).toEqual(annotations);
+    expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).toEqual([caBundle]);
+  }
+});
+
+test('without referenceGuard, the set has one webhook', () => {
+  const { files } = buildInstallation(DEFAULT_OPTIONS);
+  expect(files.filter(({ kind }) => kind === 'ValidatingWebhookConfiguration')).toHaveLength(1);
+});
+
+test.each([
+  [{ kubernetesVersion: undefined }, /--kubernetes-version/],
+  [{ kubernetesVersion: { major: 1, minor: 27 } }, /Kubernetes 1\.28 .*; leave it out/],
+  [{ machineconfigAccess: false }, /--no-machineconfig-access/],
+])('rejects referenceGuard with %j', (changes, message) => {
+  const buildReferenceGuard = () => build({ ...changes, referenceGuard: true });
+  expect(buildReferenceGuard).toThrow(InvalidInstallation);
+  expect(buildReferenceGuard).toThrow(message);
+});
+
+type WebhookConfiguration = {
+  readonly metadata: { readonly name: string; readonly annotations?: object };
+  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
+};

@@ -1,6 +1,7 @@
+import type { RequestListener } from 'node:http';
 import express, { type Express } from 'express';
 import request from 'supertest';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { createAdmissionApp } from '../../src/webhook/admission-app.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
@@ -8,16 +9,18 @@ import type { AdmissionReviewResponse } from '../../src/webhook/admission-respon
 import type { Decision } from '../../src/webhook/decision.ts';
 import type { ReviewJudge } from '../../src/webhook/judgement.ts';
 import { memoryLog } from '../support/log.ts';
-import { allowUnused, NAME, reviewBody, UID } from '../support/review.ts';
+import { allowReferences, allowUnused, NAME, nodeUpdateBody, reviewBody, UID } from '../support/review.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json', connection: 'keep-alive' };
 const GOOD = JSON.stringify(reviewBody());
+const NODE_UPDATE = JSON.stringify(nodeUpdateBody());
 
 let app: Express;
 let lines: Record<string, unknown>[];
 let decisions: Decision[];
 let judgeCalls: number;
 let judge: ReviewJudge['judge'];
+let referenceJudge: typeof allowReferences;
 let onDecision: (decision: Decision) => void;
 let isDraining: boolean;
 let settings: Settings;
@@ -28,6 +31,7 @@ beforeEach(() => {
   decisions = [];
   judgeCalls = 0;
   judge = allowUnused;
+  referenceJudge = allowReferences;
   onDecision = (decision) => void decisions.push(decision);
   isDraining = false;
   settings = DEFAULT_SETTINGS;
@@ -37,6 +41,8 @@ beforeEach(() => {
     settings: () => settings,
     connections: new ConnectionLimiter(100),
     onDecision: (decision) => onDecision(decision),
+    referenceJudge: { judge: async (review, signal) => await referenceJudge(review, signal) },
+    onReferenceDecision: (decision) => onDecision(decision),
     judge: {
       judge: async (review, signal) => {
         judgeCalls += 1;
@@ -46,8 +52,13 @@ beforeEach(() => {
   });
 });
 
-async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE, target = app) {
-  const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(String).send(body);
+async function post(
+  body = GOOD,
+  headers: Record<string, string> = JSON_TYPE,
+  target: RequestListener = app,
+  path = '/validate',
+) {
+  const sent = request(target).post(`${path}?timeout=5s`).set(headers).serialize(String).send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);
   expect(answered['content-type']).toMatch(/^application\/json/);
@@ -132,10 +143,11 @@ test.each([
   ['post', '/Validate', 404],
   ['post', '/validate/', 404],
   ['get', '/validate', 405],
+  ['get', '/validate-references', 405],
 ] as const)('answers %s %s with %d in plain text', async (method, path, status) => {
   const response = await request(app)[method](path);
   expect(response.status).toBe(status);
-  expect(response.text).toMatch(/the guard answers POST \/validate\n$/);
+  expect(response.text).toMatch(/the guard answers POST \/validate and \/validate-references\n$/);
   expect(response.headers).not.toHaveProperty('x-powered-by');
   expect(response.headers['allow']).toBe(status === 405 ? 'POST' : undefined);
 });
@@ -143,4 +155,59 @@ test.each([
 test('closes the connection of each answer while it drains', async () => {
   isDraining = true;
   expect(await post()).toMatchObject({ allowed: true, connection: 'close' });
+});
+
+describe('the path of references', () => {
+  const postUpdate = async (body = NODE_UPDATE) =>
+    await post(body, JSON_TYPE, app, '/validate-references');
+
+  test('answers an update of a node with the decision of the reference judge', async () => {
+    expect(await postUpdate()).toEqual({
+      uid: UID,
+      allowed: true,
+      auditAnnotations: {
+        allowed: JSON.stringify({
+          name: NAME,
+          code: 'MCG_KNOWN_CONFIG',
+          referrers: [{ kind: 'Node', name: 'worker-0', field: 'desiredConfig' }],
+          more: 0,
+        }),
+      },
+      connection: 'keep-alive',
+    });
+    expect(judgeCalls).toBe(0);
+    expect(decisions).toMatchObject([{ uid: UID, name: NAME, user: 'kube:admin', path: 'index' }]);
+  });
+
+  test.each([
+    ['a truncated body', NODE_UPDATE.slice(0, -3)],
+    ['more than 8 MiB', JSON.stringify(nodeUpdateBody({ padding: 'x'.repeat(9 * 1024 * 1024) }))],
+    ['a node without a name', JSON.stringify(nodeUpdateBody({ object: { metadata: {} } }))],
+  ])('allows %s, because an update of a node must not fail', async (_case, body) => {
+    const response = await postUpdate(body);
+    expect(response).toMatchObject({
+      allowed: true,
+      warnings: [expect.stringMatching(/^MCG_UNCHECKED: /)],
+    });
+    expect(lines).toMatchObject([{ msg: 'received a malformed review' }]);
+  });
+
+  test('allows after an error of the judge', async () => {
+    referenceJudge = async () => await Promise.reject(new Error('secret detail'));
+    expect(await postUpdate()).toMatchObject({
+      uid: UID,
+      allowed: true,
+      warnings: ['MCG_UNCHECKED: could not check the update: internal error'],
+    });
+  });
+
+  test('does not judge a deletion, and the path of deletions judges no update', async () => {
+    referenceJudge = async (review) => {
+      expect(review.references).toEqual([]);
+      return await allowReferences(review, new AbortController().signal);
+    };
+    expect((await postUpdate(GOOD)).allowed).toBe(true);
+    expect(await post(NODE_UPDATE)).toMatchObject({ allowed: true });
+    expect(decisions.map(({ verdict }) => verdict.code)).toEqual(['MCG_KNOWN_CONFIG', 'MCG_NOT_IN_USE']);
+  });
 });

@@ -11,7 +11,7 @@ import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { memoryLog } from '../support/log.ts';
-import { allowUnused, reviewBody, UID } from '../support/review.ts';
+import { allowReferences, allowUnused, reviewBody, UID } from '../support/review.ts';
 
 const TIMED_OUT = 'MCG_BAD_REVIEW: the request body did not arrive in time.';
 
@@ -27,6 +27,8 @@ async function serve(
     log: memoryLog().log,
     isDraining: () => false,
     onDecision: () => {},
+    onReferenceDecision: () => {},
+    referenceJudge: { judge: allowReferences },
     limits,
   };
   const server = createServer(createAdmissionApp({ ...options, judge: { judge } }));

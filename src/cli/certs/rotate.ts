@@ -4,6 +4,7 @@ import { Command, Option } from 'commander';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { readObject } from '../../inspect/cluster-access.ts';
 import type { RotationInput } from '../../install/rotation.ts';
+import type { ApiObject } from '../../kube/api-object.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
@@ -24,6 +25,7 @@ interface RotateFlags extends ClusterFlags {
 type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
+const REFERENCE_NAME = `${NAME}-references`;
 const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
 /** A new Secret takes effect after 2 s. */
 const WAIT_SECONDS = 30;
@@ -41,7 +43,7 @@ export function createRotateCommand(): Command {
       `
 The command applies nothing. You can repeat each step. If you stop after a step,
 calls still succeed, and a new run continues from there.
-Permissions: get Secret machineconfig-guard-ca and the webhook configuration.
+Permissions: get Secret machineconfig-guard-ca and the webhook configurations.
 Exit codes: 0 written, 1 nothing to rotate, 2 wrong usage, unwritable directory
 or existing files, 3 the API server is unreachable or denies access.
 
@@ -84,8 +86,14 @@ async function rotate({ out, from, days, force, ...clusterFlags }: RotateFlags, 
 async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
   return await withKubeApi(flags, 'machineconfig-guard-certs', async (api) => {
     const webhookConfiguration = await readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, NAME));
-    const secret = await readObject(api, SECRET_PATH);
-    if (webhookConfiguration !== undefined) return { webhookConfiguration, secret: secret ?? {} };
+    const referenceWebhookConfiguration = await readObject(
+      api,
+      objectPath(WEBHOOK_CONFIGURATIONS_PATH, REFERENCE_NAME),
+    );
+    const secret = (await readObject(api, SECRET_PATH)) ?? {};
+    if (webhookConfiguration !== undefined) {
+      return { webhookConfiguration, referenceWebhookConfiguration, secret };
+    }
     const message = `${api.address} has no webhook configuration ${NAME}: the guard is not installed`;
     throw new CliError(message, EXIT_CODE.failure);
   });
@@ -96,13 +104,22 @@ async function readRenderedSet(directory: string): Promise<RotationInput> {
     import('yaml'),
     import('../../install/installation.ts'),
   ]);
-  const read = async (kind: string): Promise<unknown> => {
+  const read = async (kind: string): Promise<readonly ApiObject[]> => {
     const names = await readdir(directory);
-    const manifest = names.find((name) => OWN_FILE_NAME.test(name) && name.endsWith(`-${kind}.yaml`));
-    return manifest === undefined ? {} : parse(await readFile(path.join(directory, manifest), 'utf8'));
+    const files = names.filter((name) => OWN_FILE_NAME.test(name) && name.endsWith(`-${kind}.yaml`));
+    return await Promise.all(
+      files.map(async (name) => parse(await readFile(path.join(directory, name), 'utf8')) as ApiObject),
+    );
   };
   try {
-    return { webhookConfiguration: await read('validatingwebhookconfiguration'), secret: await read('secret') };
+    const configurations = await read('validatingwebhookconfiguration');
+    const find = (name: string) => configurations.find(({ metadata }) => metadata?.name === name);
+    const [secret = {}] = await read('secret');
+    return {
+      webhookConfiguration: find(NAME) ?? {},
+      referenceWebhookConfiguration: find(REFERENCE_NAME),
+      secret,
+    };
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'a file is not YAML';
     const message = `cannot read ${directory} as the output of render: ${reason}`;

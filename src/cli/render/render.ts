@@ -69,8 +69,12 @@ export function createRenderCommand(): Command {
       'open the webhook port to all addresses, for API servers that are not on the host network of the nodes',
     )
     .option(
+      '--reference-guard',
+      'deny that a person makes a node or a pool reference a missing MachineConfig (Kubernetes 1.28 or newer)',
+    )
+    .option(
       '--kubernetes-version <version>',
-      'Kubernetes version of the cluster, such as 1.31; some objects need 1.29 or 1.30',
+      'Kubernetes version of the cluster, such as 1.31; some objects need 1.28 to 1.30',
       parseVersion,
     )
     .option(

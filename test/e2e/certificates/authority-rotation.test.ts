@@ -9,6 +9,7 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { probeDuring } from '../support/prober.ts';
 import { runProgram } from '../support/program.ts';
+import { awaitReferenceGuard } from '../support/reference-guard.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
@@ -24,7 +25,7 @@ const rendered = await InstalledCluster.start();
 const { cluster, controlPlane, kubelet } = rendered;
 const installation = join(controlPlane.directory, 'installation');
 const steps = join(controlPlane.directory, 'steps');
-const flags = ['--image', 'guard:1', '--kubernetes-version', '1.31'];
+const flags = ['--image', 'guard:1', '--kubernetes-version', '1.31', '--reference-guard'];
 await runProgram('render', '--out', installation, ...flags);
 await apply(installation);
 await rendered.awaitGuard();
@@ -66,6 +67,7 @@ test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the aut
       await expect.poll(count, { timeout: 30_000 }).toEqual([rotation, rotation]);
       await apply(join(steps, '3-trust-new.yaml'));
       await prober.awaitMore(20);
+      await awaitReferenceGuard(cluster);
     }
   });
 

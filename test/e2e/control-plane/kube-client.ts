@@ -44,6 +44,8 @@ export interface KubeClientOptions {
   /** The DNS name in the server's certificate, if it is not the host of the URL. */
   readonly servername?: string;
   readonly token?: string;
+  /** The API server takes this user for the client. The client needs the right to impersonate. */
+  readonly impersonate?: { readonly user: string; readonly groups: readonly string[] };
 }
 
 type Query = Readonly<Record<string, string>>;
@@ -137,12 +139,16 @@ export class KubeClient {
   }
 
   #headers(contentType: string | undefined) {
-    const { token } = this.#options;
+    const { token, impersonate } = this.#options;
     return {
       accept: 'application/json',
       'user-agent': 'machineconfig-guard-e2e',
       ...(token && { authorization: `Bearer ${token}` }),
       ...(contentType && { 'content-type': contentType }),
+      ...(impersonate && {
+        'impersonate-user': impersonate.user,
+        'impersonate-group': [...impersonate.groups],
+      }),
     };
   }
 }

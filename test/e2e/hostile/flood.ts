@@ -6,17 +6,21 @@ import type { Attacker } from './attacker.ts';
 export class Flood {
   answers = 0;
   readonly #attacker: Attacker;
-  readonly #request: Buffer;
+  readonly #createRequest: () => Buffer;
   readonly #sockets = new Set<TLSSocket>();
   #isRunning = true;
 
-  private constructor(attacker: Attacker, request: Buffer) {
+  private constructor(attacker: Attacker, createRequest: () => Buffer) {
     this.#attacker = attacker;
-    this.#request = request;
+    this.#createRequest = createRequest;
   }
 
-  static async start(attacker: Attacker, connections: number, request: Buffer): Promise<Flood> {
-    const flood = new Flood(attacker, request);
+  static async start(
+    attacker: Attacker,
+    connections: number,
+    createRequest: () => Buffer,
+  ): Promise<Flood> {
+    const flood = new Flood(attacker, createRequest);
     const sockets: TLSSocket[] = [];
     for (let index = 0; index < connections; index += 1) sockets.push(await attacker.connect());
     for (const socket of sockets) flood.#send(socket);
@@ -33,13 +37,13 @@ export class Flood {
     socket.on('data', (chunk: Buffer) => {
       if (!chunk.includes('AdmissionReview')) return;
       this.answers += 1;
-      socket.write(this.#request);
+      socket.write(this.#createRequest());
     });
     socket.on('close', () => {
       this.#sockets.delete(socket);
       // The guard may close a connection. Then the attacker opens another one.
       if (this.#isRunning) void this.#attacker.connect().then(this.#send.bind(this), () => undefined);
     });
-    socket.write(this.#request);
+    socket.write(this.#createRequest());
   }
 }

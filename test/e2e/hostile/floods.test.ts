@@ -7,11 +7,13 @@ import { parse } from 'yaml';
 
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
 import { memoryOf, resetPeak } from '../../bench/memory.ts';
+import { nodeUpdateBody } from '../../support/review.ts';
 import { pause, until } from '../control-plane/until.ts';
 import type { KubeResponse } from '../control-plane/kube-client.ts';
 import { answerOf } from '../support/answer.ts';
 import { isDeniedInUse, unique } from '../support/cluster.ts';
 import { createMemoryCgroup } from '../support/memory-cgroup.ts';
+import { renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 import { Attacker } from './attacker.ts';
@@ -116,7 +118,8 @@ test('1,900 connections with unfinished bodies stay within the memory limit, and
 test.each(FLOODS)(
   'answers every deletion while reviews with %s flood it over %d connections',
   async (_title, connections, review) => {
-    const flood = await Flood.start(attacker, connections, attacker.request(review));
+    const request = attacker.request(review);
+    const flood = await Flood.start(attacker, connections, () => request);
     try {
       expect(await findWrongAnswers()).toEqual([]);
       expect(flood.answers).toBeGreaterThan(0);
@@ -126,6 +129,23 @@ test.each(FLOODS)(
   },
   120_000,
 );
+
+test('answers every deletion while updates that reference made-up configs flood it', async () => {
+  const target = '/validate-references?timeout=3s';
+  const createRequest = () => {
+    const annotations = { 'machineconfiguration.openshift.io/desiredConfig': renderedName() };
+    const oldObject = { metadata: { name: 'forged' } };
+    const object = { metadata: { name: 'forged', annotations } };
+    return attacker.request(JSON.stringify(nodeUpdateBody({ object, oldObject })), { target });
+  };
+  const flood = await Flood.start(attacker, 64, createRequest);
+  try {
+    expect(await findWrongAnswers()).toEqual([]);
+    expect(flood.answers).toBeGreaterThan(0);
+  } finally {
+    flood.stop();
+  }
+}, 120_000);
 
 test('forged reviews read no list, write no Event and are counted apart', async () => {
   const reason = { [ALLOW_DELETION_ANNOTATION]: 'forged' };

@@ -134,6 +134,7 @@ test.each([
 test.each([
   ['no-machineconfig-access', { machineconfigAccess: false }],
   ['open-network', { openNetwork: true }],
+  ['reference-guard', { referenceGuard: true }],
 ] as const)(
   'service-ca with the component %s has the objects that render writes with %j',
   async (name, options) => {
@@ -152,6 +153,24 @@ test.each([
     for (const { content } of files) expect(objects).toContainEqual(parse(content));
   },
 );
+
+test('cert-manager injects its authority into both webhooks', async () => {
+  const directory = await mkdtemp(join(controlPlane.directory, 'component-'));
+  const manifests = relative(directory, MANIFESTS);
+  const kustomization = {
+    resources: [join(manifests, 'overlays/cert-manager')],
+    components: [join(manifests, 'components/reference-guard-cert-manager')],
+  };
+  await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify(kustomization));
+
+  const objects = await buildDirectory(controlPlane, directory);
+
+  const webhooks = objects.filter(({ kind }) => kind === 'ValidatingWebhookConfiguration');
+  const injection = {
+    'cert-manager.io/inject-ca-from': 'machineconfig-guard/machineconfig-guard-serving',
+  };
+  expect(webhooks.map(({ metadata }) => metadata.annotations)).toEqual([injection, injection]);
+});
 
 const HOST_NETWORK = {
   namespaceSelector: { matchLabels: { 'policy-group.network.openshift.io/host-network': '' } },

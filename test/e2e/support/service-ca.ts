@@ -80,14 +80,16 @@ export class ServiceCa {
   }
 
   async #injectIntoWebhooks(bundle: string): Promise<void> {
-    const configuration = (await this.#admin.find(PATHS.guardWebhook)) as Webhooks | undefined;
-    if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
     const caBundle = encodeBase64(bundle);
-    if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
-    const webhooks = configuration.webhooks.map((webhook) => {
-      return { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } };
-    });
-    await this.#admin.patch(PATHS.guardWebhook, { webhooks });
+    for (const path of [PATHS.guardWebhook, PATHS.referenceWebhook]) {
+      const configuration = (await this.#admin.find(path)) as Webhooks | undefined;
+      if (configuration?.metadata.annotations?.[INJECT] !== 'true') continue;
+      if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) continue;
+      const webhooks = configuration.webhooks.map((webhook) => {
+        return { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } };
+      });
+      await this.#admin.patch(path, { webhooks });
+    }
   }
 
   /** Prometheus reads the authority from here. */

@@ -1,11 +1,12 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
 
+type Handlers = readonly (RequestHandler | ErrorRequestHandler)[];
+
 /** Other methods get 405, and other paths 404, trailing slashes included. */
-export function createSingleEndpointApp(
+export function createEndpointApp(
   method: 'get' | 'post',
-  path: string,
+  handlersByPath: Readonly<Record<string, Handlers>>,
   hint: string,
-  ...handlers: (RequestHandler | ErrorRequestHandler)[]
 ): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -13,11 +14,13 @@ export function createSingleEndpointApp(
   app.set('etag', false);
   app.enable('case sensitive routing');
   app.enable('strict routing');
-  const route = app.route(path);
-  route[method](...handlers);
-  route.all((_request, response) => {
-    sendText(response.set('allow', method.toUpperCase()), 405, `method not allowed: ${hint}`);
-  });
+  for (const [path, handlers] of Object.entries(handlersByPath)) {
+    const route = app.route(path);
+    route[method](...handlers);
+    route.all((_request, response) => {
+      sendText(response.set('allow', method.toUpperCase()), 405, `method not allowed: ${hint}`);
+    });
+  }
   app.use((_request, response) => {
     sendText(response, 404, `not found: ${hint}`);
   });
