@@ -26,8 +26,9 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_DEPTH = 100;
 const MAX_NAME_LENGTH = 253;
 const CONFIG_FILE = /\.(?:json|ya?ml)$/;
-/** The Machine Config Operator writes its configs into this folder of `/etc/mcs/bootstrap`. */
-const BOOTSTRAP_FOLDER = 'machine-configs';
+/** Folders of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
+const CONFIGS_FOLDER = 'machine-configs';
+const POOLS_FOLDER = 'machine-pools';
 const API_VERSION = /^machineconfiguration\.openshift\.io\/v\d\w*$/;
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -57,18 +58,9 @@ export function parseRenderedConfig(text: string, source: string): RenderedConfi
  * @throws ConfigFileError if a file or the directory is unreadable
  */
 export async function readRenderedConfigs(directory: string): Promise<readonly RenderedConfig[]> {
-  const folder = path.join(directory, BOOTSTRAP_FOLDER);
-  const isBootstrapDirectory = await stat(folder).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
-  const source = isBootstrapDirectory ? folder : directory;
-  const entries = await explainErrors(source, () => readdir(source, { withFileTypes: true }));
+  const folder = path.join(directory, CONFIGS_FOLDER);
   const configs = new Map<ConfigName, RenderedConfig>();
-  for (const entry of entries) {
-    if (entry.isDirectory() || !CONFIG_FILE.test(entry.name)) continue;
-    const file = path.join(source, entry.name);
-    const object = parseObject(await readConfigFile(file), file);
+  for (const { file, object } of await readObjects((await isDirectory(folder)) ? folder : directory)) {
     if (!isMachineConfig(object)) continue;
     const config = toConfig(object, file);
     if (!isRenderedConfig(config.name)) continue;
@@ -79,6 +71,49 @@ export async function readRenderedConfigs(directory: string): Promise<readonly R
     configs.set(config.name, config);
   }
   return [...configs.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * Reads the names of the source MachineConfigs from which the bootstrap host rendered its configs. There the operator
+ * lists the sources of all pools for each pool (machine-config-operator, pkg/controller/render, RunBootstrap).
+ *
+ * @returns undefined if the directory has no folder `machine-pools`
+ * @throws ConfigFileError if a file is unreadable
+ */
+export async function readBootstrapSources(directory: string): Promise<ReadonlySet<string> | undefined> {
+  const folder = path.join(directory, POOLS_FOLDER);
+  if (!(await isDirectory(folder))) return undefined;
+  const pools = await readObjects(folder);
+  return new Set(pools.flatMap(({ object }) => listPoolSources(object)));
+}
+
+/** The names in `spec.configuration.source` of a pool. */
+export function listPoolSources(pool: unknown): string[] {
+  const { spec } = isRecord(pool) ? pool : {};
+  const { configuration } = isRecord(spec) ? spec : {};
+  const { source } = isRecord(configuration) ? configuration : {};
+  const names = Array.isArray(source)
+    ? source.map((reference) => (isRecord(reference) ? reference['name'] : ''))
+    : [];
+  return names.filter((name) => typeof name === 'string' && name !== '') as string[];
+}
+
+async function readObjects(directory: string): Promise<{ file: string; object: unknown }[]> {
+  const entries = await explainErrors(directory, () => readdir(directory, { withFileTypes: true }));
+  const files = entries.filter((entry) => !entry.isDirectory() && CONFIG_FILE.test(entry.name));
+  return await Promise.all(
+    files.map(async ({ name }) => {
+      const file = path.join(directory, name);
+      return { file, object: parseObject(await readConfigFile(file), file) };
+    }),
+  );
+}
+
+async function isDirectory(directory: string): Promise<boolean> {
+  return await stat(directory).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
 }
 
 /**

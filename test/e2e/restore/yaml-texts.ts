@@ -74,6 +74,7 @@ export const SPECIAL_TEXTS = [
   'a\uFEFF',
   '\u200D',
   '\u202E',
+  'a'.repeat(128),
   'a'.repeat(200),
   'word '.repeat(40),
   'two  spaces '.repeat(20),
