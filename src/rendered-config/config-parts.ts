@@ -121,16 +121,14 @@ function listIgnitionParts(config: Json): ConfigPart[] {
   });
 }
 
-/** A drop-in of a unit is a part of its own. */
+/** A drop-in of a unit is a part of its own. A unit without other attributes only carries its drop-ins. */
 function listItemParts(kind: string, item: unknown, field: string): ConfigPart[] {
   const name = formatName(item);
-  if (kind !== 'unit' || !isRecord(item) || !Array.isArray(item['dropins']))
-    return [{ kind, name, field, value: item }];
+  if (kind !== 'unit' || !isRecord(item)) return [{ kind, name, field, value: item }];
   const { dropins, ...unit } = item;
-  const parts = (dropins as readonly unknown[]).map((dropin) => {
+  const parts = (Array.isArray(dropins) ? dropins : []).map((dropin: unknown) => {
     return { kind: 'drop-in', name: `${name}.d/${formatName(dropin)}`, field, value: dropin };
   });
-  // A unit without other attributes only carries its drop-ins.
   return Object.keys(unit).length > 1 ? [{ kind, name, field, value: unit }, ...parts] : parts;
 }
 

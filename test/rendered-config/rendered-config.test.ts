@@ -8,6 +8,8 @@ import {
   parseRenderedConfig,
   readRenderedConfigs,
 } from '../../src/rendered-config/rendered-config.ts';
+import { formatGoYaml } from '../../src/rendered-config/go-yaml.ts';
+import { SPECIAL_TEXTS } from '../support/yaml-texts.ts';
 
 const NAME = `rendered-master-${'1'.repeat(32)}`;
 const OTHER_NAME = `rendered-worker-${'2'.repeat(32)}`;
@@ -110,6 +112,14 @@ test.each([
 ])('reads the unquoted %j as Go does', (text, value) => {
   const { spec } = parseRenderedConfig(`${YAML}  extra: ${text}\n`, 'config');
   expect(spec['extra']).toBe(value);
+});
+
+/** YAML 1.1 has more line breaks than YAML 1.2. The operator's parser folds a NEL, see config-hash.test.ts. */
+const SAME_IN_BOTH = SPECIAL_TEXTS.filter((text) => !/[\u0085\u2028\u2029]/.test(text));
+
+test.each(SAME_IN_BOTH)('reads what the operator writes for %j', (text) => {
+  const spec = { ...CONFIG.spec, extra: text, list: [text, [text]], map: { [text]: { [text]: text } } };
+  expect(parseRenderedConfig(formatGoYaml({ ...CONFIG, spec }), 'config').spec).toEqual(spec);
 });
 
 test.each([

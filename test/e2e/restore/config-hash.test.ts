@@ -6,9 +6,9 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { formatGoYaml } from '../../../src/rendered-config/go-yaml.ts';
+import { SPECIAL_TEXTS } from '../../support/yaml-texts.ts';
 import { cachePath, fillCache } from '../control-plane/cache.ts';
 import { goBuild } from '../control-plane/go-build.ts';
-import { SPECIAL_TEXTS } from './yaml-texts.ts';
 
 const MODULE = path.join(import.meta.dirname, 'go-yaml');
 const PROGRAM = 'go-yaml';
