@@ -25,6 +25,7 @@ export class ConfigFileError extends Error {
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_DEPTH = 100;
 const MAX_NAME_LENGTH = 253;
+const KIND = /^[A-Z][A-Za-z]{0,62}$/;
 const CONFIG_FILE = /\.(?:json|ya?ml)$/;
 /** Folders of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
 const CONFIGS_FOLDER = 'machine-configs';
@@ -144,8 +145,8 @@ export function hasIgnitionContent({ spec }: RenderedConfig): boolean {
 function parseConfig(text: string, source: string): RenderedConfig {
   const object = parseObject(text, source);
   if (isMachineConfig(object)) return toConfig(object, source);
-  const kind = isRecord(object) && typeof object['kind'] === 'string' ? object['kind'] : '';
-  const found = kind === '' ? 'no object of Kubernetes' : `a ${toPrintableLine(kind, MAX_NAME_LENGTH)}`;
+  const kind = isRecord(object) ? String(object['kind']) : '';
+  const found = KIND.test(kind) ? `an object of kind ${kind}` : 'no object of Kubernetes';
   throw new ConfigFileError(`${source} contains ${found}, not one MachineConfig; choose another file`);
 }
 
@@ -196,8 +197,8 @@ function parseYaml(text: string, source: string): unknown {
   let documents: readonly Document[];
   let object: unknown;
   try {
-    // The failsafe schema reads all scalars as strings.
-    documents = [...parseAllDocuments(text, { schema: 'failsafe' })];
+    // The failsafe schema reads all scalars as strings. A warning would print a part of the text.
+    documents = [...parseAllDocuments(text, { schema: 'failsafe', logLevel: 'error' })];
     const [document] = documents;
     if (document?.errors.length === 0) {
       visit(document, {

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import {
   ConfigFileError,
   hasIgnitionContent,
@@ -128,10 +128,13 @@ test.each([
   [`${YAML}  - c2VjcmV0: {`, 'config is neither JSON nor YAML (line 23); copy the file again'],
   [`${YAML}---\n${YAML}`, 'config contains 2 YAML documents; put each in a file of its own'],
   ['just text', 'config contains no object of Kubernetes, not one MachineConfig; choose another file'],
-  ['{"kind": "List", "items": []}', 'config contains a List, not one MachineConfig; choose another file'],
+  [
+    '{"kind": "List", "items": []}',
+    'config contains an object of kind List, not one MachineConfig; choose another file',
+  ],
   [
     JSON.stringify({ ...CONFIG, apiVersion: 'v1' }),
-    'config contains a MachineConfig, not one MachineConfig; choose another file',
+    'config contains an object of kind MachineConfig, not one MachineConfig; choose another file',
   ],
   [JSON.stringify({ ...CONFIG, metadata: {} }), 'config contains a MachineConfig without metadata.name'],
   [JSON.stringify({ ...CONFIG, spec: null }), 'config contains a MachineConfig without spec'],
@@ -160,6 +163,12 @@ test.each(['{"c2VjcmV0', `${YAML}  c2VjcmV0: {`, '{"kind":"MachineConfig","spec"
     expect(() => parseRenderedConfig(text, 'config')).toThrow(/^(?!.*c2VjcmV0)/);
   },
 );
+
+test('prints no warning, which could contain the content', () => {
+  const emitWarning = vi.spyOn(process, 'emitWarning');
+  parseRenderedConfig(`${YAML}  ? [c2VjcmV0]\n  : 1\n`, 'config');
+  expect(emitWarning).not.toHaveBeenCalled();
+});
 
 test('reads every rendered config of a directory, sorted by name', async () => {
   await write('b.yaml', rename(OTHER_NAME));
