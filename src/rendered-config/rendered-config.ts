@@ -202,8 +202,8 @@ function parseYaml(text: string, source: string): unknown {
     const [document] = documents;
     if (document?.errors.length === 0) {
       visit(document, {
-        Scalar: (key, node) => {
-          if (key !== 'key' && node.type === 'PLAIN') node.value = resolvePlainScalar(String(node.value));
+        Scalar: (_key, node) => {
+          if (node.type === 'PLAIN') node.value = resolvePlainScalar(String(node.value));
         },
       });
       object = document.toJS();

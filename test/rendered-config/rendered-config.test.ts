@@ -122,6 +122,11 @@ test.each(SAME_IN_BOTH)('reads what the operator writes for %j', (text) => {
   expect(parseRenderedConfig(formatGoYaml({ ...CONFIG, spec }), 'config').spec).toEqual(spec);
 });
 
+test('reads an unquoted key as Go does', () => {
+  const { spec } = parseRenderedConfig(`${YAML}  yes: 1\n  017: 2\n  "on": 3\n`, 'config');
+  expect(spec).toMatchObject({ true: 1, 15: 2, on: 3 });
+});
+
 test.each([
   ['', 'config is empty'],
   ['{"kind": "MachineConfig"', 'config is not complete JSON; copy the file again'],

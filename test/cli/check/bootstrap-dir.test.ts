@@ -83,8 +83,9 @@ function createMasterPool(config: string | undefined, sources: readonly string[]
 function createDeadLock(): void {
   createConfig(RENDERED, CLUSTER_SPEC);
   createConfig('99-master-audit', { kernelArguments: ['audit=0'] });
+  createConfig('98-master-other', { kernelArguments: ['nosmt'] });
   createConfig('00-master', { config: { storage: { files: [FILE] } } });
-  createMasterPool(RENDERED, ['00-master', '99-master-audit']);
+  createMasterPool(RENDERED, ['00-master', '98-master-other', '99-master-audit']);
   createNode(inspected.cluster, 'control1', { currentConfig: MISSING, desiredConfig: MISSING }, 'master');
 }
 
@@ -112,7 +113,7 @@ test('exits with 0 if the API has every config with the same content', async () 
 
 test('explains a missing config that a node names: sources, parts and the restore command', async () => {
   const file = writeConfig(MISSING, BOOTSTRAP_SPEC);
-  writePoolSources(['00-master', '00-worker', '97-master-old']);
+  writePoolSources(['00-master', '00-worker', '97-master-old', '98-master-other']);
   createDeadLock();
   const { exitCode, report } = await readReport();
   expect(exitCode).toBe(1);
