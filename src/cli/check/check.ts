@@ -1,15 +1,24 @@
 import { Command, Option } from 'commander';
+import { checkBootstrapConfigs } from '../../inspect/bootstrap-report.ts';
 import { checkCluster } from '../../inspect/check-report.ts';
+import {
+  ConfigFileError,
+  readBootstrapSources,
+  readRenderedConfigs,
+} from '../../rendered-config/rendered-config.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createNumberParser, createParser, toDurationOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
 import { createTableFormat } from '../text-format.ts';
+import { formatBootstrapReport } from './format-bootstrap-report.ts';
 import { formatCheckReport } from './format-report.ts';
 import { Progress } from './progress.ts';
 
 interface CheckFlags extends ClusterFlags {
+  readonly bootstrapDir?: string;
+  readonly showContents?: boolean;
   readonly role?: string;
   readonly selector?: string;
   readonly minNodes: number;
@@ -23,6 +32,7 @@ const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
 /** The API server rejects invalid selectors. An empty one would select all nodes. */
 const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
+const parseDirectory = createParser(/\S/, 'Must not be empty.');
 const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at least 1.');
 
 export function createCheckCommand(): Command {
@@ -31,6 +41,12 @@ export function createCheckCommand(): Command {
     .option('--role <role>', 'check only nodes with this role, such as master, and their pools', parseRole)
     .option('-l, --selector <labels>', 'check only nodes with these labels, and their pools', parseSelector)
     .option('--min-nodes <n>', 'minimum number of nodes', parseCount, 1)
+    .addOption(
+      new Option('--bootstrap-dir <dir>', 'check the configs in this directory of the bootstrap host instead')
+        .argParser(parseDirectory)
+        .conflicts(['role', 'selector', 'minNodes', 'wait', 'timeout']),
+    )
+    .option('--show-contents', 'with --bootstrap-dir: print contents that differ; they can be secret')
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
@@ -44,17 +60,31 @@ certificate requests do not count. The command prints repair commands and
 never runs them.
 Permissions: list nodes, machineconfigpools and machineconfigs.
 
+With --bootstrap-dir the result is fine if the API has every config that the
+bootstrap host (rendezvous host) rendered and that a node, a pool or the
+control plane needs. If one is missing, the command compares it with the
+config that the cluster rendered: source configs, files, units, arguments.
+Permissions: also get machineconfigs.
+
 Exit codes:
   0  fine
   1  not fine; with --wait: after the timeout, or as soon as waiting cannot help
-  2  wrong usage
+  2  wrong usage or an unusable file
   3  the API server is unreachable (with --wait: for 30 s) or denies access
 
 Examples:
   machineconfig-guard check
-  machineconfig-guard check --role master --min-nodes 2 --wait --timeout 20m`,
+  machineconfig-guard check --role master --min-nodes 2 --wait --timeout 20m
+  export KUBECONFIG=/opt/openshift/auth/kubeconfig-loopback
+  machineconfig-guard check --bootstrap-dir /etc/mcs/bootstrap`,
     )
-    .action((flags: CheckFlags) => check(flags, command));
+    .action(async (flags: CheckFlags) => {
+      const { bootstrapDir, showContents } = flags;
+      if (bootstrapDir !== undefined) await checkBootstrap(bootstrapDir, flags, command);
+      else if (showContents === true)
+        throw new CliError('--show-contents needs --bootstrap-dir', EXIT_CODE.usage);
+      else await check(flags, command);
+    });
   return addClusterFlags(command);
 }
 
@@ -78,6 +108,29 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
     printReport(command, flags.output, report, text);
     if (!report.ok) throw new CliError('', EXIT_CODE.failure);
   });
+}
+
+async function checkBootstrap(directory: string, flags: CheckFlags, command: Command): Promise<void> {
+  const { configs, sources } = await readBootstrapDirectory(directory);
+  await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
+    const showContents = flags.showContents === true;
+    const report = await checkBootstrapConfigs(api, { directory, configs, sources, showContents });
+    const text = formatBootstrapReport(createTableFormat(process.stdout), report);
+    printReport(command, flags.output, report, text);
+    if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+  });
+}
+
+async function readBootstrapDirectory(directory: string) {
+  try {
+    const configs = await readRenderedConfigs(directory);
+    if (configs.length > 0) return { configs, sources: await readBootstrapSources(directory) };
+  } catch (error) {
+    if (!(error instanceof ConfigFileError)) throw error;
+    throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
+  }
+  const advice = 'on the bootstrap host it is /etc/mcs/bootstrap';
+  throw new CliError(`${directory} contains no rendered config; ${advice}`, EXIT_CODE.usage);
 }
 
 function toLabelSelector({ role, selector }: CheckFlags): string | undefined {

@@ -1,0 +1,147 @@
+import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
+import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from '../../inspect/bootstrap-report.ts';
+import { type Cell, formatTable } from '../table.ts';
+import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
+
+const NONE = '<none>';
+const MAX_NAMES = 3;
+const MAX_NAME_LENGTH = 253;
+/** Of each part, with --show-contents. */
+const MAX_CONTENT_LINES = 100;
+
+const CONFIG_COLUMNS = ['CONFIG', 'NAMED BY', 'API'].map((header) => ({ header }));
+const DIFFERENCE_COLUMNS = ['DIFFERENT', 'NAME', 'BOOTSTRAP HOST', 'CLUSTER', 'SET BY'].map((header) => ({
+  header,
+}));
+
+export function formatBootstrapReport(format: TextFormat, report: BootstrapReport): string {
+  const rows = report.configs.map((config): Cell[] => [
+    { text: config.name },
+    { text: config.usedBy.length === 0 ? NONE : formatReferrers(config) },
+    { text: formatState(config), style: getStyle(config) },
+  ]);
+  const parts = [
+    formatTable(format, CONFIG_COLUMNS, rows),
+    ...report.configs
+      .filter(({ state }) => state !== 'exists')
+      .flatMap((config) => formatConfig(format, config)),
+    applyStyle(format, [report.ok ? 'green' : 'red', 'bold'], wrap(format, formatConclusion(report))),
+  ];
+  return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n`;
+}
+
+function formatState({ state, needed }: BootstrapConfig): string {
+  if (state === 'terminating') return 'being deleted';
+  if (state === 'different') return 'other content';
+  return state === 'missing' && !needed ? 'missing, not needed' : state;
+}
+
+function getStyle({ state, needed, canHeal }: BootstrapConfig): Style | undefined {
+  if (state === 'exists') return undefined;
+  return needed && !canHeal ? 'red' : 'yellow';
+}
+
+function formatConfig(format: TextFormat, config: BootstrapConfig): string[] {
+  const parts = [wrap(format, explainConfig(config))];
+  if (config.differences.length > 0) {
+    parts.push(formatTable(format, DIFFERENCE_COLUMNS, config.differences.map(toRow)));
+  }
+  parts.push(...config.differences.flatMap((difference) => formatContents(difference)));
+  if (config.restore !== null) {
+    const comment = applyStyle(format, 'dim', '# create it again; without --confirm nothing is changed');
+    parts.push(`  ${comment}\n  ${config.restore}\n  ${config.restore} --confirm`);
+  }
+  return parts;
+}
+
+function explainConfig(config: BootstrapConfig): string {
+  const { file, comparedWith, contentMatchesName, differences, sources } = config;
+  const sentences = [
+    ...explainState(config),
+    ...explainSources(sources.onlyBootstrap, 'on the bootstrap host'),
+    ...explainSources(sources.onlyCluster, 'in the cluster'),
+  ];
+  if (!contentMatchesName) sentences.push(`The hash in its name is not of the content of ${file}.`);
+  if (differences.length > 0) sentences.push(`Differences from ${comparedWith} in the API:`);
+  return sentences.join(' ');
+}
+
+function explainState({ name, pool, state, needed, canHeal, usedBy }: BootstrapConfig): string[] {
+  if (state === 'terminating') return [`${name} is being deleted. Keep its finalizers.`];
+  if (state === 'different') {
+    return [
+      `${name} has another content in the API. A node that boots with it reports "unexpected on-disk state".`,
+    ];
+  }
+  if (canHeal) return [`${name} does not exist. The operator can still render it for pool ${pool}.`];
+  const missing = `${name} does not exist. The cluster rendered another config for pool ${pool}.`;
+  if (usedBy.length > 0) return [missing];
+  return [missing, needed ? 'Restore it as soon as a node names it.' : 'No node or pool names it.'];
+}
+
+function explainSources(names: readonly string[], side: string): string[] {
+  return names.length === 0 ? [] : [`Source configs only ${side}: ${names.map(toName).join(', ')}.`];
+}
+
+function toRow({ kind, name, bootstrap, cluster, setBy }: BootstrapDifference): Cell[] {
+  return [kind, toName(name), bootstrap ?? NONE, cluster ?? NONE, setBy.map(toName).join(', ') || NONE].map(
+    (text) => ({
+      text,
+    }),
+  );
+}
+
+/** The lines between the first and the last difference. */
+function formatContents({ kind, name, contents }: BootstrapDifference): string[] {
+  if (contents === undefined) return [];
+  const [first, second] = [contents.bootstrap?.split('\n') ?? [], contents.cluster?.split('\n') ?? []];
+  let start = 0;
+  while (start < Math.min(first.length, second.length) && first[start] === second[start]) start += 1;
+  let end = 0;
+  while (end < Math.min(first.length, second.length) - start && first.at(-1 - end) === second.at(-1 - end))
+    end += 1;
+  const lines = [
+    ...formatLines('-', first.slice(start, first.length - end)),
+    ...formatLines('+', second.slice(start, second.length - end)),
+  ];
+  return [`${kind} ${toName(name)} (- bootstrap host, + cluster):\n${lines.join('\n')}`];
+}
+
+function formatLines(sign: string, lines: readonly string[]): string[] {
+  const more = lines.length - MAX_CONTENT_LINES;
+  const shown = lines
+    .slice(0, MAX_CONTENT_LINES)
+    .map((line) => `${sign} ${line.replace(/[^\P{C}\t]/gu, '\uFFFD')}`);
+  return more > 0 ? [...shown, `${sign} (and ${more} more lines, see --output json)`] : shown;
+}
+
+function formatReferrers({ usedBy }: BootstrapConfig): string {
+  const texts = REFERRER_KINDS.flatMap((kind) => {
+    const names = usedBy.filter((referrer) => referrer.kind === kind).map(({ name }) => name);
+    if (names.length === 0) return [];
+    const more = names.length - MAX_NAMES;
+    const listedNames = more > 0 ? [...names.slice(0, MAX_NAMES), `${more} more`] : names;
+    return [`${REFERRER_NOUNS[kind]}${names.length === 1 ? '' : 's'} ${joinWithAnd(listedNames)}`];
+  });
+  return joinWithAnd(texts);
+}
+
+function formatConclusion({ ok, directory, configs }: BootstrapReport): string {
+  const isComplete = configs.every(({ state }) => state === 'exists');
+  if (ok) return `Fine: every ${isComplete ? '' : 'needed '}rendered config in ${directory} exists in the API.`;
+  const bad = configs.filter(({ state, needed }) => state !== 'exists' && needed);
+  const count = countNoun(configs.length, 'rendered config');
+  const problem = `Not fine: problems with ${bad.length} of ${count} in ${directory}.`;
+  return bad.every(({ canHeal }) => canHeal)
+    ? `${problem} Run this command again when the operator has rendered the configs of all pools.`
+    : `${problem} Do not reboot the bootstrap host before this is repaired.`;
+}
+
+function toName(name: string): string {
+  return toPrintableLine(name, MAX_NAME_LENGTH);
+}
+
+function wrap({ width }: TextFormat, text: string): string {
+  return wrapText(text, width).join('\n');
+}

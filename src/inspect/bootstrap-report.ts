@@ -1,0 +1,230 @@
+import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
+import { hasStrongReference } from '../decision/references.ts';
+import type { ApiObject } from '../kube/api-object.ts';
+import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { orUndefined } from '../kube/errors.ts';
+import { POOLS } from '../references/sources.ts';
+import { computeRenderedName } from '../rendered-config/config-hash.ts';
+import {
+  type ConfigPart,
+  diffSpecs,
+  formatPartContent,
+  listParts,
+  type PartDifference,
+  summarizePart,
+} from '../rendered-config/config-parts.ts';
+import { listPoolSources, type RenderedConfig } from '../rendered-config/rendered-config.ts';
+import { accessCluster } from './cluster-access.ts';
+import { listAll, readClusterSnapshot } from './cluster-reader.ts';
+import { type ClusterSnapshot, findReferencedConfig } from './consistency.ts';
+import { readWithRetries } from './poll.ts';
+import { toShellWord } from './shell-word.ts';
+
+export interface BootstrapOptions {
+  readonly directory: string;
+  /** The rendered configs of the directory. */
+  readonly configs: readonly RenderedConfig[];
+  /** The source MachineConfigs of the bootstrap host. Undefined if unknown. */
+  readonly sources: ReadonlySet<string> | undefined;
+  /** Whether the report contains the contents of files and units, which can be secret. */
+  readonly showContents: boolean;
+}
+
+/** The JSON of `check --bootstrap-dir DIR --output json`. Its keys are a contract. */
+export interface BootstrapReport {
+  readonly server: string;
+  readonly checkedAt: string;
+  readonly directory: string;
+  /** Whether the API has every needed config, with the same content. */
+  readonly ok: boolean;
+  readonly configs: readonly BootstrapConfig[];
+}
+
+export interface BootstrapConfig {
+  readonly name: ConfigName;
+  readonly file: string;
+  readonly pool: string | null;
+  /** In the API. */
+  readonly state: 'exists' | 'missing' | 'different' | 'terminating';
+  /** Whether a node or a pool names it, or machines of the control plane boot with it. */
+  readonly needed: boolean;
+  /** Whether the operator can still render it. */
+  readonly canHeal: boolean;
+  /** Whether the hash in its name is of its content. */
+  readonly contentMatchesName: boolean;
+  readonly usedBy: readonly { readonly kind: string; readonly name: string }[];
+  /** The config with which it is compared: of its pool, or of the same name. Null if it is not compared. */
+  readonly comparedWith: ConfigName | null;
+  readonly differences: readonly BootstrapDifference[];
+  /** Source MachineConfigs that only one side has. */
+  readonly sources: { readonly onlyBootstrap: readonly string[]; readonly onlyCluster: readonly string[] };
+  /** Without `--confirm` it changes nothing. Null if the config must not or cannot be restored now. */
+  readonly restore: string | null;
+}
+
+export interface BootstrapDifference {
+  readonly kind: string;
+  readonly name: string;
+  /** A value or a digest. Null if the side does not have the part. */
+  readonly bootstrap: string | null;
+  readonly cluster: string | null;
+  /** The source MachineConfigs in the cluster that set the part. */
+  readonly setBy: readonly string[];
+  readonly contents?: { readonly bootstrap: string | null; readonly cluster: string | null };
+}
+
+/** Their machines boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based Installer"). */
+const CONTROL_PLANE_POOLS: ReadonlySet<string | null> = new Set(['master', 'arbiter']);
+
+/**
+ * Compares the configs that the bootstrap host rendered with those in the API.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function checkBootstrapConfigs(api: KubeApi, options: BootstrapOptions): Promise<BootstrapReport> {
+  const comparison = await Comparison.read(api, options);
+  const configs: BootstrapConfig[] = [];
+  for (const config of options.configs) configs.push(await comparison.checkConfig(config));
+  return {
+    server: api.address,
+    checkedAt: new Date().toISOString(),
+    directory: options.directory,
+    ok: configs.every(({ state, needed }) => state === 'exists' || !needed),
+    configs,
+  };
+}
+
+class Comparison {
+  readonly #api: KubeApi;
+  readonly #options: BootstrapOptions;
+  readonly #snapshot: ClusterSnapshot;
+  /** Names of source MachineConfigs, by pool. */
+  readonly #sourcesByPool: ReadonlyMap<string, readonly string[]>;
+
+  /** Reads the references before the configs: a missing config did not exist after its references were read. */
+  static async read(api: KubeApi, options: BootstrapOptions): Promise<Comparison> {
+    return await readWithRetries(async (signal) => {
+      const snapshot = await readClusterSnapshot(api, undefined, signal);
+      const pools = await listAll(api, POOLS, (pool) => ({ name: POOLS.parse(pool).name, pool }), signal);
+      const sourcesByPool = new Map(pools.map(({ name, pool }) => [name, listPoolSources(pool)]));
+      return new Comparison(api, options, snapshot, sourcesByPool);
+    });
+  }
+
+  private constructor(
+    api: KubeApi,
+    options: BootstrapOptions,
+    snapshot: ClusterSnapshot,
+    sourcesByPool: ReadonlyMap<string, readonly string[]>,
+  ) {
+    this.#api = api;
+    this.#options = options;
+    this.#snapshot = snapshot;
+    this.#sourcesByPool = sourcesByPool;
+  }
+
+  async checkConfig(config: RenderedConfig): Promise<BootstrapConfig> {
+    const { name, source: file, spec } = config;
+    const pool = parsePoolName(name) ?? null;
+    const usedBy = this.#findReferrers(name);
+    const object = await this.#readConfig(name);
+    const poolConfig = this.#findPoolConfig(pool);
+    const comparedWith = object === undefined ? poolConfig : name;
+    const other = object ?? (poolConfig === undefined ? undefined : await this.#readConfig(poolConfig));
+    const differences = other === undefined ? [] : diffSpecs(spec, readSpec(other));
+    const isMissing = object === undefined;
+    const isTerminating = (object?.metadata?.deletionTimestamp ?? undefined) !== undefined;
+    // The operator renders the config in the spec of a pool, and the first config of a new pool.
+    const canHeal = isMissing && (poolConfig === undefined || poolConfig === name);
+    const canRestore = isMissing && !canHeal && usedBy.length > 0;
+    return {
+      name,
+      file,
+      pool,
+      state: isMissing
+        ? 'missing'
+        : isTerminating
+          ? 'terminating'
+          : differences.length > 0
+            ? 'different'
+            : 'exists',
+      needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(pool),
+      canHeal,
+      contentMatchesName: pool !== null && computeRenderedName(pool, spec) === name,
+      usedBy,
+      comparedWith: other === undefined ? null : (comparedWith ?? null),
+      differences: await this.#describeDifferences(differences, pool),
+      sources: isMissing ? this.#compareSources(pool) : { onlyBootstrap: [], onlyCluster: [] },
+      restore: canRestore ? `machineconfig-guard restore ${name} --from ${toShellWord(file)}` : null,
+    };
+  }
+
+  #findReferrers(config: ConfigName): BootstrapConfig['usedBy'] {
+    const referrers = [...this.#snapshot.nodes, ...this.#snapshot.pools].map(({ referrer }) => referrer);
+    return referrers
+      .filter((referrer) => hasStrongReference(config, referrer))
+      .map(({ kind, name }) => ({ kind, name }));
+  }
+
+  /** The config that the operator rendered for a pool. Undefined if the pool does not exist or has none yet. */
+  #findPoolConfig(name: string | null): ConfigName | undefined {
+    const pool = this.#snapshot.pools.find(({ referrer }) => referrer.name === name);
+    return pool === undefined ? undefined : findReferencedConfig(pool.referrer, 'spec');
+  }
+
+  async #describeDifferences(differences: readonly PartDifference[], pool: string | null) {
+    const partsBySource = differences.length === 0 ? [] : await this.#readSourceParts(pool);
+    return differences.map(({ kind, name, first, second }): BootstrapDifference => {
+      const setBy = partsBySource.filter(({ parts }) =>
+        parts.some((part) => part.kind === kind && part.name === name),
+      );
+      return {
+        kind,
+        name,
+        bootstrap: first === undefined ? null : summarizePart(first),
+        cluster: second === undefined ? null : summarizePart(second),
+        setBy: setBy.map(({ source }) => source),
+        ...(this.#options.showContents
+          ? { contents: { bootstrap: formatContent(first), cluster: formatContent(second) } }
+          : {}),
+      };
+    });
+  }
+
+  async #readSourceParts(pool: string | null): Promise<{ source: string; parts: readonly ConfigPart[] }[]> {
+    const parts: { source: string; parts: readonly ConfigPart[] }[] = [];
+    for (const source of this.#sourcesByPool.get(pool ?? '') ?? []) {
+      const object = await this.#readConfig(source);
+      if (object !== undefined) parts.push({ source, parts: listParts(readSpec(object)) });
+    }
+    return parts;
+  }
+
+  /** The bootstrap host does not know which source belongs to which pool. */
+  #compareSources(pool: string | null): BootstrapConfig['sources'] {
+    const { sources } = this.#options;
+    const clusterSources = new Set([...this.#sourcesByPool.values()].flat());
+    if (sources === undefined || clusterSources.size === 0) return { onlyBootstrap: [], onlyCluster: [] };
+    return {
+      onlyBootstrap: [...sources].filter((source) => !clusterSources.has(source)).toSorted(),
+      onlyCluster: (this.#sourcesByPool.get(pool ?? '') ?? []).filter((source) => !sources.has(source)),
+    };
+  }
+
+  async #readConfig(name: string): Promise<ApiObject | undefined> {
+    const path = objectPath(MACHINE_CONFIGS_PATH, name);
+    return await readWithRetries(async (signal) => {
+      const send = () => orUndefined(this.#api.json({ path, signal }));
+      return (await accessCluster('get', path, signal, send)) as ApiObject | undefined;
+    });
+  }
+}
+
+function readSpec({ spec }: ApiObject): Readonly<Record<string, unknown>> {
+  return (spec ?? {}) as Readonly<Record<string, unknown>>;
+}
+
+function formatContent(part: ConfigPart | undefined): string | null {
+  return part === undefined ? null : formatPartContent(part);
+}

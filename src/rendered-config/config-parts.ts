@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
+import { toPrintableLine } from '../decision/printable-text.ts';
+
+/** A part of a config that differs or is set on its own, such as a file, a unit or a kernel argument. */
+export interface ConfigPart {
+  /** In the words of Ignition, such as `file`. */
+  readonly kind: string;
+  /** Unique within its kind. */
+  readonly name: string;
+  /** The field of the spec that contains it. */
+  readonly field: string;
+  readonly value: unknown;
+}
+
+/** A part that differs between two specs. A side without the part is undefined. */
+export interface PartDifference {
+  readonly kind: string;
+  readonly name: string;
+  readonly first: ConfigPart | undefined;
+  readonly second: ConfigPart | undefined;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Lists of Ignition, each with its noun. Other lists have the name of their field. */
+const NOUNS: Readonly<Record<string, string>> = {
+  'storage.files': 'file',
+  'storage.directories': 'directory',
+  'storage.links': 'link',
+  'systemd.units': 'unit',
+  'passwd.users': 'user',
+  'passwd.groups': 'group',
+  kernelArguments: 'kernel argument',
+  extensions: 'extension',
+};
+/** Identify an item of a list of Ignition. */
+const IDENTITIES = ['path', 'name', 'device', 'label'];
+const SETTING = 'setting';
+const DIGEST_LENGTH = 12;
+const MAX_VALUE_LENGTH = 120;
+const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
+const DATA_URL = /^data:(?<type>[^,]*?)(?<base64>;base64)?,(?<data>.*)$/s;
+
+/** Lists the parts of a spec. Empty values are no parts. */
+export function listParts(spec: Json): ConfigPart[] {
+  return Object.entries(spec).flatMap(([field, value]) => {
+    if (field === 'config') return isRecord(value) ? listIgnitionParts(value) : [];
+    if (!Array.isArray(value)) return isEmpty(value) ? [] : [{ kind: SETTING, name: field, field, value }];
+    return value.map((item) => ({
+      kind: NOUNS[field] ?? field,
+      name: formatName(item),
+      field,
+      value: item as unknown,
+    }));
+  });
+}
+
+/**
+ * Finds the parts that differ between two specs, in the order of their kinds and names. If a field differs only in the
+ * order of its parts, or in empty values, the field itself is the part.
+ */
+export function diffSpecs(first: Json, second: Json): PartDifference[] {
+  const [firstParts, secondParts] = [indexParts(listParts(first)), indexParts(listParts(second))];
+  const differences: PartDifference[] = [];
+  const differentFields = new Set<string>();
+  for (const key of new Set([...firstParts.keys(), ...secondParts.keys()])) {
+    const [firstPart, secondPart] = [firstParts.get(key), secondParts.get(key)];
+    const part = firstPart ?? secondPart;
+    if (part === undefined || canonicalize(firstPart?.value) === canonicalize(secondPart?.value)) continue;
+    differences.push({ kind: part.kind, name: part.name, first: firstPart, second: secondPart });
+    differentFields.add(part.field);
+  }
+  for (const field of new Set([...Object.keys(first), ...Object.keys(second)])) {
+    if (differentFields.has(field) || canonicalize(first[field]) === canonicalize(second[field])) continue;
+    const toPart = (value: unknown): ConfigPart | undefined =>
+      value === undefined ? undefined : { kind: SETTING, name: field, field, value };
+    differences.push({
+      kind: SETTING,
+      name: field,
+      first: toPart(first[field]),
+      second: toPart(second[field]),
+    });
+  }
+  return differences.toSorted((a, b) => (toKey(a) < toKey(b) ? -1 : 1));
+}
+
+/** The value of a setting, `set` for a text that is its own name, or the first digits of a SHA-256. */
+export function summarizePart({ kind, name, value }: ConfigPart): string {
+  if (value === name) return 'set';
+  if (kind === SETTING && !isRecord(value) && !Array.isArray(value)) {
+    return toPrintableLine(String(value), MAX_VALUE_LENGTH);
+  }
+  return digest(value);
+}
+
+/** The content of a part as text: attributes as JSON, then the decoded content. It can contain secrets. */
+export function formatPartContent({ value }: ConfigPart): string {
+  if (!isRecord(value)) return typeof value === 'string' ? value : canonicalize(value);
+  const { contents, ...attributes } = value;
+  if (typeof contents === 'string') return `${canonicalize(attributes)}\n${contents}`;
+  if (!isRecord(contents) || typeof contents['source'] !== 'string') return canonicalize(value);
+  const { source, ...encoding } = contents;
+  const { type, base64 = '', data } = DATA_URL.exec(source)?.groups ?? {};
+  if (data === undefined) return canonicalize(value);
+  const header = { ...attributes, contents: { ...encoding, source: `data:${type}${base64},` } };
+  return `${canonicalize(header)}\n${decodeData(data, base64 !== '', contents['compression'] === 'gzip')}`;
+}
+
+function listIgnitionParts(config: Json): ConfigPart[] {
+  const field = 'config';
+  return Object.entries(config).flatMap(([section, lists]) => {
+    if (!isRecord(lists))
+      return isEmpty(lists) ? [] : [{ kind: SETTING, name: `config.${section}`, field, value: lists }];
+    return Object.entries(lists).flatMap(([list, items]) => {
+      const path = `${section}.${list}`;
+      if (!Array.isArray(items))
+        return isEmpty(items) ? [] : [{ kind: SETTING, name: `config.${path}`, field, value: items }];
+      return items.flatMap((item: unknown) => listItemParts(NOUNS[path] ?? path, item, field));
+    });
+  });
+}
+
+/** A drop-in of a unit is a part of its own. A unit without other attributes only carries its drop-ins. */
+function listItemParts(kind: string, item: unknown, field: string): ConfigPart[] {
+  const name = formatName(item);
+  if (kind !== 'unit' || !isRecord(item)) return [{ kind, name, field, value: item }];
+  const { dropins, ...unit } = item;
+  const parts = (Array.isArray(dropins) ? dropins : []).map((dropin: unknown) => {
+    return { kind: 'drop-in', name: `${name}.d/${formatName(dropin)}`, field, value: dropin };
+  });
+  return Object.keys(unit).length > 1 ? [{ kind, name, field, value: unit }, ...parts] : parts;
+}
+
+function formatName(item: unknown): string {
+  if (!isRecord(item)) return typeof item === 'string' ? item : canonicalize(item);
+  const identity = IDENTITIES.map((key) => item[key]).find((value) => typeof value === 'string');
+  return typeof identity === 'string' ? identity : digest(item);
+}
+
+function digest(value: unknown): string {
+  return `sha256:${createHash('sha256').update(canonicalize(value)).digest('hex').slice(0, DIGEST_LENGTH)}`;
+}
+
+/** A list can contain an item twice, such as a kernel argument. */
+function indexParts(parts: readonly ConfigPart[]): Map<string, ConfigPart> {
+  const index = new Map<string, ConfigPart>();
+  for (const part of parts) {
+    let key = toKey(part);
+    while (index.has(key)) key += ' ';
+    index.set(key, part);
+  }
+  return index;
+}
+
+function toKey({ kind, name }: Pick<ConfigPart, 'kind' | 'name'>): string {
+  return `${kind} ${name}`;
+}
+
+function decodeData(data: string, isBase64: boolean, isCompressed: boolean): string {
+  try {
+    const bytes = Buffer.from(isBase64 ? data : decodeURIComponent(data), isBase64 ? 'base64' : 'utf8');
+    const content = isCompressed ? gunzipSync(bytes, { maxOutputLength: MAX_CONTENT_BYTES }) : bytes;
+    return new TextDecoder('utf-8', { fatal: true }).decode(content);
+  } catch {
+    return `(${data.length} characters that are not text)`;
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === undefined || value === '' || value === false;
+}
+
+/** JSON with sorted keys. */
+function canonicalize(value: unknown): string {
+  return (
+    JSON.stringify(value, (_key, item: unknown) => {
+      if (!isRecord(item)) return item;
+      return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    }) ?? ''
+  );
+}
+
+function isRecord(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
