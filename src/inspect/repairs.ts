@@ -15,7 +15,7 @@ type ConfigChoice = (problem: Problem, pool: string | undefined) => ConfigName |
 /** Where the bootstrap host keeps the configs that it rendered. */
 const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
 
-/** The first repair is the best one. Names from annotations are quoted, because anybody who writes nodes chooses them. */
+/** The first repair is the best one. Names are quoted, because annotations can contain any text. */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
   configs: ReadonlySet<ConfigName>,

@@ -83,7 +83,7 @@ export function formatUnpauseCommand(pool: string): string {
  * Builds the object as the operator does, from its content and the live pool: without labels, because a pool could
  * select it, and never with the owner in the file, because the garbage collector deletes objects of an unknown owner.
  */
-export function buildConfig(
+function buildConfig(
   { name, apiVersion, annotations, spec }: RenderedConfig,
   pool?: RestorePool,
 ): object {

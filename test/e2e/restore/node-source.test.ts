@@ -150,7 +150,7 @@ test('the rights of both roles suffice, and each right on pods is needed', async
     const read = () =>
       readConfigsFromNode(user, node, undefined, signal).then(
         (configs) => configs.length,
-        (error: Error) => String(error.cause ?? error.message),
+        (error: Error) => (error.cause instanceof Error ? error.cause : error).message,
       );
     return { read, user };
   };
