@@ -30,7 +30,7 @@ function createState(situation: Situation): RestoreState {
     resourceVersion: '1',
     updatedMachineCount: updated,
     paused: situation.paused ?? false,
-    pausedFor: situation.pausedFor,
+    ...(situation.pausedFor === undefined ? {} : { pausedFor: situation.pausedFor }),
     machineConfigSelector: { matchLabels: { role: 'master' } },
   };
   return {

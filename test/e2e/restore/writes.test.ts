@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import type { ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
+import { checkCluster } from '../../../src/inspect/check-report.ts';
 import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
 import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
@@ -39,6 +40,20 @@ function reactTo(reactions: readonly (readonly [RegExp, () => Promise<unknown>])
     for (const [pattern, react] of reactions) if (pattern.test(text)) pending.push(react());
   };
   return { texts, onProgress, finish: () => Promise.all(pending) };
+}
+
+/** The commands of `check` that unpause pools. */
+async function checkPools(): Promise<readonly string[]> {
+  const ignore = (): void => {};
+  const options = {
+    selector: undefined,
+    minNodes: 1,
+    waitMs: undefined,
+    onReport: ignore,
+    onFailure: ignore,
+  };
+  const { report } = await checkCluster(api, options);
+  return report.repairs.map(({ command }) => command).filter((command) => command.includes('paused'));
 }
 
 test('writes the config as the operator does, and the garbage collector keeps it', async () => {
@@ -186,6 +201,7 @@ test.each([
     const dryRun = reactTo([]);
     await restore(api, toOptions(pool, { isConfirmed: false, onProgress: dryRun.onProgress }));
     expect(dryRun.texts).toEqual([expect.stringContaining('pool master stays paused')]);
+    expect(await checkPools()).toEqual([expect.stringMatching(/^oc patch machineconfigpool master /)]);
 
     const second = reactTo([
       [/^waiting until/, setDone],
