@@ -9,6 +9,7 @@ import type { Resource } from '../kube/resource.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { accessCluster } from './cluster-access.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistency.ts';
+import { PAUSED_FOR_RESTORE } from './paused-for-restore.ts';
 
 const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
 
@@ -90,7 +91,7 @@ export async function listAll<T>(
   return items;
 }
 
-function parseInspectedNode(node: ApiObject): InspectedNode {
+export function parseInspectedNode(node: ApiObject): InspectedNode {
   const { labels, annotations } = node.metadata ?? {};
   const readAnnotation = (key: string): string => {
     const value = annotations?.[`${MCO_GROUP}/${key}`];
@@ -104,13 +105,15 @@ function parseInspectedNode(node: ApiObject): InspectedNode {
   };
 }
 
-function parseInspectedPool(pool: ApiObject): InspectedPool {
+export function parseInspectedPool(pool: ApiObject): InspectedPool {
+  const pausedFor = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
   const spec = (pool.spec ?? {}) as { nodeSelector?: unknown; paused?: unknown };
   const status = (pool.status ?? {}) as { machineCount?: unknown; updatedMachineCount?: unknown };
   return {
     referrer: POOLS.parse(pool),
     nodeSelector: spec.nodeSelector,
     paused: spec.paused === true,
+    ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
     machineCount: toCount(status.machineCount),
     updatedMachineCount: toCount(status.updatedMachineCount),
   };
@@ -120,6 +123,6 @@ function toCount(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
 
-function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {
+export function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {
   return objects.toSorted((a, b) => (a.referrer.name < b.referrer.name ? -1 : 1));
 }

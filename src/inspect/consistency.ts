@@ -19,6 +19,8 @@ export interface InspectedPool {
   readonly referrer: Referrer;
   readonly nodeSelector: unknown;
   readonly paused: boolean;
+  /** The config for which `restore` paused the pool. Absent if a person paused it. */
+  readonly pausedFor?: string;
   readonly machineCount: number;
   readonly updatedMachineCount: number;
 }
@@ -122,7 +124,7 @@ export function findReferencedConfig(referrer: Referrer, field: string): ConfigN
   return referrer.references.find((reference) => reference.field === field)?.config;
 }
 
-function isMissingForever({ code, isRecoverable }: Problem): boolean {
+export function isMissingForever({ code, isRecoverable }: Problem): boolean {
   return code === 'ConfigMissing' && !isRecoverable;
 }
 
@@ -197,7 +199,10 @@ function describeTooFewNodes(
  * Prefers `master`, then a custom pool, then `worker` (machine-config-operator, pkg/helpers/helpers.go),
  * then the pool for which the node's config was rendered.
  */
-function findPoolOfNode({ referrer, labels }: InspectedNode, pools: readonly InspectedPool[]) {
+export function findPoolOfNode<Pool extends InspectedPool>(
+  { referrer, labels }: InspectedNode,
+  pools: readonly Pool[],
+): Pool | undefined {
   const candidates = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
   const config =
     findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
