@@ -8,6 +8,7 @@ import { createCheckCommand } from './check/check.ts';
 import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
+import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createServeCommand } from './serve/serve.ts';
 import { createVerifyCommand } from './verify/verify.ts';
@@ -97,6 +98,7 @@ Example:
       .addCommand(createVerifyCommand())
       .addCommand(createCheckCommand())
       .addCommand(createWhoUsesCommand())
+      .addCommand(createExplainCommand())
       .addCommand(createDevCommand())
       .addCommand(createDemoCommand())
       .addCommand(createCertsCommand())
