@@ -17,10 +17,14 @@ const PROGRAM = 'src/cli/main.ts';
 /** The files in dist/ and their entry points. */
 const BUNDLES = { 'demo.cjs': 'src/demo/main.ts', 'machineconfig-guard.cjs': PROGRAM };
 
-/** The bundle runs where there is no manifests/ beside it: its files take the place of the module that reads them. */
-const manifestsInside: Plugin = {
-  name: 'manifests-inside',
+/** The bundle runs without manifests/ and docs/ beside it. Their files replace the modules that read them. */
+const filesInside: Plugin = {
+  name: 'files-inside',
   setup(bundler) {
+    bundler.onLoad({ filter: /[\\/]explain[\\/]codes-page\.ts$/ }, async () => {
+      const page = await readFile(path.join(ROOT, 'docs', 'codes.md'), 'utf8');
+      return { loader: 'ts', contents: `export const readCodesPage = (): string => ${JSON.stringify(page)};` };
+    });
     bundler.onLoad({ filter: /[\\/]install[\\/]manifest-files\.ts$/ }, async () => {
       const directory = path.join(ROOT, 'manifests');
       const names = (await readdir(directory, { recursive: true })).filter((name) => name.endsWith('.yaml')).sort();
@@ -70,7 +74,7 @@ export async function bundle(outfile: string, entryPoint = PROGRAM): Promise<Met
     minifySyntax: true,
     // The licences are in a file of their own, whole.
     legalComments: 'none',
-    plugins: [manifestsInside, leanClient, atFirstUse],
+    plugins: [filesInside, leanClient, atFirstUse],
     metafile: true,
     logLevel: 'warning',
   });

@@ -3,7 +3,19 @@ import { runProgram } from '../../src/cli/program.ts';
 
 /** Prints the help of every command, so that the prose linter can read it. */
 
-const COMMANDS = ['', 'serve', 'render', 'verify', 'check', 'who-uses', 'dev', 'demo', 'certs', 'certs rotate'];
+const COMMANDS = [
+  '',
+  'serve',
+  'render',
+  'verify',
+  'check',
+  'who-uses',
+  'explain',
+  'dev',
+  'demo',
+  'certs',
+  'certs rotate',
+];
 
 const print = (text: string): void => {
   process.stdout.write(text);

@@ -8,6 +8,7 @@ import { createCheckCommand } from './check/check.ts';
 import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
+import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
@@ -99,6 +100,7 @@ Example:
       .addCommand(createCheckCommand())
       .addCommand(createRestoreCommand())
       .addCommand(createWhoUsesCommand())
+      .addCommand(createExplainCommand())
       .addCommand(createDevCommand())
       .addCommand(createDemoCommand())
       .addCommand(createCertsCommand())

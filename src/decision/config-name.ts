@@ -2,7 +2,7 @@
 export type ConfigName = string & { readonly __brand: 'ConfigName' };
 
 /** `rendered-<pool>-<32 hex>` (machine-config-operator, pkg/controller/render/hash.go). */
-const RENDERED_PREFIX = 'rendered-';
+export const RENDERED_PREFIX = 'rendered-';
 const RENDERED_NAME = /^rendered-(?<pool>.+)-[0-9a-f]{32}$/;
 /** Kubernetes limits the names of objects (RFC 1123). */
 const MAX_NAME_LENGTH = 253;

@@ -33,8 +33,17 @@ export interface InstalledProtection {
   readonly mode: Mode | undefined;
 }
 
+/**
+ * PROTECTED: configs in use cannot be deleted, and others can. BLOCKED: configs in use cannot be deleted, but the
+ * denial has another cause, which denies every deletion of a rendered config. EXPOSED: configs in use can be deleted.
+ * UNKNOWN: the test could not tell.
+ */
+export type ProtectionState = 'PROTECTED' | 'BLOCKED' | 'EXPOSED' | 'UNKNOWN';
+
 /** Part of the JSON of `verify`. */
 export interface Protection {
+  readonly state: ProtectionState;
+  /** Whether the state is PROTECTED. */
   readonly protected: boolean;
   readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
@@ -93,12 +102,13 @@ export function assessProtection(
   if (failedWebhook === WEBHOOK_NAME) {
     const { reason = '', advice = '' } = CALL_FAILURES.find(({ pattern }) => pattern.test(message)) ?? {};
     const effect = 'every rendered-config deletion is denied';
-    return toUnprotected(`${effect} because ${reason}. Configs in use are safe`, advice);
+    return toUnprotected('BLOCKED', `${effect} because ${reason}. Configs in use are safe`, advice);
   }
   const otherWebhook = denyingWebhook ?? failedWebhook;
   const otherPolicy = policy === undefined ? 'an unknown component' : `the policy ${policy}`;
   const denier = otherWebhook === undefined ? otherPolicy : `the webhook ${otherWebhook}`;
   return toUnprotected(
+    'UNKNOWN',
     `denied by ${denier}, so the guard's decision is unknown`,
     'see the answer; run verify again when the deletion is no longer denied there',
   );
@@ -106,13 +116,6 @@ export function assessProtection(
 
 export function isAdmissionError({ message }: TrialResponse): boolean {
   return [/admission webhook "/, DENIED_BY_POLICY, WEBHOOK_FAILED].some((pattern) => pattern.test(message));
-}
-
-/** Whether the guard's webhook or policy denied, for any reason, or failed. */
-export function isBlockedByGuard({ message }: TrialResponse): boolean {
-  const { webhook } = (DENIED_BY_WEBHOOK.exec(message) ?? WEBHOOK_FAILED.exec(message))?.groups ?? {};
-  const policy = DENIED_BY_POLICY.exec(message)?.groups?.['policy'] ?? '';
-  return webhook === WEBHOOK_NAME || isFloorPolicy(policy);
 }
 
 function isFloorPolicy(policy: string): boolean {
@@ -123,12 +126,16 @@ function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProt
   if (code !== 'MCG_IN_USE') {
     const causes = "check the guard's logs, its RBAC and its connection to the API server";
     const advice = code === 'MCG_UNVERIFIED' ? causes : 'see the answer';
-    return toUnprotected(`the guard answered ${code ?? 'without a code'} instead of MCG_IN_USE`, advice);
+    return toUnprotected(
+      'BLOCKED',
+      `the guard answered ${code ?? 'without a code'} instead of MCG_IN_USE`,
+      advice,
+    );
   }
   const explanation = 'the guard denies the deletion of a config in use';
   const isDevOnly =
     webhooks.length > 0 && webhooks.every(({ configuration }) => DEV_CONFIGURATION.test(configuration));
-  const protection = { protected: true, by: 'guard', explanation, advice: '' } as const;
+  const protection = { state: 'PROTECTED', protected: true, by: 'guard', explanation, advice: '' } as const;
   if (!isDevOnly) return protection;
   const temporaryProtection = `${explanation}, but only until "machineconfig-guard dev" stops`;
   return { ...protection, explanation: temporaryProtection, advice: INSTALL_ADVICE };
@@ -138,12 +145,16 @@ function assessGuardDenial(code: string | undefined, { webhooks }: InstalledProt
 function assessPolicyDenial(policy: string, reason: string): Protection {
   if (reason.startsWith('MCG_IN_USE')) {
     const explanation = `the policy ${policy} denies the deletion of a config in use`;
-    return { protected: true, by: 'floor', explanation, advice: '' };
+    return { state: 'PROTECTED', protected: true, by: 'floor', explanation, advice: '' };
   }
   const advice = reason.startsWith('failed to configure')
     ? 'see the answer; after a restart of the API server or a CRD change the policy recovers within a minute'
     : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`;
-  return toUnprotected(`the policy ${policy} fails and denies the deletion. Configs in use are safe`, advice);
+  return toUnprotected(
+    'BLOCKED',
+    `the policy ${policy} fails and denies the deletion. Configs in use are safe`,
+    advice,
+  );
 }
 
 function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrerKind: ReferrerKind): Protection {
@@ -154,11 +165,11 @@ function assessAllowed({ webhooks, floor, mode }: InstalledProtection, referrerK
       advice: INSTALL_ADVICE,
     };
     const { reason, advice } = floorGap ?? notInstalled;
-    return toUnprotected(`the deletion is allowed: ${reason}`, advice);
+    return toUnprotected('EXPOSED', `the deletion is allowed: ${reason}`, advice);
   }
   const { reason, advice } = findGuardGap(webhooks, mode);
   const reasons = floorGap === undefined ? reason : `${reason}; ${floorGap.reason}`;
-  return toUnprotected(`the deletion is allowed: ${reasons}`, advice);
+  return toUnprotected('EXPOSED', `the deletion is allowed: ${reasons}`, advice);
 }
 
 function findGuardGap(webhooks: readonly RegisteredWebhook[], mode: Mode | undefined) {
@@ -210,6 +221,10 @@ function findFloorGap(floor: readonly PolicyBinding[], referrerKind: ReferrerKin
   };
 }
 
-function toUnprotected(explanation: string, advice: string): Protection {
-  return { protected: false, by: null, explanation, advice };
+export function toUnprotected(
+  state: Exclude<ProtectionState, 'PROTECTED'>,
+  explanation: string,
+  advice: string,
+): Protection {
+  return { state, protected: false, by: null, explanation, advice };
 }

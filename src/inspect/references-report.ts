@@ -1,4 +1,4 @@
-import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig, parsePoolName, RENDERED_PREFIX } from '../decision/config-name.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
@@ -20,6 +20,8 @@ export interface ClusterReferences {
 /** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract. */
 export type ReferencesReport = Readonly<ReturnType<typeof buildReferencesReport>>;
 export type ConfigReport = ReferencesReport['configs'][number];
+/** The JSON of `who-uses --output json` without names. Its keys are a contract. */
+export type ConfigListReport = Readonly<ReturnType<typeof buildConfigListReport>>;
 /** The JSON of `who-uses --unused --output json`. Its keys are a contract. */
 export type UnusedReport = Readonly<ReturnType<typeof buildUnusedReport>>;
 
@@ -45,30 +47,54 @@ export async function readReferencesReport(
   return buildReferencesReport(references, names);
 }
 
+/** @throws ClusterAccessError, TimeoutError */
+export async function readUnusedReport(api: KubeApi): Promise<{ report: UnusedReport; renderedCount: number }> {
+  const references = await readConfigsAndReferrers(api);
+  const unused = findUnusedConfigs(references);
+  const sizes = await readSizes(api, unused);
+  const rendered = references.configs.filter(({ name }) => isRenderedConfig(name));
+  return { report: buildUnusedReport(references, unused, sizes), renderedCount: rendered.length };
+}
+
 /**
- * Lists the configs first, to see every reference to them.
+ * Lists all rendered configs, and the missing configs that nodes, pools and builds need.
  *
  * @throws ClusterAccessError, TimeoutError
  */
-export async function readUnusedReport(api: KubeApi): Promise<{ report: UnusedReport; renderedCount: number }> {
-  const references = await readWithRetries(async (signal) => {
+export async function readConfigListReport(api: KubeApi): Promise<ConfigListReport> {
+  const references = await readConfigsAndReferrers(api);
+  const sizes = await readSizes(
+    api,
+    references.configs.filter(({ name }) => isRenderedConfig(name)),
+  );
+  return buildConfigListReport(references, sizes);
+}
+
+/** Lists the configs first, to see every reference to them. */
+async function readConfigsAndReferrers(api: KubeApi): Promise<ClusterReferences> {
+  return await readWithRetries(async (signal) => {
     const configs = await readConfigs(api, signal);
     const referrers = await readReferrers(api, signal);
     return { server: api.address, at: new Date(), configs, referrers };
   });
-  const unused = findUnusedConfigs(references);
+}
+
+/** The bytes of each config. A config that was deleted meanwhile has none. */
+async function readSizes(
+  api: KubeApi,
+  configs: Iterable<{ readonly name: ConfigName }>,
+): Promise<ReadonlyMap<ConfigName, number>> {
   const sizes = new Map<ConfigName, number>();
-  // All calls of readSizes share this iterator.
-  const remaining = unused.values();
-  const readSizes = async (): Promise<void> => {
+  // All workers share this iterator.
+  const remaining = [...configs].values();
+  const work = async (): Promise<void> => {
     for (const { name } of remaining) {
       const bytes = await readWithRetries((signal) => readConfigSize(api, name, signal));
       if (bytes !== undefined) sizes.set(name, bytes);
     }
   };
-  await Promise.all(Array.from({ length: MAX_CONCURRENT_SIZE_READS }, readSizes));
-  const rendered = references.configs.filter(({ name }) => isRenderedConfig(name));
-  return { report: buildUnusedReport(references, unused, sizes), renderedCount: rendered.length };
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_SIZE_READS }, work));
+  return sizes;
 }
 
 function buildReferencesReport(
@@ -76,7 +102,7 @@ function buildReferencesReport(
   names: readonly ConfigName[],
 ) {
   const existingNames = new Set(configs.map(({ name }) => name));
-  const configReports = names.map((name) => {
+  const configReports = resolveNames(names, existingNames, referrers).map((name) => {
     const { strong, weak } = summarizeReferences(name, referrers);
     const exists = existingNames.has(name);
     return {
@@ -96,6 +122,73 @@ function buildReferencesReport(
     unreportedNodes: countUnreported(referrers),
     configs: configReports,
   };
+}
+
+/** Completes a name that no config and no reference has, if only one config begins with it. */
+function resolveNames(
+  names: readonly ConfigName[],
+  existing: ReadonlySet<ConfigName>,
+  referrers: readonly Referrer[],
+): readonly ConfigName[] {
+  const referenced = new Set(referrers.flatMap(({ references }) => references.map(({ config }) => config)));
+  const resolved = names.map((name) => {
+    if (existing.has(name) || referenced.has(name)) return name;
+    const prefixes = [name, `${RENDERED_PREFIX}${name}`];
+    const completions = [...existing].filter((config) => prefixes.some((prefix) => config.startsWith(prefix)));
+    return completions.length === 1 ? (completions[0] ?? name) : name;
+  });
+  return [...new Set(resolved)];
+}
+
+/** Sorted by pool, the newest config first. Missing configs come first. */
+export function buildConfigListReport(
+  { server, at, configs, referrers }: ClusterReferences,
+  sizes: ReadonlyMap<ConfigName, number>,
+) {
+  const entriesByConfig = new Map<ConfigName, NamedReference[]>();
+  for (const { kind, name, references } of referrers) {
+    for (const reference of references) {
+      const entries = entriesByConfig.get(reference.config) ?? [];
+      entriesByConfig.set(reference.config, entries);
+      entries.push({ ...reference, kind, name });
+    }
+  }
+  const toEntry = (name: ConfigName, createdAt: Date | undefined) => {
+    const references = entriesByConfig.get(name) ?? [];
+    return {
+      name,
+      exists: createdAt !== undefined,
+      pool: parsePoolName(name) ?? null,
+      createdAt: createdAt?.toISOString() ?? null,
+      sizeBytes: sizes.get(name) ?? null,
+      used: isUsed(references),
+      usedBy: references.map(toReportEntry),
+    };
+  };
+  const existingNames = new Set(configs.map(({ name }) => name));
+  const missing = [...entriesByConfig]
+    .filter(([name, references]) => !existingNames.has(name) && isUsed(references))
+    .map(([name]) => toEntry(name, undefined));
+  const rendered = configs
+    .filter(({ name }) => isRenderedConfig(name))
+    .toSorted(
+      (a, b) => compare(parsePoolName(a.name), parsePoolName(b.name)) || compare(b.createdAt, a.createdAt),
+    )
+    .map(({ name, createdAt }) => toEntry(name, createdAt));
+  return {
+    server,
+    readAt: at.toISOString(),
+    unreportedNodes: countUnreported(referrers),
+    configs: [...missing.toSorted((a, b) => compare(a.name, b.name)), ...rendered],
+  };
+}
+
+function isUsed(references: readonly NamedReference[]): boolean {
+  return references.some(({ strength }) => strength === 'strong');
+}
+
+function compare(a: string | Date = '', b: string | Date = ''): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 export function findUnusedConfigs({ configs, referrers }: ClusterReferences) {

@@ -4,6 +4,7 @@ import {
   assessProtection,
   type InstalledProtection,
   type Protection,
+  toUnprotected,
   type TrialResponse,
 } from './protection.ts';
 import {
@@ -81,5 +82,5 @@ function explainMissingTrial(candidates: TrialCandidates | undefined): Protectio
   } else if (candidates.overriddenCount > 0) {
     reason = 'no rendered MachineConfig is in use, except those with the allow-deletion annotation';
   }
-  return { protected: false, by: null, explanation: reason, advice };
+  return toUnprotected('UNKNOWN', reason, advice);
 }

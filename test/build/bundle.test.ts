@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import type { Metafile } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundle } from '../../build/bundle.ts';
+import { CODE_DESCRIPTIONS } from '../../src/decision/codes.ts';
 
 let root: string;
 let program: string;
@@ -89,6 +90,11 @@ test('contains a working node-forge, and nothing of the demo', async () => {
   expect(Object.keys(metafile.inputs).filter((file) => file.startsWith('src/demo/'))).toEqual([]);
   const stderr = expect.stringContaining('npm ci && npm run demo') as string;
   await expect(guard('demo', '--speed', '1000')).rejects.toMatchObject({ code: 1, stderr });
+});
+
+test('explains a code without the repository', async () => {
+  const { stdout } = await guard('explain', 'MCG_DISABLED');
+  expect(stdout).toContain(CODE_DESCRIPTIONS.MCG_DISABLED);
 });
 
 test('loads slow packages only when a command needs them', () => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import {
   assessProtection,
   type InstalledProtection,
-  isBlockedByGuard,
   type PolicyBinding,
   type Protection,
 } from '../../src/inspect/protection.ts';
@@ -46,8 +45,9 @@ function assess(
   return assessProtection({ status, message }, { ...guarded, ...installed }, referrer);
 }
 
-function matching(by: string | null, explanation: RegExp, advice: RegExp): object {
+function matching(state: string, by: string | null, explanation: RegExp, advice: RegExp): object {
   return {
+    state,
     protected: by !== null,
     by,
     explanation: expect.stringMatching(explanation) as string,
@@ -61,10 +61,10 @@ test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]
   ['dev', IN_USE, { webhooks: [DEV] }, 'guard', /only until ".* dev" stops/, /^install the guard/],
   ['a policy', deniedBy(NODES, 'MCG_IN_USE: x'), { floor: FLOOR }, 'floor', /policy nodes\./, /^$/],
 ])('is protected if %s denies', (_name, message, installed, by, explanation, advice) => {
-  expect(assess(403, message, installed)).toEqual(matching(by, explanation, advice));
+  expect(assess(403, message, installed)).toEqual(matching('PROTECTED', by, explanation, advice));
 });
 
-describe('is not protected if the deletion is allowed', () => {
+describe('is exposed if the deletion is allowed', () => {
   test.each<[string, Partial<InstalledProtection>, RegExp, RegExp]>([
     [
       'nothing is installed',
@@ -79,7 +79,7 @@ describe('is not protected if the deletion is allowed', () => {
     ['the caBundle is missing', { webhooks: [UNTRUSTED] }, /no caBundle/, /manifests/],
     ['the registration is new', { mode: undefined }, /did not call the guard, although/, /retry/],
   ])('because %s', (_name, installed, explanation, advice) => {
-    expect(assess(200, '', installed)).toEqual(matching(null, explanation, advice));
+    expect(assess(200, '', installed)).toEqual(matching('EXPOSED', null, explanation, advice));
   });
 
   test.each<[string, Parameters<typeof assessProtection>[2], readonly PolicyBinding[], RegExp, RegExp]>([
@@ -91,7 +91,7 @@ describe('is not protected if the deletion is allowed', () => {
     'because there is no webhook and the policy %s (%s)',
     (_name, referrer, floor, explanation, advice) => {
       const installed = { webhooks: [], floor, mode: undefined };
-      expect(assess(200, '', installed, referrer)).toEqual(matching(null, explanation, advice));
+      expect(assess(200, '', installed, referrer)).toEqual(matching('EXPOSED', null, explanation, advice));
     },
   );
 });
@@ -104,17 +104,19 @@ test.each<[string, number, string, RegExp, RegExp]>([
   ['the guard does not answer', 500, `${FAILED}EOF`, /cannot reach the guard/, /endpointslices/],
   ['a policy has no params', 422, deniedBy(POOLS, 'failed to configure'), /pools\S+ fails/, /recovers/],
   ['a policy fails', 422, deniedBy(NODES, 'no such key'), /nodes\S+ fails/, /get validatingadmission/],
-])('is not protected if %s', (_name, status, message, explanation, advice) => {
-  expect(assess(status, message, { floor: FLOOR })).toEqual(matching(null, explanation, advice));
-  expect(isBlockedByGuard({ status, message })).toBe(true);
+])('is blocked if %s', (_name, status, message, explanation, advice) => {
+  expect(assess(status, message, { floor: FLOOR })).toEqual(
+    matching('BLOCKED', null, explanation, advice),
+  );
 });
 
 test.each([
   ['the webhook x.y', 'admission webhook "x.y" denied the request: no'],
   ['the policy x.example.com', deniedBy('x.example.com', 'MCG_IN_USE')],
   ['an unknown component', 'no'],
-])('is not protected if %s denies', (denier, message) => {
+])('is unknown if %s denies', (denier, message) => {
   const explanation = new RegExp(`^denied by ${denier},`);
-  expect(assess(403, message, { floor: FLOOR })).toEqual(matching(null, explanation, /^see the answer/));
-  expect(isBlockedByGuard({ status: 403, message })).toBe(false);
+  expect(assess(403, message, { floor: FLOOR })).toEqual(
+    matching('UNKNOWN', null, explanation, /^see the answer/),
+  );
 });

@@ -45,7 +45,7 @@ test.each(PANELS)(
 test('the panel Mode shows the name of each mode', () => {
   const { valueMaps = [], targets = [] } = PANELS.find(({ title }) => title === 'Mode') ?? {};
   expect(valueMaps.map(({ text }) => text).sort()).toEqual([...MODES].sort());
-  // The metric of the current mode is 1, and the others are 0.
-  const terms = valueMaps.map(({ value, text }) => `${value} * max(mcguard_mode{mode="${text}"})`);
-  expect(targets[0]?.expr).toBe(terms.join(' + ').replace('1 * ', ''));
+  // The metric of the current mode is 1, and the others are 0. While replicas differ, the weakest mode counts.
+  const terms = valueMaps.map(({ value, text }) => `${value} * mcguard_mode{mode="${text}"}`);
+  expect(targets[0]?.expr).toBe(`max(${terms.join(' or ').replace('1 * ', '')})`);
 });

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { toPrintableLine } from '../../decision/printable-text.ts';
-import { isBlockedByGuard, type RegisteredWebhook } from '../../inspect/protection.ts';
+import type { RegisteredWebhook } from '../../inspect/protection.ts';
 import { type VerifyReport, verifyProtection } from '../../inspect/verify.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -28,9 +28,10 @@ machineosbuilds, validatingwebhookconfigurations; get machineconfigguards,
 validatingadmissionpolicybindings.
 
 Exit codes:
-  0  protected: the guard or the policies deny the deletion
-  1  not protected, blocked (denied, but not because the config is in use) or
-     inconclusive: the output says what to do
+  0  PROTECTED: the guard or the policies deny the deletion
+  1  BLOCKED: every deletion is denied, because the guard does not work.
+     EXPOSED: the deletion is allowed. UNKNOWN: the test could not tell.
+     The output says what to do.
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 
@@ -87,13 +88,6 @@ function formatWebhook({
 }
 
 function formatConclusion(report: VerifyReport): string {
-  const verdict = `${formatVerdict(report)}: ${report.explanation}.`;
+  const verdict = `${report.state}: ${report.explanation}.`;
   return ['', verdict, ...(report.advice === '' ? [] : [`Next: ${report.advice}`]), ''].join('\n');
-}
-
-function formatVerdict({ protected: isProtected, answer: response }: VerifyReport): string {
-  if (isProtected) return 'Protected';
-  if (response === null) return 'INCONCLUSIVE';
-  if (response.status < 400) return 'NOT PROTECTED';
-  return isBlockedByGuard(response) ? 'BLOCKED' : 'INCONCLUSIVE';
 }

@@ -1,13 +1,14 @@
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type {
+  ConfigListReport,
   ReferencesReport,
   ConfigReport,
   ReferenceEntry,
   UnusedReport,
 } from '../../inspect/references-report.ts';
 import { formatAge } from '../format-duration.ts';
-import { formatTable } from '../table.ts';
+import { type Cell, formatTable } from '../table.ts';
 import { applyStyle, type TextFormat, wrapText } from '../text-format.ts';
 
 const MAX_NAME_LENGTH = 253;
@@ -23,6 +24,58 @@ export function formatReferencesReport(
   if (unreportedNodes > 0)
     parts.push(wrap(format, formatUnreported(unreportedNodes, 'and can use any config.')));
   return `${parts.join('\n\n')}\n`;
+}
+
+/** At 80 columns a full name leaves 30. It contains the pool, so the table has no column for it. */
+export function formatConfigList(
+  format: TextFormat,
+  { configs, unreportedNodes, readAt }: ConfigListReport,
+): string {
+  if (configs.length === 0) return 'No rendered MachineConfigs found.\n';
+  const now = new Date(readAt).getTime();
+  const columns = [
+    { header: 'NAME' },
+    { header: 'AGE', isRightAligned: true },
+    { header: 'SIZE', isRightAligned: true },
+    { header: 'USED BY' },
+  ];
+  const rows = configs.map(({ name, exists, createdAt, sizeBytes, usedBy }): Cell[] => {
+    const style = exists ? undefined : 'red';
+    const strong = usedBy.filter(({ strength }) => strength === 'hard');
+    const referrers = countReferrers(strong).join(', ');
+    return [
+      { text: toPrintableLine(name, MAX_NAME_LENGTH), style },
+      { text: createdAt === null ? 'missing' : formatAge(now - new Date(createdAt).getTime()), style },
+      { text: sizeBytes === null ? '' : formatSize(sizeBytes) },
+      { text: referrers === '' ? '<none>' : referrers },
+    ];
+  });
+  const missingCount = configs.filter(({ exists }) => !exists).length;
+  const sentences = [
+    formatCounts(configs),
+    missingCount === 0
+      ? ''
+      : 'Nodes and pools of missing configs cannot update: run machineconfig-guard check.',
+    unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use any config.'),
+  ].filter(Boolean);
+  return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;
+}
+
+function formatCounts(configs: ConfigListReport['configs']): string {
+  const existing = configs.filter(({ exists }) => exists);
+  const unused = existing.filter(({ used }) => !used);
+  const missing = configs.length - existing.length;
+  const bytes = unused.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
+  const counts = [
+    countNoun(existing.length, 'rendered config'),
+    `${unused.length} unused (${formatSize(bytes)})`,
+    ...(missing === 0 ? [] : [`${missing} missing`]),
+  ];
+  return `${counts.join(', ')}. ${POINT_IN_TIME_NOTICE}`;
+}
+
+export function formatConfigNames({ configs }: ConfigListReport): string {
+  return toLines(configs.filter(({ exists }) => exists).map(({ name }) => name));
 }
 
 /** Like `kubectl get -o name`: `node/worker-0`. */

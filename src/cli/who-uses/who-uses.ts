@@ -1,11 +1,17 @@
 import { Command, Option } from 'commander';
 import { type ConfigName, toConfigName } from '../../decision/config-name.ts';
-import { readReferencesReport, readUnusedReport } from '../../inspect/references-report.ts';
+import {
+  readConfigListReport,
+  readReferencesReport,
+  readUnusedReport,
+} from '../../inspect/references-report.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { printReport } from '../report-output.ts';
 import { createTableFormat } from '../text-format.ts';
 import {
+  formatConfigList,
+  formatConfigNames,
   formatReferencesReport,
   formatReferrerNames,
   formatUnusedNames,
@@ -23,8 +29,8 @@ const KIND_PREFIX = /^.*\//;
 
 export function createWhoUsesCommand(): Command {
   const command = new Command('who-uses')
-    .description('Show the nodes, pools and builds that use a config, or list unused configs.')
-    .argument('[config...]', 'names of MachineConfigs')
+    .description('Show the nodes, pools and builds that use a config, or list all configs.')
+    .argument('[config...]', 'names of MachineConfigs, or their unambiguous beginnings')
     .option('--unused', 'list unused rendered configs with pool, age and size, oldest first')
     .addOption(
       new Option('-o, --output <format>', 'output format; name prints one name per line')
@@ -34,21 +40,26 @@ export function createWhoUsesCommand(): Command {
     .addHelpText(
       'after',
       `
+Without a name, the command lists every rendered config with its age, size and
+referrers, and the missing configs that are in use.
+
 The guard denies a deletion if there is a strong reference ("hard"): a node's
 currentConfig or desiredConfig, a pool's spec or status, or an unfinished
 MachineOSBuild. A weak reference ("note") does not keep the config: a finished
 build, a drain or the firstPivotConfig annotation. Missing names are reported
 with the closest match and the remaining references.
 Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
-get machineconfigs for --unused.
+get machineconfigs without names.
 
 Exit codes:
-  0  all named configs are in use; always with --unused
+  0  all named configs are in use; always without names
   1  at least one named config is not in use
   2  wrong usage
   3  the API server is unreachable or denies access
 
 Examples:
+  machineconfig-guard who-uses
+  machineconfig-guard who-uses worker-25a1be6c
   machineconfig-guard who-uses rendered-worker-25a1be6c1264c64551ae911d23717173
   machineconfig-guard who-uses --unused
   machineconfig-guard who-uses --unused -o name | head -5 | xargs oc delete mc`,
@@ -58,7 +69,11 @@ Examples:
       const format = createTableFormat(process.stdout);
       const isNameOutput = flags.output === 'name';
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
-        if (configs.length === 0) {
+        if (flags.unused !== true && configs.length === 0) {
+          const report = await readConfigListReport(api);
+          const text = isNameOutput ? formatConfigNames(report) : formatConfigList(format, report);
+          printReport(command, flags.output, report, text);
+        } else if (configs.length === 0) {
           const { report, renderedCount } = await readUnusedReport(api);
           const text = isNameOutput
             ? formatUnusedNames(report)
@@ -77,16 +92,12 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** Returns an empty list only with `--unused`. */
 function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): ConfigName[] {
   const configs = [...new Set(names.map((name) => toConfigName(name.replace(KIND_PREFIX, ''))))];
   if (configs.some((name) => name.trim() === ''))
     throw new CliError('config name must not be empty', EXIT_CODE.usage);
   if (unused === true && configs.length > 0) {
     throw new CliError('--unused takes no names', EXIT_CODE.usage);
-  }
-  if (unused !== true && configs.length === 0) {
-    throw new CliError('config name missing; use --unused to list unused configs', EXIT_CODE.usage);
   }
   return configs;
 }

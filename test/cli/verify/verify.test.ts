@@ -35,7 +35,7 @@ test('if the guard denies, prints each step and exits with 0', async () => {
     'answer    403 admission webhook "guard.machineconfig-guard.io" denied the request: ' +
       IN_USE.replace('\n', ' '),
     '',
-    'Protected: the guard denies the deletion of a config in use.',
+    'PROTECTED: the guard denies the deletion of a config in use.',
     '',
   ]);
 });
@@ -53,6 +53,6 @@ test('without protection, exits with 1 and prints advice or JSON', async () => {
   };
   expect(JSON.parse(stdout)).toMatchObject({ protected: false, webhooks: [], floor: [], ...absent });
   expect((await run('verify')).stdout).toMatch(
-    /\nINCONCLUSIVE: no rendered MachineConfigs found\.\nNext: run verify again .*\n$/,
+    /\nUNKNOWN: no rendered MachineConfigs found\.\nNext: run verify again .*\n$/,
   );
 });

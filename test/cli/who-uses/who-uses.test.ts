@@ -95,6 +95,85 @@ test('prints exactly the documented JSON keys, and only strong referrers as name
   });
 });
 
+test('without a name, lists every rendered config, and the missing ones first', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  createConfig(cluster, '99-worker-ssh');
+  annotate(cluster, 'worker-0', { desiredConfig: GONE, lastAppliedDrain: `uncordon-${OLD}` });
+  const { exitCode, stdout, stderr } = await run('who-uses');
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  const [table = '', text = ''] = stdout.split('\n\n');
+  expect(table.replaceAll(/\d+s(?= )|\d+ B/g, (match) => match.replace(/\d+/, '0')).split('\n')).toEqual([
+    'NAME                                                  AGE   SIZE  USED BY',
+    `${GONE}  missing         1 node`,
+    `${OLD}       0s  0 B  <none>`,
+    `${NEW}       0s  0 B  1 node, 1 pool`,
+  ]);
+  expect(text.replaceAll('\n', ' ')).toMatch(
+    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* check\. $/,
+  );
+  const names = await run('who-uses', '--output', 'name');
+  expect(names.stdout.trim().split('\n').toSorted()).toEqual([OLD, NEW]);
+});
+
+test('without a name, prints exactly the documented JSON keys', async () => {
+  const { run, cluster, address } = await startHealthyCluster();
+  cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: GONE } } });
+  const { stdout } = await run('who-uses', '--output', 'json');
+  const node = { kind: 'Node', name: 'worker-0', strength: 'hard' };
+  const pool = { kind: 'MachineConfigPool', name: 'worker', strength: 'hard' };
+  const common = {
+    pool: 'worker',
+    exists: true,
+    createdAt: TIME,
+    sizeBytes: expect.any(Number) as number,
+  };
+  const report = JSON.parse(stdout) as { configs: { name: string }[] };
+  report.configs.sort((a, b) => (a.name < b.name ? -1 : 1));
+  expect(report).toStrictEqual({
+    server: address,
+    readAt: TIME,
+    unreportedNodes: 0,
+    configs: [
+      { ...common, name: OLD, used: false, usedBy: [] },
+      {
+        ...common,
+        name: NEW,
+        used: true,
+        usedBy: [
+          { ...node, field: 'currentConfig' },
+          { ...node, field: 'desiredConfig' },
+          { ...pool, field: 'status' },
+        ],
+      },
+      {
+        ...common,
+        name: GONE,
+        exists: false,
+        createdAt: null,
+        sizeBytes: null,
+        used: true,
+        usedBy: [{ ...pool, field: 'spec' }],
+      },
+    ],
+  });
+});
+
+test.each([
+  ['its beginning', NEW.slice(0, -20), `${NEW} is in use by`],
+  ['its beginning without rendered-', NEW.slice('rendered-'.length, -20), `${NEW} is in use by`],
+  ['an ambiguous beginning', 'rendered-worker-', 'rendered-worker- does not exist.'],
+  [
+    'a missing name that a node names',
+    GONE.slice(0, -4),
+    `${GONE.slice(0, -4)} does not exist. It is still named by`,
+  ],
+])('finds a config by %s', async (_name, argument, text) => {
+  const { run, cluster } = await startHealthyCluster();
+  createConfig(cluster, GONE);
+  annotate(cluster, 'worker-0', { desiredConfig: GONE.slice(0, -4) });
+  expect((await run('who-uses', argument)).stdout.replaceAll('\n', ' ')).toContain(text);
+});
+
 test('finds a config that is created after the nodes were listed', async () => {
   const { run, cluster } = await startHealthyCluster();
   cluster.faults.intercept(({ path }) => {
@@ -160,7 +239,6 @@ test('--unused gets only unused configs, each once', async () => {
 });
 
 test.each([
-  [[], 'config name missing; use --unused to list unused configs\n'],
   [['--unused', NEW], '--unused takes no names\n'],
   [[''], 'config name must not be empty\n'],
 ])('with %j, exits with 2', async (args, sentence) => {

@@ -55,9 +55,9 @@ test('kubectl lists the plugin without a warning, and passes its exit code on', 
   const { stdout, stderr } = await shell.run('kubectl plugin list');
   expect(stdout).toMatch(/\/kubectl-mcguard$/m);
   expect(stderr).not.toContain('mcguard');
-  expect(await shell.run('kubectl mcguard who-uses')).toMatchObject({
+  expect(await shell.run("kubectl mcguard who-uses ''")).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringMatching(/^kubectl mcguard: config name missing/),
+    stderr: expect.stringMatching(/^kubectl mcguard: config name must not be empty/),
   });
 });
 

@@ -62,7 +62,7 @@ test('docs/install.md installs into a running cluster and uninstalls', async () 
   await INSTALL.run(shell, { heading, isWanted: (line) => !isProgram(line) });
   await installed.awaitGuard();
   const [{ stdout }] = await INSTALL.run(shell, { heading, isWanted: isProgram });
-  expect(stdout).toMatch(/^Protected: /m);
+  expect(stdout).toMatch(/^PROTECTED: /m);
   shell.goHome();
   await INSTALL.run(shell, { heading: 'Uninstall' });
   await awaitUninstalled();
@@ -86,7 +86,7 @@ test('docs/install.md renders files, upgrades and rotates the authority', async 
   const isCheck = (line: string) => !line.includes('certs rotate');
   const [diff, verified] = await INSTALL.run(shell, { heading: 'Certificates', isWanted: isCheck });
   expect(diff.stdout).toBe('');
-  expect(verified?.stdout).toMatch(/^Protected: /m);
+  expect(verified?.stdout).toMatch(/^PROTECTED: /m);
 
   await INSTALL.run(shell, { heading: 'Without access to MachineConfigs' });
 }, 180_000);

@@ -89,7 +89,7 @@ test('the denial arrives from an API server with the client certificate', async 
   await awaitGuardCalls(cluster.admin);
 
   const [{ stdout }] = await page.run(shell, { heading, isWanted: (line) => !line.startsWith('oc ') });
-  expect(stdout).toMatch(/^Protected: /m);
+  expect(stdout).toMatch(/^PROTECTED: /m);
   await cluster.expectDenied(used, [{ kind: 'Node', name: node, field: 'currentConfig' }]);
   await cluster.expectAllowed(await cluster.config());
 }, 180_000);

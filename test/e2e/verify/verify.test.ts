@@ -26,7 +26,7 @@ test('finds that the guard protects, and deletes nothing', async () => {
   const [used, unused] = [await cluster.config(), await cluster.config()];
   await cluster.node({ name: 'worker-0', currentConfig: used });
 
-  await expectVerify(0, 'Protected: the guard denies the deletion of a config in use.');
+  await expectVerify(0, 'PROTECTED: the guard denies the deletion of a config in use.');
 
   const { stdout } = await shell.run('machineconfig-guard verify --output json');
   expect(JSON.parse(stdout)).toMatchObject({
@@ -44,11 +44,11 @@ test('finds that the guard protects, and deletes nothing', async () => {
 
 test('finds no protection without webhook and policies, and that policies protect alone', async () => {
   await cluster.admin.delete(PATHS.guardWebhook);
-  await expectVerify(1, 'NOT PROTECTED: .* neither the webhook nor the policies are installed');
+  await expectVerify(1, 'EXPOSED: .* neither the webhook nor the policies are installed');
 
   await installed.applyOverlay('policy-floor');
   await awaitFloor(cluster);
-  await expectVerify(0, 'Protected: the policy nodes\\.machineconfig-guard\\.io denies the deletion');
+  await expectVerify(0, 'PROTECTED: the policy nodes\\.machineconfig-guard\\.io denies the deletion');
 
   await installed.deleteOverlay('policy-floor');
   await installed.applyOverlay('monitoring');
