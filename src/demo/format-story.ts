@@ -1,7 +1,7 @@
 import { formatTable } from '../cli/table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../cli/text-format.ts';
 import type { DemoReport, DemoRun } from './run-demo.ts';
-import type { StoryEvent } from './story/story.ts';
+import type { SimulationEvent } from './operator/simulation.ts';
 
 const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
@@ -31,7 +31,7 @@ export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
   return `\n${applyStyle(format, 'bold', title)}\n${explanation}\n\n`;
 }
 
-export function formatEvent(format: TextFormat, { t, actor, message, refusal }: StoryEvent): string {
+export function formatEvent(format: TextFormat, { t, actor, message, refusal }: SimulationEvent): string {
   const indent = TIME_WIDTH + ACTOR_WIDTH;
   const style = chooseStyle(message, actor);
   const [first = '', ...rest] = wrapText(message, format.width - indent).map((line) =>

@@ -1,20 +1,13 @@
-import { pino } from 'pino';
 import { type Authority, createAuthority } from '../certificates/authority.ts';
-import { issueLeaf } from '../certificates/leaf.ts';
-import { createFixedCertificate } from '../certificates/serving-certificate.ts';
 import type { NamedReference } from '../decision/references.ts';
 import type { Verdict } from '../decision/verdict.ts';
-import { type Guard, startGuard } from '../guard/guard.ts';
-import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
-import { KubeApi } from '../kube/api.ts';
-import { connectionFromKubeconfig } from '../kube/connection.ts';
 import type { Decision } from '../webhook/decision.ts';
-import { startApiServer } from './cluster/api-server.ts';
-import { InMemoryCluster } from './cluster/in-memory-cluster.ts';
-import { type Replay, replayIncidentA } from './story/replay.ts';
-import type { StoryOptions } from './story/story.ts';
+import { withDemoCluster } from './demo-cluster.ts';
+import type { SimulationOptions } from './operator/simulation.ts';
+import { replayDeletedConfig } from './story/deleted-config.ts';
+import type { InstallResult } from './story/install.ts';
 
-export interface DemoOptions extends Pick<StoryOptions, 'speed' | 'onEvent'> {
+export interface DemoOptions extends Pick<SimulationOptions, 'speed' | 'onEvent'> {
   readonly onRun?: (isGuarded: boolean) => void;
 }
 
@@ -23,7 +16,7 @@ export interface DemoDecision extends Pick<Decision, 'name' | 'user'>, Pick<Verd
   readonly ms: number;
 }
 
-export interface DemoRun extends Replay {
+export interface DemoRun extends InstallResult {
   readonly guard: boolean;
   readonly decisions: readonly DemoDecision[];
 }
@@ -36,66 +29,28 @@ export interface DemoReport {
   readonly runs: readonly DemoRun[];
 }
 
-const SERVICE_ACCOUNT = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
-const HOST = '127.0.0.1';
 const CERTIFICATE_DAYS = 1;
-const READY_TIMEOUT_MS = 10_000;
 
 export async function runDemo(options: DemoOptions): Promise<DemoReport> {
   const authority = await createAuthority({ days: CERTIFICATE_DAYS, now: new Date() });
-  const unguarded = await replay(false, authority, options);
-  const guarded = await replay(true, authority, options);
+  const unguarded = await runDeletion(false, authority, options);
+  const guarded = await runDeletion(true, authority, options);
   const asExpected = unguarded.outcome === 'deadlock' && guarded.outcome === 'completed';
   return { speed: options.speed, asExpected, runs: [unguarded, guarded] };
 }
 
-async function replay(isGuarded: boolean, authority: Authority, options: DemoOptions): Promise<DemoRun> {
-  const { onRun, ...storyOptions } = options;
-  const cluster = new InMemoryCluster();
-  const server = await startApiServer(cluster, authority);
-  const decisions: DemoDecision[] = [];
-  const api = new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(SERVICE_ACCOUNT)));
-  let guard: Guard | undefined;
-  try {
-    if (isGuarded) {
-      guard = await startRealGuard(api, authority, (decision) => decisions.push(toDemoDecision(decision)));
-      await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
-      registerGuard(cluster, guard, authority);
-    }
-    onRun?.(isGuarded);
-    return { guard: isGuarded, ...(await replayIncidentA({ cluster, server, ...storyOptions })), decisions };
-  } finally {
-    await guard?.stop();
-    api.close();
-    await server.stop();
-  }
-}
-
-async function startRealGuard(
-  api: KubeApi,
+async function runDeletion(
+  isGuarded: boolean,
   authority: Authority,
-  onDecision: (decision: Decision) => void,
-): Promise<Guard> {
-  const names = { dnsNames: [], ipAddresses: [HOST] };
-  const leaf = await issueLeaf({ authority, ...names, days: CERTIFICATE_DAYS, now: new Date() });
-  return await startGuard({
-    api,
-    certificate: createFixedCertificate(leaf),
-    // The guard would warn of the outage in the story.
-    log: pino({ level: 'silent' }),
-    bindAddress: HOST,
-    securePort: 0,
-    healthPort: 0,
-    shutdownDelayMs: 0,
-    onDecision,
+  { onRun, ...simulationOptions }: DemoOptions,
+): Promise<DemoRun> {
+  return await withDemoCluster(authority, async ({ server, operatorApi: api, cleanUpApi, addGuard }) => {
+    const decisions: DemoDecision[] = [];
+    if (isGuarded) await addGuard((decision) => decisions.push(toDemoDecision(decision)));
+    onRun?.(isGuarded);
+    const result = await replayDeletedConfig({ ...simulationOptions, api, cleanUpApi, server });
+    return { guard: isGuarded, ...result, decisions };
   });
-}
-
-function registerGuard(cluster: InMemoryCluster, guard: Guard, authority: Authority): void {
-  const url = `https://${HOST}:${guard.ports.securePort}/validate`;
-  const caBundle = Buffer.from(authority.certificatePem).toString('base64');
-  const configuration = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
-  cluster.create('validatingwebhookconfigurations', configuration);
 }
 
 function toDemoDecision({ name, user, verdict, ms }: Decision): DemoDecision {

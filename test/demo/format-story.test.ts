@@ -29,6 +29,8 @@ const RUN: DemoRun = {
   pool: {
     machineCount: 1,
     updatedMachineCount: 0,
+    readyMachineCount: 0,
+    unavailableMachineCount: 1,
     degradedMachineCount: 1,
     configuration: '',
   },
