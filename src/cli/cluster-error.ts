@@ -38,7 +38,8 @@ function formatAccessError({ access, cause }: ClusterAccessError, address: strin
     case 401:
       return `${server} rejects the credentials of the kubeconfig; run oc login`;
     case 403: {
-      const isMissingInClusterReader = verb !== 'delete' && resource === 'machineconfigs';
+      const isRead = verb === 'get' || verb === 'list';
+      const isMissingInClusterReader = isRead && resource === 'machineconfigs';
       const roleNote = isMissingInClusterReader ? ' (cluster-reader does not include it)' : '';
       const checkCommand = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
       return `${server} denies you "${verb}" on ${kind}${location}${roleNote}; check with: ${checkCommand}`;

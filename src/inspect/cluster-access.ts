@@ -1,10 +1,10 @@
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, isNotFound, isRetryable, orUndefined } from '../kube/errors.ts';
 
-type Verb = 'get' | 'list' | 'delete';
+type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
 const PATH =
-  /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/]+)(?:\/|$)/;
+  /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)(?:[/?]|$)/;
 const READ_TIMEOUT_MS = 10_000;
 
 /** The cause is an ApiError, ApiUnreachable, MalformedList or MalformedObject. */

@@ -90,7 +90,7 @@ export async function listAll<T>(
   return items;
 }
 
-function parseInspectedNode(node: ApiObject): InspectedNode {
+export function parseInspectedNode(node: ApiObject): InspectedNode {
   const { labels, annotations } = node.metadata ?? {};
   const readAnnotation = (key: string): string => {
     const value = annotations?.[`${MCO_GROUP}/${key}`];
@@ -104,7 +104,7 @@ function parseInspectedNode(node: ApiObject): InspectedNode {
   };
 }
 
-function parseInspectedPool(pool: ApiObject): InspectedPool {
+export function parseInspectedPool(pool: ApiObject): InspectedPool {
   const spec = (pool.spec ?? {}) as { nodeSelector?: unknown; paused?: unknown };
   const status = (pool.status ?? {}) as { machineCount?: unknown; updatedMachineCount?: unknown };
   return {
@@ -120,6 +120,6 @@ function toCount(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
 
-function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {
+export function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {
   return objects.toSorted((a, b) => (a.referrer.name < b.referrer.name ? -1 : 1));
 }

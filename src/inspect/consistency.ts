@@ -197,7 +197,10 @@ function describeTooFewNodes(
  * Prefers `master`, then a custom pool, then `worker` (machine-config-operator, pkg/helpers/helpers.go),
  * then the pool for which the node's config was rendered.
  */
-function findPoolOfNode({ referrer, labels }: InspectedNode, pools: readonly InspectedPool[]) {
+export function findPoolOfNode<Pool extends InspectedPool>(
+  { referrer, labels }: InspectedNode,
+  pools: readonly Pool[],
+): Pool | undefined {
   const candidates = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
   const config =
     findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');

@@ -11,6 +11,8 @@ export interface PollOptions<Answer> {
   readonly onAnswer?: (answer: Answer, elapsedMs: number) => void;
   readonly onFailure?: (error: unknown, elapsedMs: number) => void;
   readonly intervalMs?: number;
+  /** Aborts the pause between two reads. `read` observes it itself. */
+  readonly signal?: AbortSignal;
 }
 
 const READ_TIMEOUT_MS = 30_000;
@@ -27,7 +29,7 @@ export const RETRY_INTERVAL_MS = 500;
 
 /** @throws the last error of `read`, when it is not retried */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
-  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
+  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS, signal } = options;
   const startedAt = performance.now();
   const getElapsedMs = (): number => performance.now() - startedAt;
   let hasAnswered = false;
@@ -54,7 +56,7 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
       return { answer: result.answer, elapsedMs: getElapsedMs() };
     }
     const pauseMs = Math.min(PAUSE_FACTOR * (getElapsedMs() - readStartMs), MAX_PAUSE_MS);
-    await setTimeout(Math.min(leftMs, Math.max(intervalMs, pauseMs)));
+    await setTimeout(Math.min(leftMs, Math.max(intervalMs, pauseMs)), undefined, { signal });
   }
 }
 

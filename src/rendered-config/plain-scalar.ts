@@ -1,0 +1,57 @@
+// The rules of resolve.go in gopkg.in/yaml.v2, with which the Machine Config Operator reads and writes YAML. They are
+// neither those of YAML 1.1 nor of 1.2: `1:30` and `0o8` are strings, `0o7` and `1_000` are numbers.
+
+const WORDS: ReadonlyMap<string, string | boolean | number | null> = new Map(
+  [
+    { value: true, words: ['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'] },
+    { value: false, words: ['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'] },
+    { value: null, words: ['', '~', 'null', 'Null', 'NULL'] },
+    { value: Number.NaN, words: ['.nan', '.NaN', '.NAN'] },
+    { value: Number.POSITIVE_INFINITY, words: ['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'] },
+    { value: Number.NEGATIVE_INFINITY, words: ['-.inf', '-.Inf', '-.INF'] },
+  ].flatMap(({ value, words }) => words.map((word) => [word, value])),
+);
+
+const DECIMAL = /^[-+]?(?:0|[1-9][0-9]*)$/;
+const PREFIXED = /^(?<sign>[-+]?)0(?<prefix>[xXoObB]?)(?<digits>[0-9a-fA-F]+)$/;
+const BASES: Readonly<Record<string, number>> = { x: 16, o: 8, '': 8, b: 2 };
+/** Go reads the text after `0b` once more, with a sign of its own. */
+const SIGN_AFTER_PREFIX = /^0b(?<sign>[-+])(?<digits>[01]+)$/;
+const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+const MIN_INT64 = -(2n ** 63n);
+const MAX_UINT64 = 2n ** 64n - 1n;
+
+/** The value that Go reads from an unquoted text. A timestamp stays a string. */
+export function resolvePlainScalar(text: string): string | boolean | number | null {
+  const word = WORDS.get(text);
+  if (word !== undefined) return word;
+  if (!/^[-+.0-9]/.test(text)) return text;
+  const number = text.startsWith('.') ? parseFloat64(text) : parseNumber(text.replaceAll('_', ''));
+  return number ?? text;
+}
+
+function parseNumber(text: string): number | undefined {
+  const integer = parseInteger(text);
+  if (integer !== undefined && integer >= MIN_INT64 && integer <= MAX_UINT64) return Number(integer);
+  return parseFloat64(text);
+}
+
+function parseInteger(text: string): bigint | undefined {
+  if (DECIMAL.test(text)) return BigInt(text.replace('+', ''));
+  const { sign, prefix = 'b', digits } = (PREFIXED.exec(text) ?? SIGN_AFTER_PREFIX.exec(text))?.groups ?? {};
+  if (digits === undefined) return undefined;
+  const base = BASES[prefix.toLowerCase()] ?? 10;
+  let value = 0n;
+  for (const digit of digits) {
+    const digitValue = Number.parseInt(digit, base);
+    if (Number.isNaN(digitValue)) return undefined;
+    value = value * BigInt(base) + BigInt(digitValue);
+  }
+  return sign === '-' ? -value : value;
+}
+
+function parseFloat64(text: string): number | undefined {
+  const number = FLOAT.test(text) ? Number(text) : Number.NaN;
+  // Go rejects a number that overflows.
+  return Number.isFinite(number) ? number : undefined;
+}

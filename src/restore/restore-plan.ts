@@ -1,0 +1,191 @@
+import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
+import { formatReferrers } from '../decision/message.ts';
+import { countNoun } from '../decision/printable-text.ts';
+import { summarizeReferences } from '../decision/references.ts';
+import { findReferencedConfig } from '../inspect/consistency.ts';
+import { matchesNodeSelector } from '../references/node-selector.ts';
+import { computeRenderedName } from '../rendered-config/config-hash.ts';
+import { hasIgnitionContent, type RenderedConfig } from '../rendered-config/rendered-config.ts';
+import {
+  countMissingMachines,
+  findNodesOfConfig,
+  findPool,
+  needsPause,
+  needsStatus,
+  type RestorePool,
+  type RestoreState,
+} from './restore-state.ts';
+
+/** Why a config is not restored. Part of the JSON of `restore`. */
+export interface Refusal {
+  readonly code:
+    'HashDiffers' | 'NameDiffers' | 'NoIgnitionContent' | 'NotReferenced' | 'SelectorMatches' | 'Terminating';
+  readonly reason: string;
+  readonly advice: string;
+}
+
+export type StepAction =
+  'PausePool' | 'CreateConfig' | 'AwaitNodes' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool';
+
+export interface RestoreStep {
+  readonly action: StepAction;
+  readonly description: string;
+}
+
+export interface RestorePlan {
+  readonly config: RenderedConfig;
+  /** The pool that the config was rendered for. Undefined if it does not exist. */
+  readonly pool: string | undefined;
+  readonly exists: boolean;
+  /** Nodes and pools that name the config, as a phrase. Empty if nothing names it. */
+  readonly referrers: string;
+  readonly refusal: Refusal | undefined;
+  readonly warnings: readonly string[];
+  /** Empty if the restore is refused, or if there is nothing to do. */
+  readonly steps: readonly RestoreStep[];
+}
+
+export interface PlanOptions {
+  /** The name on the command line. */
+  readonly name: ConfigName | undefined;
+  readonly acceptContent: boolean;
+}
+
+const MAX_REFERRERS = 3;
+const DAEMON_CONSEQUENCE =
+  'the machine-config-daemon compares it with the disk of the node. If they differ, it reports ' +
+  '"unexpected on-disk state" and the node stays Degraded. If osImageURL differs, it boots that image';
+
+/** Derives the steps from the state alone, so a second run continues after the last step of the first. */
+export function planRestore(config: RenderedConfig, state: RestoreState, options: PlanOptions): RestorePlan {
+  const { name } = config;
+  const pool = findPool(state, parsePoolName(name));
+  const exists = state.configs.has(name);
+  const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
+  const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
+  const isReferenced = strong.total > 0;
+  const refusal = findRefusal(config, state, { ...options, exists, isReferenced });
+  const steps = refusal === undefined ? planSteps(state, name, pool, exists) : [];
+  return {
+    config,
+    pool: pool?.referrer.name,
+    exists,
+    referrers: isReferenced ? formatReferrers(strong) : '',
+    refusal,
+    warnings: refusal === undefined && !exists ? findWarnings(config, pool) : [],
+    steps,
+  };
+}
+
+function findRefusal(
+  config: RenderedConfig,
+  { pools, terminatingConfigs }: RestoreState,
+  {
+    name,
+    acceptContent,
+    exists,
+    isReferenced,
+  }: PlanOptions & { readonly exists: boolean; readonly isReferenced: boolean },
+): Refusal | undefined {
+  if (name !== undefined && config.name !== name) {
+    const reason = `${config.source} contains ${config.name}, not ${name}`;
+    return { code: 'NameDiffers', reason, advice: `read ${name} from another node or file` };
+  }
+  if (exists) return undefined;
+  if (terminatingConfigs.has(config.name)) {
+    const reason = 'the config exists and is being deleted';
+    return { code: 'Terminating', reason, advice: 'remove its finalizers, and restore it once it is gone' };
+  }
+  if (!isReferenced) {
+    const advice = 'run "machineconfig-guard check" to see which configs are missing';
+    return { code: 'NotReferenced', reason: 'no node and no pool names the config', advice };
+  }
+  const selecting = pools.find(({ machineConfigSelector }) => selectsEverything(machineConfigSelector));
+  if (selecting !== undefined) {
+    const poolName = selecting.referrer.name;
+    const reason = `the machineConfigSelector of pool ${poolName} matches configs without labels`;
+    const advice = `pool ${poolName} would be rendered anew from the restored config. Change its selector first`;
+    return { code: 'SelectorMatches', reason, advice };
+  }
+  if (!hasIgnitionContent(config)) {
+    const advice =
+      'this is a copy that the node encapsulated during its first boot. Read ' +
+      '/etc/mcs-machine-config-content.json of the node, or /etc/mcs/bootstrap/machine-configs of the bootstrap host';
+    return { code: 'NoIgnitionContent', reason: 'spec.config has no Ignition content', advice };
+  }
+  return acceptContent || isOwnContent(config) ? undefined : explainForeignContent(config);
+}
+
+/** The operator puts a hash of the spec into the name (machine-config-operator, pkg/controller/render/hash.go). */
+function isOwnContent({ name, spec }: RenderedConfig): boolean {
+  const poolName = parsePoolName(name);
+  return poolName !== undefined && computeRenderedName(poolName, spec) === name;
+}
+
+function explainForeignContent(config: RenderedConfig): Refusal {
+  return {
+    code: 'HashDiffers',
+    reason: `the hash of the content of ${config.source} is not the one in the name`,
+    advice:
+      'read the config from another node or file. The machine-config-server changes kernel arguments for Ignition ' +
+      'before 3.3, and the osImageURL of layered images. --accept-content creates the config with this content all ' +
+      `the same: ${DAEMON_CONSEQUENCE}`,
+  };
+}
+
+/** Restored configs have no labels. An empty selector matches every object, unlike an absent one. */
+function selectsEverything(selector: unknown): boolean {
+  if (typeof selector !== 'object' || selector === null) return false;
+  const { matchLabels, matchExpressions } = selector as { matchLabels?: object; matchExpressions?: unknown[] };
+  const isEmpty = Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
+  return isEmpty || matchesNodeSelector(selector, {});
+}
+
+function findWarnings(config: RenderedConfig, pool: RestorePool | undefined): string[] {
+  const warnings: string[] = [];
+  if (!isOwnContent(config)) {
+    warnings.push(`The hash of the content is not the one in the name: ${DAEMON_CONSEQUENCE}.`);
+  }
+  if (pool === undefined) {
+    warnings.push('Its pool does not exist, so the config gets no owner. Delete it once it is not in use.');
+  }
+  return warnings;
+}
+
+function planSteps(
+  state: RestoreState,
+  name: ConfigName,
+  pool: RestorePool | undefined,
+  exists: boolean,
+): RestoreStep[] {
+  const steps: RestoreStep[] = [];
+  const add = (action: StepAction, description: string): void => void steps.push({ action, description });
+  const nodes = findNodesOfConfig(state, name);
+  const isPausedByRestore = pool?.pausedFor === name;
+  const isStatusNeeded = pool !== undefined && needsStatus(state, pool, name) && isStuck(state, pool, name);
+  if (exists && !isPausedByRestore && !isStatusNeeded) return [];
+  const isPauseNeeded = !exists && pool !== undefined && needsPause(state, pool, name);
+  const missingMachines = pool === undefined ? 0 : countMissingMachines(state, pool);
+  const poolName = pool?.referrer.name ?? '';
+  if (isPauseNeeded) add('PausePool', `pause pool ${poolName}`);
+  if (!exists) {
+    const owner = pool === undefined ? 'without an owner' : `owned by pool ${poolName}`;
+    add('CreateConfig', `create ${name}, ${owner}`);
+  }
+  if (nodes.length > 0) {
+    add('AwaitNodes', `wait until ${countNoun(nodes.length, 'node')} that named it left Degraded`);
+  }
+  if (isStatusNeeded) {
+    add('SetPoolStatus', `set status.configuration.name of pool ${poolName}, from which new machines get their config`);
+  }
+  if (missingMachines > 0) {
+    add('AwaitMachines', `wait until ${countNoun(missingMachines, 'machine')} joined pool ${poolName}`);
+  }
+  if (isPauseNeeded || isPausedByRestore) add('UnpausePool', `unpause pool ${poolName}`);
+  return steps;
+}
+
+/** The operator sets the status itself once the machines run the config in the spec. */
+function isStuck(state: RestoreState, pool: RestorePool, name: ConfigName): boolean {
+  return findReferencedConfig(pool.referrer, 'spec') !== name && findNodesOfConfig(state, name).length > 0;
+}

@@ -1,0 +1,113 @@
+import type { ConfigName } from '../decision/config-name.ts';
+import type { ApiObject } from '../kube/api-object.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { readPendingCertificateRequests, type PendingCertificateRequest } from '../inspect/certificate-requests.ts';
+import {
+  listAll,
+  parseInspectedNode,
+  parseInspectedPool,
+  readConfigs,
+  sortByName,
+} from '../inspect/cluster-reader.ts';
+import {
+  findPoolOfNode,
+  findReferencedConfig,
+  type InspectedNode,
+  type InspectedPool,
+} from '../inspect/consistency.ts';
+import { NODES, POOLS } from '../references/sources.ts';
+
+/** `restore` sets it in the write that pauses a pool. Its value is the config that is being restored. */
+export const PAUSED_FOR_RESTORE = 'machineconfig-guard.io/paused-for-restore';
+
+export interface RestorePool extends InspectedPool {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly machineConfigSelector: unknown;
+  /** The config for which `restore` paused the pool. Undefined if a person paused it. */
+  readonly pausedFor: string | undefined;
+}
+
+/** What a restore depends on. The configs were listed last, so a missing config was missing after all references. */
+export interface RestoreState {
+  readonly nodes: readonly InspectedNode[];
+  /** Without those that are being deleted. */
+  readonly pools: readonly RestorePool[];
+  readonly configs: ReadonlySet<ConfigName>;
+  readonly terminatingConfigs: ReadonlySet<ConfigName>;
+  readonly pendingRequests: readonly PendingCertificateRequest[];
+  /** The machines that the control plane shall have. Undefined if unknown. */
+  readonly controlPlaneReplicas: number | undefined;
+}
+
+/** @throws ClusterAccessError, or the signal's reason */
+export async function readRestoreState(
+  api: KubeApi,
+  controlPlaneReplicas: number | undefined,
+  signal: AbortSignal,
+): Promise<RestoreState> {
+  const nodes = await listAll(api, NODES, parseInspectedNode, signal);
+  const pools = await listAll(api, POOLS, parseRestorePool, signal);
+  const { requests } = await readPendingCertificateRequests(api, signal);
+  const configs = await readConfigs(api, signal);
+  const findNames = (isTerminating: boolean) =>
+    new Set(configs.filter((config) => config.isTerminating === isTerminating).map(({ name }) => name));
+  return {
+    nodes: sortByName(nodes),
+    pools: sortByName(pools).filter(({ referrer }) => referrer.isTerminating !== true),
+    configs: findNames(false),
+    terminatingConfigs: findNames(true),
+    pendingRequests: requests,
+    controlPlaneReplicas,
+  };
+}
+
+function parseRestorePool(object: ApiObject): RestorePool {
+  const { uid, resourceVersion, annotations } = object.metadata ?? {};
+  const pausedFor = annotations?.[PAUSED_FOR_RESTORE];
+  return {
+    ...parseInspectedPool(object),
+    uid: String(uid),
+    resourceVersion: String(resourceVersion),
+    machineConfigSelector: (object.spec as { machineConfigSelector?: unknown } | undefined)?.machineConfigSelector,
+    pausedFor: typeof pausedFor === 'string' ? pausedFor : undefined,
+  };
+}
+
+export function findPool({ pools }: RestoreState, name: string | undefined): RestorePool | undefined {
+  return pools.find(({ referrer }) => referrer.name === name);
+}
+
+/** The nodes whose currentConfig or desiredConfig is the config. */
+export function findNodesOfConfig({ nodes }: RestoreState, config: ConfigName): readonly InspectedNode[] {
+  return nodes.filter(({ referrer }) =>
+    ['currentConfig', 'desiredConfig'].some((field) => findReferencedConfig(referrer, field) === config),
+  );
+}
+
+/** The number of machines that the pool lacks. 0 if the number that it shall have is unknown. */
+export function countMissingMachines(state: RestoreState, { referrer: { name } }: RestorePool): number {
+  const { nodes, pools, controlPlaneReplicas = 0 } = state;
+  if (name !== 'master') return 0;
+  const joined = nodes.filter(
+    (node) => node.referrer.isConfigUnreported !== true && findPoolOfNode(node, pools)?.referrer.name === name,
+  );
+  return Math.max(0, controlPlaneReplicas - joined.length);
+}
+
+/**
+ * Whether new machines of the pool get no config: the machine-config-server serves the pool's spec once a machine
+ * is updated, and else its status (machine-config-operator, pkg/server/cluster_server.go).
+ */
+export function needsStatus({ configs }: RestoreState, pool: RestorePool, config: ConfigName): boolean {
+  const status = findReferencedConfig(pool.referrer, 'status');
+  const isDangling = status === undefined || (status !== config && !configs.has(status));
+  return isDangling && pool.updatedMachineCount === 0;
+}
+
+/** Whether the operator must not roll out another config before the machines of the pool have joined. */
+export function needsPause(state: RestoreState, pool: RestorePool, config: ConfigName): boolean {
+  const isStatusEmpty = findReferencedConfig(pool.referrer, 'status') === undefined;
+  const isIncomplete = isStatusEmpty || needsStatus(state, pool, config) || countMissingMachines(state, pool) > 0;
+  return isIncomplete && !pool.paused;
+}

@@ -1,0 +1,315 @@
+import type { ConfigName } from '../decision/config-name.ts';
+import { countNoun, joinWithAnd, toPrintableLine } from '../decision/printable-text.ts';
+import { ClusterAccessError, isRetryableRead } from '../inspect/cluster-access.ts';
+import { pollUntilSettled, readWithRetries } from '../inspect/poll.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { ApiError, describeError } from '../kube/errors.ts';
+import { withTimeout } from '../kube/wait.ts';
+import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
+import { readControlPlaneReplicas } from './control-plane-replicas.ts';
+import { planRestore, type RestorePlan, type StepAction } from './restore-plan.ts';
+import {
+  countMissingMachines,
+  findNodesOfConfig,
+  findPool,
+  needsPause,
+  needsStatus,
+  readRestoreState,
+  type RestoreState,
+} from './restore-state.ts';
+import { formatUnpauseCommand, RestoreWrites } from './restore-writes.ts';
+
+export interface RestoreOptions {
+  /** The candidates: one of a file, or all of a directory. */
+  readonly configs: readonly RenderedConfig[];
+  /** Candidates with another name are refused. */
+  readonly name?: ConfigName | undefined;
+  /** Whether a candidate that nothing names is skipped, as in a directory, and not refused. */
+  readonly skipsUnreferenced?: boolean;
+  /** Without it, every write is a dry run. */
+  readonly isConfirmed: boolean;
+  /** Whether the content may differ from the hash in the name. */
+  readonly acceptContent: boolean;
+  /** For all steps together. */
+  readonly timeoutMs: number;
+  /** Undefined reads it from the cluster's install-config. */
+  readonly controlPlaneReplicas?: number | undefined;
+  /** Between two reads of a wait. */
+  readonly intervalMs?: number;
+  /** Called for each step and each change during a wait. */
+  readonly onProgress?: (text: string, elapsedMs: number) => void;
+  /** Ends the restore after the current request. */
+  readonly signal?: AbortSignal;
+}
+
+/** The JSON of `restore --output json`. Its keys are a contract. */
+export type RestoreReport = Awaited<ReturnType<typeof restore>>;
+export type ConfigReport = RestoreReport['configs'][number];
+
+const STEP_ORDER: readonly StepAction[] = [
+  'PausePool',
+  'CreateConfig',
+  'AwaitNodes',
+  'SetPoolStatus',
+  'AwaitMachines',
+  'UnpausePool',
+];
+const MAX_REASON_LENGTH = 200;
+const MAX_NAMED_NODES = 3;
+
+/**
+ * Creates missing configs, and ends the dead-lock of their pools. Each step looks at the live state first, so a second
+ * run continues where the first one stopped. It returns early at the timeout and after an abort.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function restore(api: KubeApi, options: RestoreOptions) {
+  return await new RestoreRun(api, options).run();
+}
+
+/** A wait that did not end in time. */
+class UnfinishedWait extends Error {
+  override readonly name = 'UnfinishedWait';
+}
+
+class RestoreRun {
+  readonly #api: KubeApi;
+  readonly #options: RestoreOptions;
+  readonly #signal: AbortSignal;
+  readonly #startedAt = performance.now();
+  readonly #doneSteps = new Set<string>();
+  /** The pools that this restore has paused, or may have: the response to the write can be lost. */
+  readonly #pausedPools = new Set<string>();
+  #controlPlaneReplicas: number | undefined;
+  #lastProgress = '';
+
+  constructor(api: KubeApi, options: RestoreOptions) {
+    this.#api = api;
+    this.#options = options;
+    this.#signal = options.signal ?? new AbortController().signal;
+  }
+
+  async run() {
+    const { configs, isConfirmed } = this.#options;
+    this.#controlPlaneReplicas =
+      this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api, this.#signal));
+    const state = await readWithRetries((signal) => this.#readState(signal));
+    const { name, acceptContent } = this.#options;
+    const plans = configs.map((config) => planRestore(config, state, { name, acceptContent }));
+    let problem: string | undefined;
+    try {
+      for (const plan of plans) await this.#tryWrites(plan, state);
+      if (isConfirmed) await this.#executeSteps(plans);
+    } catch (error) {
+      problem = this.#describeStop(error);
+      if (problem === undefined) throw error;
+    } finally {
+      for (const pool of this.#pausedPools) this.#reportPausedPool(pool);
+    }
+    return this.#buildReport(plans, state, problem);
+  }
+
+  async #readState(signal: AbortSignal): Promise<RestoreState> {
+    const state = await readRestoreState(this.#api, this.#controlPlaneReplicas, signal);
+    const names = new Set<string | undefined>(this.#options.configs.map((config) => config.name));
+    for (const { referrer, pausedFor } of state.pools) {
+      if (names.has(pausedFor)) this.#pausedPools.add(referrer.name);
+      else this.#pausedPools.delete(referrer.name);
+    }
+    return state;
+  }
+
+  /** Sends every write of a plan as a dry run, so a missing right or a policy is found before the first write. */
+  async #tryWrites({ config, pool: poolName, steps }: RestorePlan, state: RestoreState): Promise<void> {
+    const writes = new RestoreWrites(this.#api, true);
+    const pool = findPool(state, poolName);
+    const actions = new Set(steps.map(({ action }) => action));
+    await readWithRetries(async (signal) => {
+      if (actions.has('CreateConfig')) await writes.createConfig(config, pool, signal);
+      if (pool === undefined) return;
+      if (actions.has('PausePool')) await writes.pausePool(pool, config.name, signal);
+      if (actions.has('SetPoolStatus')) await writes.setPoolStatus(pool, config.name, signal);
+      if (actions.has('UnpausePool')) await writes.unpausePool(pool, signal);
+    });
+  }
+
+  async #executeSteps(plans: readonly RestorePlan[]): Promise<void> {
+    // One step of all plans before the next, because a wait for one pool must not delay the configs of another.
+    for (const action of STEP_ORDER) {
+      for (const plan of plans) {
+        if (!plan.steps.some((step) => step.action === action)) continue;
+        await this.#executeStep(action, plan);
+        this.#doneSteps.add(toStepKey(plan, action));
+      }
+    }
+  }
+
+  /** Repeats the step until it needs nothing more. */
+  async #executeStep(action: StepAction, plan: RestorePlan): Promise<void> {
+    const remainingMs = this.#options.timeoutMs - this.#getElapsedMs();
+    const { answer: waitReason } = await pollUntilSettled({
+      read: (timeoutMs) =>
+        withTimeout(timeoutMs, this.#signal, async (signal) => {
+          const state = await this.#readState(signal);
+          return await this.#takeStep(action, plan, state, signal);
+        }),
+      isSettled: (reason) => reason === undefined,
+      timeoutMs: Math.max(remainingMs, 0),
+      retryUntilMs: (error) => (!this.#signal.aborted && isRetryableStep(error) ? Number.POSITIVE_INFINITY : 0),
+      onAnswer: (reason) => {
+        if (reason !== undefined) this.#report(`waiting ${reason}`);
+      },
+      onFailure: (error) => {
+        const cause = error instanceof ClusterAccessError ? error.cause : error;
+        this.#report(`${describeError(cause)}; retrying`);
+      },
+      signal: this.#signal,
+      ...(this.#options.intervalMs === undefined ? {} : { intervalMs: this.#options.intervalMs }),
+    });
+    if (waitReason !== undefined) throw new UnfinishedWait(waitReason);
+  }
+
+  /** @returns what the step waits for, or undefined if it is done */
+  async #takeStep(
+    action: StepAction,
+    { config, pool: poolName }: RestorePlan,
+    state: RestoreState,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { name } = config;
+    const pool = findPool(state, poolName);
+    const writes = new RestoreWrites(this.#api, false);
+    switch (action) {
+      case 'CreateConfig':
+        if (state.configs.has(name)) return undefined;
+        if (state.terminatingConfigs.has(name)) return `until the finalizers of ${name} are removed`;
+        await writes.createConfig(config, pool, signal);
+        this.#report(`created ${name}`);
+        return undefined;
+      case 'AwaitNodes':
+        return this.#describeDegradedNodes(state, name);
+      case 'PausePool':
+        if (pool === undefined || !needsPause(state, pool, name)) return undefined;
+        this.#pausedPools.add(pool.referrer.name);
+        await writes.pausePool(pool, name, signal);
+        this.#report(`paused pool ${pool.referrer.name}`);
+        return undefined;
+      case 'SetPoolStatus':
+        if (pool === undefined || !needsStatus(state, pool, name)) return undefined;
+        await writes.setPoolStatus(pool, name, signal);
+        this.#report(`set the status of pool ${pool.referrer.name}; new machines can get their config`);
+        return undefined;
+      case 'AwaitMachines':
+        if (pool === undefined) return undefined;
+        return this.#describeMissingMachines(state, countMissingMachines(state, pool), pool.referrer.name);
+      case 'UnpausePool':
+        if (pool?.pausedFor !== name) return undefined;
+        await writes.unpausePool(pool, signal);
+        this.#pausedPools.delete(pool.referrer.name);
+        this.#report(`unpaused pool ${pool.referrer.name}`);
+        return undefined;
+      default:
+        return action satisfies never;
+    }
+  }
+
+  #describeDegradedNodes(state: RestoreState, name: ConfigName): string | undefined {
+    const degraded = findNodesOfConfig(state, name).filter((node) => node.state === 'Degraded');
+    const [first] = degraded;
+    if (first === undefined) {
+      this.#report(`no node that names ${name} is Degraded`);
+      return undefined;
+    }
+    const names = degraded.slice(0, MAX_NAMED_NODES).map(({ referrer }) => referrer.name);
+    const more = degraded.length - names.length;
+    const nodes = joinWithAnd(more > 0 ? [...names, `${more} more`] : names);
+    const reason = toPrintableLine(first.reason, MAX_REASON_LENGTH);
+    return `until ${nodes} ${degraded.length === 1 ? 'leaves' : 'leave'} Degraded${reason === '' ? '' : ` (${reason})`}`;
+  }
+
+  #describeMissingMachines({ pendingRequests }: RestoreState, count: number, pool: string): string | undefined {
+    if (count === 0) {
+      this.#report(`all machines of pool ${pool} have joined`);
+      return undefined;
+    }
+    const reason = `for ${countNoun(count, 'machine')} to join pool ${pool}`;
+    if (pendingRequests.length === 0) return reason;
+    const names = pendingRequests.map((request) => request.name).join(' ');
+    const nodes = [...new Set(pendingRequests.map(({ node }) => node ?? 'an unknown node'))];
+    const requests = `certificate requests of ${joinWithAnd(nodes)} are pending`;
+    return `${reason}; ${requests}. Check their requestors, then run: oc adm certificate approve ${names}`;
+  }
+
+  /** Undefined for an error that the caller must see. */
+  #describeStop(error: unknown): string | undefined {
+    if (this.#signal.aborted) return 'interrupted';
+    return error instanceof UnfinishedWait ? `timed out waiting ${error.message}` : undefined;
+  }
+
+  #reportPausedPool(pool: string): void {
+    this.#report(`pool ${pool} stays paused for this restore. To unpause it: ${formatUnpauseCommand(pool)}`);
+  }
+
+  #report(text: string): void {
+    if (text === this.#lastProgress) return;
+    this.#lastProgress = text;
+    this.#options.onProgress?.(text, this.#getElapsedMs());
+  }
+
+  #getElapsedMs(): number {
+    return performance.now() - this.#startedAt;
+  }
+
+  #buildReport(plans: readonly RestorePlan[], state: RestoreState, problem: string | undefined) {
+    const { isConfirmed, skipsUnreferenced = false } = this.#options;
+    const configs = plans.map((plan) => {
+      const { config, pool, referrers, refusal, warnings } = plan;
+      const steps = plan.steps.map(({ action, description }) => {
+        return { action, description, done: this.#doneSteps.has(toStepKey(plan, action)) };
+      });
+      return {
+        name: config.name,
+        source: config.source,
+        pool: pool ?? null,
+        outcome: toOutcome(plan, { isConfirmed, skipsUnreferenced, isDone: steps.every(({ done }) => done) }),
+        namedBy: referrers === '' ? null : referrers,
+        refusal: refusal ?? null,
+        warnings,
+        steps,
+      };
+    });
+    return {
+      server: this.#api.address,
+      confirmed: isConfirmed,
+      ok: problem === undefined && configs.every(({ outcome }) => outcome !== 'refused'),
+      problem: problem ?? null,
+      configs,
+      pausedPools: [...this.#pausedPools].map((name) => ({ name, unpauseCommand: formatUnpauseCommand(name) })),
+      pendingCertificateRequests: state.pendingRequests,
+    };
+  }
+}
+
+type Outcome = 'exists' | 'incomplete' | 'planned' | 'refused' | 'restored' | 'unreferenced';
+
+function toOutcome(
+  { exists, refusal, steps }: RestorePlan,
+  { isConfirmed, skipsUnreferenced, isDone }: Record<'isConfirmed' | 'skipsUnreferenced' | 'isDone', boolean>,
+): Outcome {
+  if (refusal !== undefined) {
+    return skipsUnreferenced && refusal.code === 'NotReferenced' ? 'unreferenced' : 'refused';
+  }
+  if (exists && steps.length === 0) return 'exists';
+  if (!isConfirmed) return 'planned';
+  return isDone ? 'restored' : 'incomplete';
+}
+
+function toStepKey({ config }: RestorePlan, action: StepAction): string {
+  return `${config.name} ${action}`;
+}
+
+/** A conflict means that the object has changed since it was read. */
+function isRetryableStep(error: unknown): boolean {
+  const { cause } = error instanceof ClusterAccessError ? error : {};
+  return isRetryableRead(error) || (cause instanceof ApiError && cause.status === 409);
+}
