@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { MCO_GROUP } from '../../kube/api-paths.ts';
+import { computeRenderedName } from '../../rendered-config/config-hash.ts';
 import { MASTER_POOL } from './pool.ts';
 
 export interface MachineConfig {
@@ -35,7 +35,7 @@ export function renderMachineConfig(fileContent: string, uid = ''): MachineConfi
     apiVersion,
     kind: 'MachineConfig',
     metadata: {
-      name: `rendered-${MASTER_POOL}-${createHash('md5').update(JSON.stringify(spec)).digest('hex')}`,
+      name: computeRenderedName(MASTER_POOL, spec),
       annotations: {
         [`${MCO_GROUP}/generated-by-controller-version`]: '33286190af0d4d340af5c61e603d185780e74b39',
         [`${MCO_GROUP}/release-image-version`]: '4.18.30',

@@ -94,6 +94,7 @@ export class SimulatedClock {
       await this.#advanceTo(Math.min(this.#findNextTime() ?? nextRefresh, nextRefresh));
       await refresh();
     }
+    await refresh();
     return await work;
   }
 
