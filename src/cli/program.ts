@@ -9,6 +9,7 @@ import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 import { createRenderCommand } from './render/render.ts';
+import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
 import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
@@ -96,6 +97,7 @@ Example:
       .addCommand(createRenderCommand())
       .addCommand(createVerifyCommand())
       .addCommand(createCheckCommand())
+      .addCommand(createRestoreCommand())
       .addCommand(createWhoUsesCommand())
       .addCommand(createDevCommand())
       .addCommand(createDemoCommand())

@@ -62,6 +62,11 @@ export class KubeApi {
     return this.#connection.server.host;
   }
 
+  /** For requests that are not HTTP, such as an exec. */
+  get connection(): KubeConnection {
+    return this.#connection;
+  }
+
   /**
    * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
    * on disk. A GET is also sent again on a new connection if its connection was closed or is silent.
@@ -212,7 +217,12 @@ async function readBytes(body: IncomingMessage, signal: AbortSignal, max: number
   return Buffer.concat(chunks);
 }
 
-async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
+/** Reads the Status in the body of an error. */
+export async function readApiError(
+  status: number,
+  response: IncomingMessage,
+  signal: AbortSignal,
+): Promise<ApiError> {
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
   const retryAfter = response.headers['retry-after'];
   const retryAfterMs =

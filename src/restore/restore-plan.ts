@@ -72,7 +72,7 @@ export function planRestore(config: RenderedConfig, state: RestoreState, options
     exists,
     referrers: isReferenced ? formatReferrers(strong) : '',
     refusal,
-    warnings: refusal === undefined && !exists ? findWarnings(config, pool) : [],
+    warnings: steps.length > 0 && !exists ? findWarnings(config, pool) : [],
     steps,
   };
 }
@@ -146,6 +146,9 @@ function findWarnings(config: RenderedConfig, pool: RestorePool | undefined): st
   if (!isOwnContent(config)) {
     warnings.push(`The hash of the content is not the one in the name: ${DAEMON_CONSEQUENCE}.`);
   }
+  if (pool?.paused === true && pool.pausedFor !== config.name) {
+    warnings.push(`Its pool ${pool.referrer.name} is paused, and stays paused.`);
+  }
   if (pool === undefined) {
     warnings.push('Its pool does not exist, so the config gets no owner. Delete it once it is not in use.');
   }
@@ -176,7 +179,10 @@ function planSteps(
     add('AwaitNodes', `wait until ${countNoun(nodes.length, 'node')} that named it left Degraded`);
   }
   if (isStatusNeeded) {
-    add('SetPoolStatus', `set status.configuration.name of pool ${poolName}, from which new machines get their config`);
+    add(
+      'SetPoolStatus',
+      `set status.configuration.name of pool ${poolName}, from which new machines get their config`,
+    );
   }
   if (missingMachines > 0) {
     add('AwaitMachines', `wait until ${countNoun(missingMachines, 'machine')} joined pool ${poolName}`);

@@ -1,7 +1,10 @@
 import type { ConfigName } from '../decision/config-name.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { readPendingCertificateRequests, type PendingCertificateRequest } from '../inspect/certificate-requests.ts';
+import {
+  readPendingCertificateRequests,
+  type PendingCertificateRequest,
+} from '../inspect/certificate-requests.ts';
 import {
   listAll,
   parseInspectedNode,
@@ -69,7 +72,8 @@ function parseRestorePool(object: ApiObject): RestorePool {
     ...parseInspectedPool(object),
     uid: String(uid),
     resourceVersion: String(resourceVersion),
-    machineConfigSelector: (object.spec as { machineConfigSelector?: unknown } | undefined)?.machineConfigSelector,
+    machineConfigSelector: (object.spec as { machineConfigSelector?: unknown } | undefined)
+      ?.machineConfigSelector,
     pausedFor: typeof pausedFor === 'string' ? pausedFor : undefined,
   };
 }
@@ -108,6 +112,7 @@ export function needsStatus({ configs }: RestoreState, pool: RestorePool, config
 /** Whether the operator must not roll out another config before the machines of the pool have joined. */
 export function needsPause(state: RestoreState, pool: RestorePool, config: ConfigName): boolean {
   const isStatusEmpty = findReferencedConfig(pool.referrer, 'status') === undefined;
-  const isIncomplete = isStatusEmpty || needsStatus(state, pool, config) || countMissingMachines(state, pool) > 0;
+  const isIncomplete =
+    isStatusEmpty || needsStatus(state, pool, config) || countMissingMachines(state, pool) > 0;
   return isIncomplete && !pool.paused;
 }

@@ -7,9 +7,11 @@ import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
 import { PAUSED_FOR_RESTORE, type RestorePool } from './restore-state.ts';
 
 /** The annotations of a rendered config that the operator and `oc adm prune` read. */
-const KEPT_ANNOTATIONS = ['generated-by-controller-version', 'release-image-version', 'os-image-url-overridden'].map(
-  (key) => `${MCO_GROUP}/${key}`,
-);
+const KEPT_ANNOTATIONS = [
+  'generated-by-controller-version',
+  'release-image-version',
+  'os-image-url-overridden',
+].map((key) => `${MCO_GROUP}/${key}`);
 
 /** The writes of a restore. Each throws a ClusterAccessError or the signal's reason. */
 export class RestoreWrites {
@@ -22,7 +24,11 @@ export class RestoreWrites {
   }
 
   /** @param pool the owner; undefined creates a config without an owner */
-  async createConfig(config: RenderedConfig, pool: RestorePool | undefined, signal: AbortSignal): Promise<void> {
+  async createConfig(
+    config: RenderedConfig,
+    pool: RestorePool | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     const body = buildConfig(config, pool);
     // Strict, because the API server drops unknown fields otherwise, and the content would change.
     const path = this.#toPath(MACHINE_CONFIGS_PATH, { fieldValidation: 'Strict' });
@@ -77,7 +83,10 @@ export function formatUnpauseCommand(pool: string): string {
  * Builds the object as the operator does, from its content and the live pool: without labels, because a pool could
  * select it, and never with the owner in the file, because the garbage collector deletes objects of an unknown owner.
  */
-export function buildConfig({ name, apiVersion, annotations, spec }: RenderedConfig, pool?: RestorePool): object {
+export function buildConfig(
+  { name, apiVersion, annotations, spec }: RenderedConfig,
+  pool?: RestorePool,
+): object {
   const owner = pool && {
     apiVersion: `${MCO_GROUP}/v1`,
     kind: 'MachineConfigPool',

@@ -203,7 +203,7 @@ class RestoreRun {
         if (pool === undefined) return undefined;
         return this.#describeMissingMachines(state, countMissingMachines(state, pool), pool.referrer.name);
       case 'UnpausePool':
-        if (pool?.pausedFor !== name) return undefined;
+        if (pool === undefined || pool.pausedFor !== name) return undefined;
         await writes.unpausePool(pool, signal);
         this.#pausedPools.delete(pool.referrer.name);
         this.#report(`unpaused pool ${pool.referrer.name}`);
@@ -223,8 +223,9 @@ class RestoreRun {
     const names = degraded.slice(0, MAX_NAMED_NODES).map(({ referrer }) => referrer.name);
     const more = degraded.length - names.length;
     const nodes = joinWithAnd(more > 0 ? [...names, `${more} more`] : names);
-    const reason = toPrintableLine(first.reason, MAX_REASON_LENGTH);
-    return `until ${nodes} ${degraded.length === 1 ? 'leaves' : 'leave'} Degraded${reason === '' ? '' : ` (${reason})`}`;
+    const verb = degraded.length === 1 ? 'leaves' : 'leave';
+    const reason = first.reason === '' ? '' : ` (${toPrintableLine(first.reason, MAX_REASON_LENGTH)})`;
+    return `until ${nodes} ${verb} Degraded${reason}`;
   }
 
   #describeMissingMachines({ pendingRequests }: RestoreState, count: number, pool: string): string | undefined {

@@ -63,14 +63,22 @@ test('as a kubectl plugin, help and errors have the name that a user types', asy
   expect(stderr).toBe("kubectl mcguard: unknown command 'chek' (Did you mean check?)\n");
 });
 
-test.each(['serve', 'render', 'verify', 'check', 'who-uses', 'dev', 'demo', 'certs', 'certs rotate'])(
-  '%s --help lists flags in alphabetical order, exit codes and an example',
-  async (command) => {
-    const { stdout } = await runProgram([...command.split(' '), '--help']);
-    const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
-      ({ groups }) => groups?.['flag'] ?? '',
-    );
-    expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
-    expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
-  },
-);
+test.each([
+  'serve',
+  'render',
+  'verify',
+  'check',
+  'restore',
+  'who-uses',
+  'dev',
+  'demo',
+  'certs',
+  'certs rotate',
+])('%s --help lists flags in alphabetical order, exit codes and an example', async (command) => {
+  const { stdout } = await runProgram([...command.split(' '), '--help']);
+  const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
+    ({ groups }) => groups?.['flag'] ?? '',
+  );
+  expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
+  expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
+});

@@ -46,8 +46,12 @@ export class Progress {
   #printLines(lines: string[], elapsedMs: number): void {
     const more = lines.length - MAX_CHANGES;
     if (more > 0) lines.splice(MAX_CHANGES - 1, more, `and ${more} more changes`);
-    for (const line of lines) this.#write(`${formatDuration(elapsedMs).padStart(7)}  ${line}\n`);
+    for (const line of lines) this.#write(formatProgressLine(line, elapsedMs));
   }
+}
+
+export function formatProgressLine(text: string, elapsedMs: number): string {
+  return `${formatDuration(elapsedMs).padStart(7)}  ${text}\n`;
 }
 
 function findPending({ problems, pendingCertificateRequests: { requests } }: CheckReport): Map<string, string> {

@@ -8,6 +8,7 @@ export interface AuditEvent {
   readonly auditID: string;
   readonly verb: string;
   readonly user: { readonly username: string };
+  readonly userAgent?: string;
   readonly requestReceivedTimestamp: string;
   readonly objectRef?: {
     readonly resource: string;

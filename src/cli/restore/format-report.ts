@@ -1,0 +1,48 @@
+import type { ConfigReport, RestoreReport } from '../../restore/restore.ts';
+import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
+
+export function formatRestoreReport(format: TextFormat, report: RestoreReport): string {
+  const parts = report.configs.map((config) => formatConfig(format, config));
+  const [style, conclusion] = formatConclusion(report);
+  parts.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
+  return `${parts.join('\n')}\n`;
+}
+
+function formatConfig(
+  format: TextFormat,
+  { name, source, outcome, namedBy, refusal, warnings, steps }: ConfigReport,
+) {
+  const lines = [`${name} (from ${source})`];
+  if (outcome === 'exists') lines.push('  exists. Nothing to do.');
+  if (outcome === 'unreferenced') lines.push('  skipped: no node and no pool names it.');
+  if (outcome === 'refused' && refusal !== null) {
+    lines.push(...indent(format, `Not restored (${refusal.code}): ${refusal.reason}.`));
+    lines.push(...indent(format, `Next: ${refusal.advice}.`));
+  }
+  if (steps.length === 0) return `${lines.join('\n')}\n`;
+  if (namedBy !== null) lines.push(...indent(format, `Named by ${namedBy}.`));
+  for (const warning of warnings) lines.push(...indent(format, `Warning: ${warning}`));
+  for (const [index, { description, done }] of steps.entries()) {
+    lines.push(...indent(format, `${index + 1}. ${description}${done ? ': done' : ''}`));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function indent({ width }: TextFormat, text: string): string[] {
+  return wrapText(text, width - 2).map((line) => `  ${line}`);
+}
+
+function formatConclusion({ ok, problem, configs }: RestoreReport): readonly [Style, string] {
+  const has = (wanted: ConfigReport['outcome']): boolean => configs.some(({ outcome }) => outcome === wanted);
+  if (problem !== null) return ['red', `Incomplete: ${problem}. Run the same command again to continue.`];
+  if (has('planned')) {
+    const text =
+      'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';
+    return ['yellow', text];
+  }
+  if (!ok) return ['red', has('restored') ? 'Not every config was restored.' : 'Nothing was written.'];
+  return [
+    'green',
+    has('restored') ? 'Restored. The operator now rolls out its own config.' : 'Nothing to restore.',
+  ];
+}

@@ -1,0 +1,113 @@
+import { Argument, Command, Option } from 'commander';
+import { type ConfigName, toConfigName } from '../../decision/config-name.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { restore } from '../../restore/restore.ts';
+import { formatProgressLine } from '../check/progress.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
+import { CliError, EXIT_CODE } from '../exit.ts';
+import { createNumberParser, createParser, toDurationOption } from '../option-parsers.ts';
+import { printReport } from '../report-output.ts';
+import { withStopSignal } from '../signals.ts';
+import { createTableFormat } from '../text-format.ts';
+import { formatRestoreReport } from './format-report.ts';
+import { readSource } from './read-source.ts';
+
+interface RestoreFlags extends ClusterFlags {
+  readonly acceptContent?: boolean;
+  readonly confirm?: boolean;
+  readonly controlPlaneReplicas?: number;
+  readonly from: string;
+  readonly timeout: number;
+  readonly output: 'text' | 'json';
+}
+
+/** `oc get machineconfig -o name` prints this prefix. */
+const KIND_PREFIX = /^.*\//;
+const parseSource = createParser(/\S/, 'Must be a file, a directory, - or node/NAME.');
+const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
+
+export function createRestoreCommand(): Command {
+  const command = new Command('restore')
+    .description('Create a missing config again, and end the dead-lock of its pool.')
+    .addArgument(new Argument('[config]', 'name of the missing MachineConfig'))
+    .option('--accept-content', 'create the config even if its content does not match the hash in its name')
+    .option('--confirm', 'write; without it, only send dry runs and print the plan')
+    .option(
+      '--control-plane-replicas <n>',
+      'machines of the control plane (default: from the install-config in the cluster)',
+      parseReplicas,
+    )
+    .addOption(
+      new Option('--from <source>', 'file, directory, - for standard input, or node/NAME')
+        .argParser(parseSource)
+        .makeOptionMandatory(),
+    )
+    .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addHelpText(
+      'after',
+      `
+The source is a MachineConfig as JSON or YAML, or a directory of them, such as
+/etc/mcs/bootstrap/machine-configs of the bootstrap host. Of a directory, the
+command restores every config that is missing and that a node or a pool names.
+node/NAME reads the disk of a node with its machine-config-daemon pod.
+
+Steps: pause the pool if machines are missing or its status is empty; create
+the config; wait until its nodes leave Degraded; set the pool's status, from
+which new machines get their config; wait until the missing machines have
+joined; unpause the pool. Run the same command again to continue after an
+interruption. The command changes no node and approves no certificate request.
+Permissions: apply the overlay restore-role and bind its ClusterRoles.
+
+Exit codes:
+  0  restored, or the config exists; without --confirm: it can be restored
+  1  refused or incomplete: the output says what to do
+  2  wrong usage or an unusable file; nothing was changed
+  3  the API server is unreachable or denies access
+
+Examples:
+  machineconfig-guard restore --from node/control1.example.com
+  machineconfig-guard restore --from /etc/mcs/bootstrap/machine-configs --confirm
+  oc debug node/control1 -- chroot /host cat /etc/mcs-machine-config-content.json |
+    machineconfig-guard restore --from - --confirm`,
+    )
+    .action(async (name: string | undefined, flags: RestoreFlags) => {
+      const config = parseConfigName(name);
+      await withKubeApi(flags, 'machineconfig-guard/restore', async (api) => {
+        await withStopSignal((signal) => runRestore(command, api, config, flags, signal));
+      });
+    });
+  return addClusterFlags(command);
+}
+
+async function runRestore(
+  command: Command,
+  api: KubeApi,
+  name: ConfigName | undefined,
+  flags: RestoreFlags,
+  signal: AbortSignal,
+): Promise<void> {
+  const { configs, isDirectory } = await readSource(api, flags.from, name, signal);
+  const report = await restore(api, {
+    configs,
+    name,
+    skipsUnreferenced: isDirectory,
+    isConfirmed: flags.confirm === true,
+    acceptContent: flags.acceptContent === true,
+    timeoutMs: flags.timeout,
+    controlPlaneReplicas: flags.controlPlaneReplicas,
+    onProgress: (text, elapsedMs) => {
+      command.configureOutput().writeErr?.(formatProgressLine(text, elapsedMs));
+    },
+    signal,
+  });
+  printReport(command, flags.output, report, formatRestoreReport(createTableFormat(process.stdout), report));
+  if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+}
+
+function parseConfigName(name: string | undefined): ConfigName | undefined {
+  if (name === undefined) return undefined;
+  const config = toConfigName(name.replace(KIND_PREFIX, ''));
+  if (config.trim() === '') throw new CliError('config name must not be empty', EXIT_CODE.usage);
+  return config;
+}

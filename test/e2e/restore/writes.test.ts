@@ -1,0 +1,259 @@
+import { afterAll, expect, test } from 'vitest';
+
+import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
+import { pause, until } from '../control-plane/until.ts';
+import { PATHS } from '../support/paths.ts';
+import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+const MARKER = 'machineconfig-guard.io/paused-for-restore';
+const stuck = await StuckCluster.start();
+const { cluster } = stuck;
+const api = stuck.connect();
+
+afterAll(async () => {
+  api.close();
+  await stuck.controlPlane.stop();
+});
+
+function toOptions({ missing }: StuckPool, options: Partial<RestoreOptions> = {}): RestoreOptions {
+  const { config } = missing;
+  return {
+    configs: [config],
+    isConfirmed: true,
+    acceptContent: false,
+    timeoutMs: 20_000,
+    intervalMs: 50,
+    ...options,
+  };
+}
+
+/** Calls `react` with the text of each step, one after another, as an operator would react to it. */
+function reactTo(reactions: readonly (readonly [RegExp, () => Promise<unknown>])[]) {
+  const texts: string[] = [];
+  const pending: Promise<unknown>[] = [];
+  const onProgress = (text: string): void => {
+    texts.push(text);
+    for (const [pattern, react] of reactions) if (pattern.test(text)) pending.push(react());
+  };
+  return { texts, onProgress, finish: () => Promise.all(pending) };
+}
+
+test('writes the config as the operator does, and the garbage collector keeps it', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3, status: 'rendered-master-other' });
+  await stuck.setPoolStatus({ updatedMachineCount: 1 });
+  const { name, spec } = pool.missing;
+  const daemons = reactTo([
+    [/^waiting until/, () => Promise.all(pool.masters.map((m) => stuck.setNodeState(m, 'Done')))],
+  ]);
+
+  const report = await restore(api, toOptions(pool, { onProgress: daemons.onProgress }));
+
+  await daemons.finish();
+  expect(report).toMatchObject({ ok: true, configs: [{ outcome: 'restored' }], pausedPools: [] });
+  const { uid } = (await stuck.getPool()).metadata;
+  const { metadata, ...content } = (await stuck.findConfig(name)) ?? expect.fail('no config');
+  expect(content).toEqual({ apiVersion: `${MCO}/v1`, kind: 'MachineConfig', spec });
+  expect(metadata.labels).toBeUndefined();
+  expect(metadata.annotations).toEqual({
+    [`${MCO}/generated-by-controller-version`]: '33286190af0d4d340af5c61e603d185780e74b39',
+    [`${MCO}/release-image-version`]: '4.20.0',
+  });
+  const owner = { apiVersion: `${MCO}/v1`, kind: 'MachineConfigPool', name: 'master', uid };
+  expect(metadata.ownerReferences).toEqual([{ ...owner, controller: true, blockOwnerDeletion: true }]);
+
+  // The garbage collector deletes a config with an unknown owner at once, and this one after its pool.
+  const orphan = await cluster.config({
+    owner: {
+      apiVersion: `${MCO}/v1`,
+      kind: 'MachineConfigPool',
+      metadata: { name: 'master', uid: 'dead' },
+    },
+  });
+  await until('the deletion of the orphan', async () => !(await cluster.exists(orphan)), {
+    timeoutMs: 40_000,
+  });
+  expect(await cluster.exists(name)).toBe(true);
+  await cluster.admin.delete(`${PATHS.pools}/master`, { propagationPolicy: 'Background' });
+  await until('the deletion of the config', async () => !(await cluster.exists(name)), {
+    timeoutMs: 40_000,
+  });
+}, 120_000);
+
+test('without confirmation, writes nothing and plans every step', async () => {
+  const pool = await stuck.createStuckPool();
+  const before = await stuck.getPool();
+
+  const report = await restore(api, toOptions(pool, { isConfirmed: false }));
+
+  expect(report).toMatchObject({
+    ok: true,
+    confirmed: false,
+    configs: [{ outcome: 'planned', pool: 'master' }],
+  });
+  expect(report.configs[0]?.steps.map(({ action }) => action)).toEqual([
+    'PausePool',
+    'CreateConfig',
+    'AwaitNodes',
+    'SetPoolStatus',
+    'AwaitMachines',
+    'UnpausePool',
+  ]);
+  expect(await stuck.getPool()).toEqual(before);
+  expect(await cluster.exists(pool.missing.name)).toBe(false);
+});
+
+test('pauses the pool, serves new machines, and unpauses after the missing machine has joined', async () => {
+  const pool = await stuck.createStuckPool();
+  const { name } = pool.missing;
+  const seen: unknown[] = [];
+  const look = async () => {
+    const { spec, status, metadata } = await stuck.getPool();
+    seen.push([spec.paused, metadata.annotations?.[MARKER], status?.configuration?.name]);
+  };
+  const operator = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+    [/^paused pool master/, look],
+    [/^waiting for 1 machine to join/, () => look().then(() => stuck.joinMaster(name, 'Done'))],
+  ]);
+
+  const report = await restore(api, toOptions(pool, { onProgress: operator.onProgress }));
+
+  await operator.finish();
+  await look();
+  expect(report).toMatchObject({ ok: true, problem: null, pausedPools: [] });
+  expect(seen).toEqual([
+    [true, name, undefined],
+    [true, name, name],
+    [false, undefined, name],
+  ]);
+  expect(operator.texts.filter((text) => !text.startsWith('waiting'))).toEqual([
+    'paused pool master',
+    `created ${name}`,
+    `no node that names ${name} is Degraded`,
+    'set the status of pool master; new machines can get their config',
+    'all machines of pool master have joined',
+    'unpaused pool master',
+  ]);
+  // Nothing but the daemons has changed the nodes.
+  const writers = await cluster.auditLog.events(
+    ({ objectRef, verb, userAgent }) =>
+      objectRef?.resource === 'nodes' &&
+      verb !== 'list' &&
+      userAgent?.startsWith('machineconfig-guard/') === true,
+  );
+  expect(writers).toEqual([]);
+});
+
+test.each([
+  ['paused', /^paused pool/],
+  ['created', /^created/],
+  ['waiting for nodes', /^waiting until/],
+  ['status set', /^set the status/],
+  ['waiting for machines', /^waiting for 1 machine/],
+])(
+  'interrupted after "%s", says that the pool stays paused, and a second run continues',
+  async (_name, step) => {
+    const pool = await stuck.createStuckPool();
+    const { name } = pool.missing;
+    const stop = new AbortController();
+    const setDone = () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done')));
+    const first = reactTo([
+      [step, async () => stop.abort()],
+      ...(String(step) === '/^waiting until/' ? [] : [[/^waiting until/, setDone] as const]),
+    ]);
+
+    const interrupted = await restore(
+      api,
+      toOptions(pool, { onProgress: first.onProgress, signal: stop.signal }),
+    );
+
+    await first.finish();
+    expect(interrupted).toMatchObject({
+      ok: false,
+      problem: 'interrupted',
+      pausedPools: [{ name: 'master' }],
+    });
+    expect(first.texts.at(-1)).toContain(
+      `pool master stays paused for this restore. To unpause it: oc patch`,
+    );
+    expect((await stuck.getPool()).spec.paused).toBe(true);
+    const dryRun = reactTo([]);
+    await restore(api, toOptions(pool, { isConfirmed: false, onProgress: dryRun.onProgress }));
+    expect(dryRun.texts).toEqual([expect.stringContaining('pool master stays paused')]);
+
+    const second = reactTo([
+      [/^waiting until/, setDone],
+      [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')],
+    ]);
+    expect(await restore(api, toOptions(pool, { onProgress: second.onProgress }))).toMatchObject({
+      ok: true,
+      configs: [{ outcome: 'restored' }],
+      pausedPools: [],
+    });
+    await second.finish();
+    const { spec, status, metadata } = await stuck.getPool();
+    expect([spec.paused, status?.configuration?.name, metadata.annotations?.[MARKER]]).toEqual([
+      false,
+      name,
+      undefined,
+    ]);
+  },
+);
+
+test('keeps a pool paused that a person has paused', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  await cluster.admin.patch(`${PATHS.pools}/master`, { spec: { paused: true } });
+  const daemons = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+
+  const report = await restore(api, toOptions(pool, { onProgress: daemons.onProgress }));
+
+  await daemons.finish();
+  expect(report).toMatchObject({ ok: true, pausedPools: [] });
+  expect(report.configs[0]?.warnings).toEqual([expect.stringContaining('pool master is paused')]);
+  const { spec, status, metadata } = await stuck.getPool();
+  expect([spec.paused, status?.configuration?.name]).toEqual([true, pool.missing.name]);
+  expect(metadata.annotations?.[MARKER]).toBeUndefined();
+});
+
+test.each([
+  ['names an existing config', async ({ rendered }: StuckPool) => ({ configuration: { name: rendered } })],
+  ['is not needed because a machine is updated', async () => ({ updatedMachineCount: 1 })],
+])('keeps the status of a pool whose status %s', async (_name, toStatus) => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  await stuck.setPoolStatus(await toStatus(pool));
+  const { status } = await stuck.getPool();
+  const daemons = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+
+  expect(await restore(api, toOptions(pool, { onProgress: daemons.onProgress }))).toMatchObject({
+    ok: true,
+  });
+
+  await daemons.finish();
+  expect((await stuck.getPool()).status).toEqual(status);
+});
+
+test('stops at the timeout, and names the pending certificate request', async () => {
+  const pool = await stuck.createStuckPool();
+  const { texts, onProgress } = reactTo([]);
+  const report = await restore(api, toOptions(pool, { timeoutMs: 500, onProgress }));
+  await pause(0);
+  expect(report.problem).toMatch(
+    /^timed out waiting until control-\S+ and control-\S+ leave Degraded \(missing/,
+  );
+  expect(report.configs[0]?.outcome).toBe('incomplete');
+  expect(texts.at(-1)).toContain('pool master stays paused');
+});

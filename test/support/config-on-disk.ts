@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+
+import type { ConfigName } from '../../src/decision/config-name.ts';
+import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
+import { parseRenderedConfig, type RenderedConfig } from '../../src/rendered-config/rendered-config.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+
+export interface ConfigOnDisk {
+  readonly name: ConfigName;
+  readonly spec: Readonly<Record<string, unknown>>;
+  /** The file as the machine-config-server writes it: its owner has no uid. */
+  readonly text: string;
+  readonly config: RenderedConfig;
+}
+
+/** A new rendered config whose name contains the hash of its content. */
+export function createConfigOnDisk(
+  pool = 'master',
+  changes: Readonly<Record<string, unknown>> = {},
+): ConfigOnDisk {
+  const spec = {
+    config: {
+      ignition: { version: '3.4.0' },
+      storage: { files: [{ path: '/etc/id', mode: 420, contents: { source: `data:,${randomUUID()}` } }] },
+    },
+    extensions: [],
+    fips: false,
+    kernelArguments: [],
+    kernelType: 'default',
+    osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
+  };
+  return toConfigOnDisk(pool, { ...spec, ...changes });
+}
+
+/** The file of this content under another name, or under its own. */
+export function toConfigOnDisk(
+  pool: string,
+  spec: Readonly<Record<string, unknown>>,
+  name = computeRenderedName(pool, spec),
+): ConfigOnDisk {
+  const metadata = {
+    name,
+    creationTimestamp: null,
+    annotations: {
+      [`${MCO}/generated-by-controller-version`]: '33286190af0d4d340af5c61e603d185780e74b39',
+      [`${MCO}/release-image-version`]: '4.20.0',
+      'example.com/other': 'not restored',
+    },
+    labels: { [`${MCO}/role`]: pool },
+    ownerReferences: [
+      { apiVersion: `${MCO}/v1`, kind: 'MachineConfigPool', name: pool, uid: '', controller: true },
+    ],
+  };
+  const text = JSON.stringify({ kind: 'MachineConfig', apiVersion: `${MCO}/v1`, metadata, spec });
+  return { name, spec, text, config: parseRenderedConfig(text, `/disk/${name}.json`) };
+}
