@@ -6,13 +6,13 @@ const LEFT_OUT = '⋮';
 const ESCAPE = '\u001B';
 /** The styles that mark important lines. */
 const STYLES = ['1', '31', '32', '33'].map((style) => `${ESCAPE}[${style}m`);
-const FROM = '1  Without the guard';
+const FROM = '1a  A config in use';
 const TABLES = 'Without the guard: ';
-const CONCLUSION = 'The denied deletion';
+const CONCLUSION = 'The guard denies';
 const TO = 'Next, in README.md';
 
 /**
- * Extracts the styled lines of both runs and of the conclusion from the demo's output, without the tables that repeat
+ * Extracts the styled lines of the stories and of the conclusion from the demo's output, without the tables that repeat
  * them.
  */
 export function demoExcerpt(output: string): string {

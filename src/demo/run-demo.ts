@@ -2,13 +2,23 @@ import { type Authority, createAuthority } from '../certificates/authority.ts';
 import type { NamedReference } from '../decision/references.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import type { Decision } from '../webhook/decision.ts';
+import { type CheckReport, checkCluster } from '../inspect/check-report.ts';
+import type { Repair } from '../inspect/repairs.ts';
+import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
+import { restore, type RestoreReport } from '../restore/restore.ts';
 import { withDemoCluster } from './demo-cluster.ts';
 import type { SimulationOptions } from './operator/simulation.ts';
 import { replayDeletedConfig } from './story/deleted-config.ts';
 import type { InstallResult } from './story/install.ts';
+import { MissingConfigStory } from './story/missing-config.ts';
+
+export type DemoStory = 'unguarded' | 'guarded' | 'restored';
 
 export interface DemoOptions extends Pick<SimulationOptions, 'speed' | 'onEvent'> {
-  readonly onRun?: (isGuarded: boolean) => void;
+  readonly onStory?: (story: DemoStory) => void;
+  readonly onCheck?: (report: CheckReport, repairs: readonly Repair[]) => void;
+  /** The command line without the name of the program. */
+  readonly onRestore?: (command: string) => void;
 }
 
 export interface DemoDecision extends Pick<Decision, 'name' | 'user'>, Pick<Verdict, 'outcome' | 'code'> {
@@ -21,35 +31,86 @@ export interface DemoRun extends InstallResult {
   readonly decisions: readonly DemoDecision[];
 }
 
+/** An install that was stuck until a config was restored. */
+export interface DemoRestore extends InstallResult {
+  /** The config that was never in the API. */
+  readonly missing: string;
+  readonly stuck: Omit<InstallResult, 'events'>;
+  readonly check: CheckReport;
+  readonly restore: RestoreReport;
+}
+
 /** `demo --output json`. */
 export interface DemoReport {
   readonly speed: number;
-  /** Whether only the run without the guard ended in a deadlock. */
+  /** Whether the install is stuck without the guard and without the restore, and completes with them. */
   readonly asExpected: boolean;
   readonly runs: readonly DemoRun[];
+  readonly restored: DemoRestore;
 }
 
 const CERTIFICATE_DAYS = 1;
+/** A master that has booted with the missing config. */
+const SOURCE_NODE = 'control1';
+const MASTER_COUNT = 3;
+const CHECK_OPTIONS = {
+  selector: undefined,
+  minNodes: 1,
+  waitMs: undefined,
+  onReport: () => {},
+  onFailure: () => {},
+};
+const RESTORE_TIMEOUT_MS = 600_000;
+const RESTORE_INTERVAL_MS = 100;
 
 export async function runDemo(options: DemoOptions): Promise<DemoReport> {
   const authority = await createAuthority({ days: CERTIFICATE_DAYS, now: new Date() });
   const unguarded = await runDeletion(false, authority, options);
   const guarded = await runDeletion(true, authority, options);
-  const asExpected = unguarded.outcome === 'deadlock' && guarded.outcome === 'completed';
-  return { speed: options.speed, asExpected, runs: [unguarded, guarded] };
+  const restored = await runRestore(authority, options);
+  const asExpected =
+    unguarded.outcome === 'deadlock' &&
+    guarded.outcome === 'completed' &&
+    restored.stuck.outcome === 'deadlock' &&
+    restored.outcome === 'completed';
+  return { speed: options.speed, asExpected, runs: [unguarded, guarded], restored };
 }
 
-async function runDeletion(
-  isGuarded: boolean,
-  authority: Authority,
-  { onRun, ...simulationOptions }: DemoOptions,
-): Promise<DemoRun> {
+async function runDeletion(isGuarded: boolean, authority: Authority, options: DemoOptions): Promise<DemoRun> {
+  const { speed, onEvent, onStory } = options;
   return await withDemoCluster(authority, async ({ server, operatorApi: api, cleanUpApi, addGuard }) => {
     const decisions: DemoDecision[] = [];
     if (isGuarded) await addGuard((decision) => decisions.push(toDemoDecision(decision)));
-    onRun?.(isGuarded);
-    const result = await replayDeletedConfig({ ...simulationOptions, api, cleanUpApi, server });
+    onStory?.(isGuarded ? 'guarded' : 'unguarded');
+    const result = await replayDeletedConfig({ api, cleanUpApi, server, speed, onEvent });
     return { guard: isGuarded, ...result, decisions };
+  });
+}
+
+async function runRestore(authority: Authority, options: DemoOptions): Promise<DemoRestore> {
+  const { speed, onEvent, onStory, onCheck, onRestore } = options;
+  return await withDemoCluster(authority, async ({ server, adminApi, operatorApi: api, addGuard }) => {
+    await addGuard(() => {});
+    onStory?.('restored');
+    const story = new MissingConfigStory({ api, server, speed, onEvent });
+    const { events: _events, ...stuck } = await story.run();
+    const { report: check, repairs } = await checkCluster(adminApi, CHECK_OPTIONS);
+    onCheck?.(check, repairs);
+    const { name: missing } = story.missing.metadata;
+    const source = `node/${SOURCE_NODE}`;
+    onRestore?.(`restore --from ${source} --confirm`);
+    const { result: report, ...install } = await story.runDuring(() =>
+      restore(adminApi, {
+        configs: [parseRenderedConfig(story.readNodeFile(SOURCE_NODE), source)],
+        isConfirmed: true,
+        acceptContent: false,
+        controlPlaneReplicas: MASTER_COUNT,
+        timeoutMs: RESTORE_TIMEOUT_MS,
+        intervalMs: RESTORE_INTERVAL_MS,
+        onProgress: (text) => story.simulation.record('restore', text),
+      }),
+    );
+    return { ...install, missing, stuck, check, restore: report };
   });
 }
 

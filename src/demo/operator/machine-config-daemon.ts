@@ -19,12 +19,15 @@ export async function runMachineConfigDaemon(simulation: Simulation, name: strin
     syncedInput = formatInput();
     const failure = findFailure(simulation, name);
     if (failure !== undefined) {
-      await simulation.patchNode(name, { state: 'Degraded', reason: failure });
-      simulation.record('daemon', `${name} is Degraded: ${failure}`);
+      await reportDegraded(simulation, name, failure);
       const failedAt = clock.now;
-      await clock.waitFor(() => simulation.isApiUp && findFailure(simulation, name) !== failure);
+      const isSynced = (): boolean => formatInput() === syncedInput;
+      await clock.waitFor(
+        () => simulation.isApiUp && (!isSynced() || findFailure(simulation, name) !== failure),
+      );
+      if (!isSynced()) continue;
       // The daemon watches its node, but not the configs.
-      if (formatInput() === syncedInput) await clock.sleepUntil(findRetryTime(failedAt, clock.now));
+      await clock.sleepUntil(findRetryTime(failedAt, clock.now));
       await clock.sleep(TIMING.daemonRecovers);
       syncedInput = '';
       continue;
@@ -36,6 +39,13 @@ export async function runMachineConfigDaemon(simulation: Simulation, name: strin
     }
     if (current !== desired) await updateNode(simulation, name, desired);
   }
+}
+
+async function reportDegraded(simulation: Simulation, name: string, reason: string): Promise<void> {
+  const node = simulation.getNode(name);
+  if (node.state === 'Degraded' && node.reason === reason) return;
+  await simulation.patchNode(name, { state: 'Degraded', reason });
+  simulation.record('daemon', `${name} is Degraded: ${reason}`);
 }
 
 function findFailure(simulation: Simulation, name: string): string | undefined {

@@ -38,7 +38,7 @@ export interface SimulationOptions {
   readonly speed: number;
   /** A master is drained only with this many Ready masters, as etcd's PodDisruptionBudget wants. */
   readonly minMastersToDrain?: number;
-  readonly onEvent?: (event: SimulationEvent) => void;
+  readonly onEvent?: ((event: SimulationEvent) => void) | undefined;
 }
 
 /**

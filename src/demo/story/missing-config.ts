@@ -45,9 +45,9 @@ export class MissingConfigStory {
   }
 
   /** Continues beside a repair, and after it until every actor waits for another one. */
-  async runDuring(repair: () => Promise<void>): Promise<InstallResult> {
-    await this.simulation.runDuring(repair());
-    return await this.#install.run();
+  async runDuring<Result>(repair: () => Promise<Result>): Promise<InstallResult & { readonly result: Result }> {
+    const result = await this.simulation.runDuring(repair());
+    return { ...(await this.#install.run()), result };
   }
 
   /** What the machine-config-server wrote to /etc/mcs-machine-config-content.json of a node. */
