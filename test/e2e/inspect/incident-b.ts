@@ -37,12 +37,12 @@ export async function createIncidentB(cluster: Cluster): Promise<void> {
   for (const name of workers) await cluster.node({ name, ...configs });
   await cluster.pool({ name: 'master', spec: master });
   await cluster.pool({ name: 'worker', spec: worker, status: worker });
-  await admin.delete(REQUESTS);
   await requestCertificate(cluster, waiting);
 }
 
-/** Requests a certificate as a joining kubelet does. Only the request names the node, not the requestor. */
-async function requestCertificate({ admin }: Cluster, nodeName: string): Promise<void> {
+/** Requests a certificate as a joining kubelet does, as the only one. Only the request names the node, not the requestor. */
+export async function requestCertificate({ admin }: Cluster, nodeName: string): Promise<void> {
+  await admin.delete(REQUESTS);
   const keys = forge.pki.rsa.generateKeyPair(2048);
   const request = forge.pki.createCertificationRequest();
   request.publicKey = keys.publicKey;

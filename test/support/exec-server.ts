@@ -1,0 +1,108 @@
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+import { WebSocketServer } from 'ws';
+
+import { testTls } from './tls.ts';
+
+export interface ExecResult {
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly exitCode?: number;
+  /** `close` ends the connection before the status, `hang` sends nothing more, `garbage` sends a broken status. */
+  readonly end?: 'close' | 'garbage' | 'hang' | 'status';
+}
+
+export interface ExecCall {
+  readonly path: string;
+  readonly command: readonly string[];
+  readonly protocol: string;
+  readonly authorization: string | undefined;
+}
+
+/** Bytes of one message. A kubelet sends as much as it reads from the pipe at once. */
+const MESSAGE_BYTES = 32 * 1024;
+const CHANNEL = { stdout: 1, stderr: 2, status: 3 };
+
+/** Runs no command, but answers an exec over a WebSocket as a kubelet does. Its certificate is for this machine. */
+export class ExecServer {
+  readonly calls: ExecCall[] = [];
+  readonly #server: Server;
+  readonly ca: string;
+
+  private constructor(server: Server, ca: string, run: (command: readonly string[]) => ExecResult) {
+    this.#server = server;
+    this.ca = ca;
+    const sockets = new WebSocketServer({
+      server,
+      handleProtocols: (protocols) => (protocols.has('v4.channel.k8s.io') ? 'v4.channel.k8s.io' : false),
+    });
+    sockets.on('connection', (socket, request) => {
+      const { pathname, searchParams } = new URL(request.url ?? '/', 'https://kubelet');
+      const command = searchParams.getAll('command');
+      const { authorization } = request.headers;
+      this.calls.push({ path: pathname, command, protocol: socket.protocol, authorization });
+      const { stdout = '', stderr = '', exitCode = 0, end = 'status' } = run(command);
+      const send = (channel: number, text: string): void => {
+        const bytes = Buffer.from(text);
+        for (let start = 0; start < bytes.length; start += MESSAGE_BYTES) {
+          socket.send(Buffer.concat([Buffer.of(channel), bytes.subarray(start, start + MESSAGE_BYTES)]));
+        }
+      };
+      // As a kubelet, it starts with an empty message on each channel.
+      for (const channel of Object.values(CHANNEL))
+        if (channel !== CHANNEL.status) socket.send(Buffer.of(channel));
+      send(CHANNEL.stdout, stdout);
+      send(CHANNEL.stderr, stderr);
+      if (end === 'close') socket.terminate();
+      if (end === 'garbage') send(CHANNEL.status, 'no JSON');
+      if (end === 'status') send(CHANNEL.status, JSON.stringify(toStatus(exitCode)));
+    });
+  }
+
+  static async start(
+    run: (command: readonly string[]) => ExecResult,
+    host = '127.0.0.1',
+  ): Promise<ExecServer> {
+    const { ca, leaf } = await testTls();
+    const { certificatePem, privateKeyPem } = await leaf();
+    const server = createServer({ cert: certificatePem, key: privateKeyPem });
+    const execServer = new ExecServer(server, ca, run);
+    await new Promise<void>((resolve) => {
+      server.listen(0, host, resolve);
+    });
+    return execServer;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Answers the next requests without an upgrade. */
+  reject(status: number, message: string): void {
+    this.#server.removeAllListeners('upgrade');
+    const body = JSON.stringify({ kind: 'Status', status: 'Failure', reason: 'Forbidden', message });
+    this.#server.on('upgrade', (_request, socket) => {
+      socket.end(
+        `HTTP/1.1 ${status} Failed\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n` +
+          `connection: close\r\n\r\n${body}`,
+      );
+    });
+  }
+
+  stop(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+function toStatus(exitCode: number): object {
+  if (exitCode === 0) return { metadata: {}, status: 'Success' };
+  return {
+    metadata: {},
+    status: 'Failure',
+    reason: 'NonZeroExitCode',
+    message: `command terminated with non-zero exit code: exit status ${exitCode}`,
+    details: { causes: [{ reason: 'ExitCode', message: String(exitCode) }] },
+  };
+}
