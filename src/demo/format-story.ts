@@ -125,9 +125,10 @@ function formatEnd(format: TextFormat, run: string, { outcome, nodes, configs }:
 }
 
 function chooseStyle(message: string, actor: string): Style | undefined {
+  const isRepaired = actor === 'restore' || message.includes('no longer Degraded');
+  if (isRepaired || message.startsWith('complete')) return 'green';
   if (message.includes('Degraded') || message.startsWith('stuck')) return 'red';
-  if (message.startsWith('complete')) return 'green';
-  return actor === 'clean-up' || actor === 'restore' ? 'yellow' : undefined;
+  return actor === 'clean-up' ? 'yellow' : undefined;
 }
 
 function shortenNames(text: string): string {

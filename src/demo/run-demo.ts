@@ -61,7 +61,8 @@ const CHECK_OPTIONS = {
   onFailure: () => {},
 };
 const RESTORE_TIMEOUT_MS = 600_000;
-const RESTORE_INTERVAL_MS = 100;
+/** Longer than any real pause, so the result does not depend on the machine. */
+const RESTORE_INTERVAL_MS = 10_000;
 
 export async function runDemo(options: DemoOptions): Promise<DemoReport> {
   const authority = await createAuthority({ days: CERTIFICATE_DAYS, now: new Date() });
@@ -99,7 +100,7 @@ async function runRestore(authority: Authority, options: DemoOptions): Promise<D
     const { name: missing } = story.missing.metadata;
     const source = `node/${SOURCE_NODE}`;
     onRestore?.(`restore --from ${source} --confirm`);
-    const { result: report, ...install } = await story.runDuring(() =>
+    const { result: report, ...install } = await story.runWith((sleep) =>
       restore(adminApi, {
         configs: [parseRenderedConfig(story.readNodeFile(SOURCE_NODE), source)],
         isConfirmed: true,
@@ -107,6 +108,7 @@ async function runRestore(authority: Authority, options: DemoOptions): Promise<D
         controlPlaneReplicas: MASTER_COUNT,
         timeoutMs: RESTORE_TIMEOUT_MS,
         intervalMs: RESTORE_INTERVAL_MS,
+        sleep,
         onProgress: (text) => story.simulation.record('restore', text),
       }),
     );

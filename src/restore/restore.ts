@@ -36,6 +36,8 @@ export interface RestoreOptions {
   readonly controlPlaneReplicas?: number | undefined;
   /** Between two reads of a wait. */
   readonly intervalMs?: number;
+  /** Replaces the timer between two reads, for a simulated clock. */
+  readonly sleep?: (ms: number) => Promise<void>;
   /** Called for each step and each change during a wait. */
   readonly onProgress?: (text: string, elapsedMs: number) => void;
   /** Ends the restore after the current request. */
@@ -165,6 +167,7 @@ class RestoreRun {
       },
       signal: this.#signal,
       ...(this.#options.intervalMs === undefined ? {} : { intervalMs: this.#options.intervalMs }),
+      ...(this.#options.sleep === undefined ? {} : { sleep: this.#options.sleep }),
     });
     if (waitReason !== undefined) throw new UnfinishedWait(waitReason);
   }

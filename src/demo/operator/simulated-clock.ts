@@ -64,6 +64,13 @@ export class SimulatedClock {
     }
   }
 
+  /** Sleeps in simulated time within the work of {@link pauseDuring}. */
+  async sleepDuringWork(seconds: number): Promise<void> {
+    this.#realWorkCount -= 1;
+    await this.sleep(seconds);
+    this.#realWorkCount += 1;
+  }
+
   /**
    * Runs until no actor waits for a time. The actors keep their state, and a later run continues.
    *

@@ -133,6 +133,20 @@ export class Simulation {
     await this.clock.runUntilIdle();
   }
 
+  /**
+   * Starts work that changes the cluster, and lasts only as long as it sleeps. So it has the same result at any
+   * speed.
+   */
+  async pauseDuring<Result>(work: (sleep: (ms: number) => Promise<void>) => Promise<Result>): Promise<Result> {
+    const sleep = async (ms: number): Promise<void> => {
+      await this.refresh();
+      await this.clock.sleepDuringWork(ms / 1_000);
+    };
+    const result = await this.clock.pauseDuring(work(sleep));
+    await this.refresh();
+    return result;
+  }
+
   /** Runs beside work that changes the cluster, until the work is done. */
   async runDuring<Result>(work: Promise<Result>): Promise<Result> {
     return await this.clock.runDuring(work, () => this.refresh());

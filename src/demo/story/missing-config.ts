@@ -44,10 +44,12 @@ export class MissingConfigStory {
     return await this.#install.run();
   }
 
-  /** Continues beside a repair, and after it until every actor waits for another one. */
-  async runDuring<Result>(repair: () => Promise<Result>): Promise<InstallResult & { readonly result: Result }> {
-    const result = await this.simulation.runDuring(repair());
-    return { ...(await this.#install.run()), result };
+  /** Continues with a repair, until every actor waits for another one. */
+  async runWith<Result>(
+    repair: (sleep: (ms: number) => Promise<void>) => Promise<Result>,
+  ): Promise<InstallResult & { readonly result: Result }> {
+    const [install, result] = await Promise.all([this.#install.run(), this.simulation.pauseDuring(repair)]);
+    return { ...install, result };
   }
 
   /** What the machine-config-server wrote to /etc/mcs-machine-config-content.json of a node. */
