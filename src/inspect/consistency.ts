@@ -122,7 +122,7 @@ export function findReferencedConfig(referrer: Referrer, field: string): ConfigN
   return referrer.references.find((reference) => reference.field === field)?.config;
 }
 
-function isMissingForever({ code, isRecoverable }: Problem): boolean {
+export function isMissingForever({ code, isRecoverable }: Problem): boolean {
   return code === 'ConfigMissing' && !isRecoverable;
 }
 

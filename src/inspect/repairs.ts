@@ -1,6 +1,6 @@
-import type { ConfigName } from '../decision/config-name.ts';
+import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
-import { type ConsistencyResult, findReferencedConfig, type Problem } from './consistency.ts';
+import { type ConsistencyResult, findReferencedConfig, isMissingForever, type Problem } from './consistency.ts';
 import { toShellWord } from './shell-word.ts';
 
 export interface Repair {
@@ -9,7 +9,13 @@ export interface Repair {
   readonly command: readonly (readonly string[])[];
 }
 
-/** The commands contain only existing configs that are not being deleted. */
+/** The existing config that an annotation gets instead of a missing one. */
+type ConfigChoice = (problem: Problem, pool: string | undefined) => ConfigName | undefined;
+
+/** Where the bootstrap host keeps the configs that it rendered. */
+const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
+
+/** The first repair is the best one. Names from annotations are quoted, because anybody who writes nodes chooses them. */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
   configs: ReadonlySet<ConfigName>,
@@ -21,17 +27,16 @@ export function planRepairs(
     const config = findReferencedConfig(pool.referrer, 'spec');
     if (config !== undefined && configs.has(config)) configByPool.set(pool.referrer.name, config);
   }
-  const repairs = pools.flatMap((result) =>
-    planPoolRepair(result, configByPool.get(result.pool.referrer.name)),
+  const nodeByConfig = findRestorableConfigs(nodes);
+  const poolsWithRestore = new Set([...nodeByConfig.keys()].map(parsePoolName));
+  const repairs = [...nodeByConfig].map(([config, node]) => planRestore(config, node));
+  repairs.push(
+    ...planAnnotationRepairs(nodes, ({ suggestion }) => suggestion, 'replace the misspelled annotations'),
   );
-  for (const [annotations, names] of groupNodesByRepair(nodes, configByPool)) {
-    repairs.push({
-      description: `${names.length === 1 ? 'node' : 'nodes'}: replace the annotations that name the missing config`,
-      command: [
-        ['oc', 'annotate', 'node', ...names.map(toShellWord), '--overwrite'],
-        ...annotations.split(' ').map((annotation) => [toShellWord(annotation)]),
-      ],
-    });
+  for (const result of pools) {
+    const { name } = result.pool.referrer;
+    // A restore sets the status, too.
+    if (!poolsWithRestore.has(name)) repairs.push(...planPoolRepair(result, configByPool.get(name)));
   }
   if (pendingRequests.length > 0) {
     repairs.push({
@@ -39,7 +44,49 @@ export function planRepairs(
       command: [['oc', 'adm', 'certificate', 'approve', ...pendingRequests.map(toShellWord)]],
     });
   }
+  const getPoolConfig: ConfigChoice = ({ suggestion }, pool) =>
+    suggestion === undefined && pool !== undefined ? configByPool.get(pool) : undefined;
+  const lastResort =
+    'last resort: name the config of the pool. The disk keeps the missing one, so the machine-config-daemon reports ' +
+    '"unexpected on-disk state", or the difference stays hidden if you force it';
+  repairs.push(...planAnnotationRepairs(nodes, getPoolConfig, lastResort));
   return repairs;
+}
+
+/** Each missing config that is not misspelled, with a node that names it and so probably has it on its disk. */
+function findRestorableConfigs(nodes: ConsistencyResult['nodes']): ReadonlyMap<ConfigName, string> {
+  const nodeByConfig = new Map<ConfigName, string>();
+  for (const field of ['currentConfig', 'desiredConfig']) {
+    for (const { node, problems } of nodes) {
+      const problem = problems.find((candidate) => candidate.field === field && isMissingForever(candidate));
+      const { config, suggestion } = problem ?? {};
+      if (config === undefined || suggestion !== undefined || nodeByConfig.has(config)) continue;
+      if (parsePoolName(config) !== undefined) nodeByConfig.set(config, node.referrer.name);
+    }
+  }
+  return nodeByConfig;
+}
+
+function planRestore(config: ConfigName, node: string): Repair {
+  const source = toShellWord(`node/${node}`);
+  return {
+    description: `plan to create the missing config again; on the bootstrap host: --from ${BOOTSTRAP_CONFIGS}`,
+    command: [['machineconfig-guard', 'restore', toShellWord(config), '--from', source]],
+  };
+}
+
+function planAnnotationRepairs(
+  nodes: ConsistencyResult['nodes'],
+  chooseConfig: ConfigChoice,
+  purpose: string,
+): Repair[] {
+  return [...groupNodesByRepair(nodes, chooseConfig)].map(([annotations, names]) => ({
+    description: `${names.length === 1 ? 'node' : 'nodes'}: ${purpose}`,
+    command: [
+      ['oc', 'annotate', 'node', ...names.map(toShellWord), '--overwrite'],
+      ...annotations.split(' ').map((annotation) => [toShellWord(annotation)]),
+    ],
+  }));
 }
 
 function planPoolRepair({ pool, problems }: ConsistencyResult['pools'][number], config?: ConfigName): Repair[] {
@@ -55,21 +102,17 @@ function planPoolRepair({ pool, problems }: ConsistencyResult['pools'][number], 
 }
 
 /** Node names, keyed by the annotations that they need. */
-function groupNodesByRepair(nodes: ConsistencyResult['nodes'], configByPool: ReadonlyMap<string, ConfigName>) {
+function groupNodesByRepair(nodes: ConsistencyResult['nodes'], chooseConfig: ConfigChoice) {
   const namesByRepair = new Map<string, string[]>();
   for (const { node, pool, problems } of nodes) {
-    const missing = problems.filter(({ code, isRecoverable }) => code === 'ConfigMissing' && !isRecoverable);
-    const poolConfig = pool === undefined ? undefined : configByPool.get(pool);
-    const annotations = missing.flatMap((problem) => formatAnnotation(problem, poolConfig));
+    const annotations = problems.filter(isMissingForever).flatMap((problem) => {
+      const config = chooseConfig(problem, pool);
+      return config === undefined ? [] : [`${MCO_GROUP}/${problem.field}=${config}`];
+    });
     if (annotations.length === 0) continue;
     if (node.state !== 'Done') annotations.push(`${MCO_GROUP}/state=Done`);
     const key = annotations.join(' ');
     namesByRepair.set(key, [...(namesByRepair.get(key) ?? []), node.referrer.name]);
   }
   return namesByRepair;
-}
-
-function formatAnnotation({ field, suggestion }: Problem, poolConfig?: ConfigName): string[] {
-  const config = suggestion ?? poolConfig;
-  return config === undefined || field === undefined ? [] : [`${MCO_GROUP}/${field}=${config}`];
 }

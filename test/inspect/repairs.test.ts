@@ -21,16 +21,35 @@ function commands(
   return planRepairs(result, names(configs), requests).map(({ command }) => command.flat().join(' '));
 }
 
-test('repairs a pool, its nodes and certificate requests', () => {
+test('restores the missing config first, and replaces annotations last', () => {
   const nodes = [inspectedNode('control1', STUCK), inspectedNode('control2', STUCK)];
   expect(
     commands(nodes, [inspectedPool('master', { spec: MASTER })], [MASTER], ['csr-a', 'csr-b']),
   ).toEqual([
-    'oc patch machineconfigpool master --subresource=status --type=merge ' +
-      `-p '{"status":{"configuration":{"name":"${MASTER}"}}}'`,
+    `machineconfig-guard restore ${MISSING} --from node/control1`,
+    'oc adm certificate approve csr-a csr-b',
     `oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ` +
       `${MCO}/desiredConfig=${MASTER} ${MCO}/state=Done`,
-    'oc adm certificate approve csr-a csr-b',
+  ]);
+});
+
+test('reads the missing config from a node that runs it', () => {
+  const nodes = [
+    inspectedNode('control1', { current: MASTER, desired: MISSING, role: 'master' }),
+    inspectedNode('control2', STUCK),
+  ];
+  const pool = inspectedPool('master', { spec: MASTER, status: MASTER });
+  expect(commands(nodes, [pool], [MASTER])[0]).toBe(
+    `machineconfig-guard restore ${MISSING} --from node/control2`,
+  );
+});
+
+test('sets the status of a pool whose nodes name existing configs', () => {
+  const nodes = [inspectedNode('worker0', { current: WORKER, desired: WORKER })];
+  const gone = WORKER.replace('25a1', 'ffff').replace('7173', 'aaaa').replace('51ae', 'bbbb');
+  expect(commands(nodes, [inspectedPool('worker', { spec: WORKER, status: gone })], [WORKER])).toEqual([
+    'oc patch machineconfigpool worker --subresource=status --type=merge ' +
+      `-p '{"status":{"configuration":{"name":"${WORKER}"}}}'`,
   ]);
 });
 
@@ -53,6 +72,7 @@ test('does not repair a pool that can recover', () => {
     inspectedPool('worker', { spec: WORKER }),
   ];
   expect(commands(nodes, pools, [MASTER, WORKER])).toEqual([
+    expect.stringMatching(/^machineconfig-guard restore /),
     expect.stringMatching(/^oc annotate node control1 --overwrite /),
   ]);
 });
@@ -60,15 +80,23 @@ test('does not repair a pool that can recover', () => {
 test.each([
   ['everything is consistent', { current: WORKER, desired: WORKER }, WORKER, ['csr-a']],
   ['the problem is recoverable', {}, WORKER, ['csr-a']],
-  ['no config is left for the node', { current: MISSING, desired: MISSING }, 'rendered-worker-gone', []],
 ])('repairs nothing if %s', (_condition, configs, spec, requests) => {
   const pool = inspectedPool('worker', { spec, status: WORKER });
   expect(commands([inspectedNode('n', configs)], [pool], [WORKER], requests)).toEqual([]);
 });
 
+test('replaces no annotation if no config is left for the node', () => {
+  const pool = inspectedPool('worker', { spec: 'rendered-worker-gone', status: WORKER });
+  const node = inspectedNode('n', { current: MISSING, desired: MISSING });
+  expect(commands([node], [pool], [WORKER])).toEqual([
+    `machineconfig-guard restore ${MISSING} --from node/n`,
+  ]);
+});
+
 test('quotes names for the shell', () => {
   const pool = inspectedPool('master', { spec: MASTER, status: MASTER });
   expect(commands([inspectedNode("n'$(reboot)", STUCK)], [pool], [MASTER])).toEqual([
+    `machineconfig-guard restore ${MISSING} --from 'node/n'\\''$(reboot)'`,
     expect.stringContaining(`oc annotate node 'n'\\''$(reboot)' --overwrite`),
   ]);
 });

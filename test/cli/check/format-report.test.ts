@@ -40,7 +40,7 @@ test('formats the same repair commands as the JSON, and colors if the format has
   const { report, repairs } = checkIncidentB();
   const text = formatCheckReport({ ...NARROW, hasColors: true }, report, repairs);
   expect(text).toContain('\u001B[31mboth missing\u001B[39m');
-  const commands = text.replaceAll(/ \\\n +/g, ' ').match(/(?<=^ {2})oc .*$/gm);
+  const commands = text.replaceAll(/ \\\n +/g, ' ').match(/(?<=^ {2})(?:oc|machineconfig-guard) .*$/gm);
   expect(commands).toEqual(report.repairs.map(({ command }) => command));
   expect(commands).toHaveLength(3);
 });

@@ -50,5 +50,5 @@ test('the documented script prints the repair instead of a reboot for a missing 
 
   expect([exitCode, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/control1\.gw\.lo/);
-  expect(stderr).toMatch(/^oc /m);
+  expect(stderr).toMatch(/^machineconfig-guard restore /m);
 });
