@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
@@ -12,9 +13,11 @@ import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { parseRenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
 import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
+import { Child } from '../control-plane/child.ts';
 import { isDeniedInUse } from '../support/cluster.ts';
 import { nodeConfigPatch } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
+import { PROGRAM, runProgram } from '../support/program.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const CONFIG_MAPS = '/api/v1/namespaces/kube-system/configmaps';
@@ -224,6 +227,34 @@ test.each([
   // Without a response the restore cannot know that the pool is not paused any more.
   expect(simulation.pool.isPaused).toBe(count < 4);
   await expectSecondRunCompletes(simulation, first);
+});
+
+test.each([
+  ['SIGINT', 1],
+  ['SIGKILL', null],
+] as const)('the command completes a restore that %s ended', async (signal, expectedExitCode) => {
+  const simulation = await createDeadlock(TWO_MASTERS_BLOCKED);
+  const { directory, reaper, apiServer } = installed.controlPlane;
+  const [file, logFile] = ['json', 'log'].map((extension) =>
+    join(directory, `${signal}.${extension}`),
+  ) as [string, string];
+  await writeFile(file, JSON.stringify(simulation.disks.get('control1')));
+  const args = ['restore', '--kubeconfig', apiServer.kubeconfig, '--from', file, '--confirm'];
+  const readLog = () => readFile(logFile, 'utf8');
+  const command = new Child({ command: process.execPath, args: [PROGRAM, ...args], logFile, reaper });
+  const interrupt = async () => {
+    await command.waitUntil(async () => (await readLog()).includes('created'), 20_000);
+    return await command.stop(signal);
+  };
+
+  expect(await simulation.runDuring(interrupt())).toBe(expectedExitCode);
+  expect(simulation.pool.isPaused).toBe(true);
+  // A killed process can write nothing.
+  expect((await readLog()).includes(PAUSED)).toBe(signal === 'SIGINT');
+  const restored = await simulation.runDuring(runProgram(...args));
+
+  expect(restored).toContain('Restored.');
+  await expectUpdatedPool(simulation);
 });
 
 test('the operator alone recovers after the creation only if a master can be drained', async () => {
