@@ -4,6 +4,7 @@ import { issueLeaf } from '../certificates/leaf.ts';
 import { createFixedCertificate } from '../certificates/serving-certificate.ts';
 import type { NamedReference } from '../decision/references.ts';
 import type { Verdict } from '../decision/verdict.ts';
+import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import { type Guard, startGuard } from '../guard/guard.ts';
 import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
 import { KubeApi } from '../kube/api.ts';
@@ -87,6 +88,7 @@ async function startRealGuard(
     securePort: 0,
     healthPort: 0,
     shutdownDelayMs: 0,
+    settings: () => ({ ...DEFAULT_SETTINGS, holdSupersededMs: 0 }),
     onDecision,
   });
 }
