@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import type { Authority } from '../certificates/authority.ts';
 import { issueLeaf } from '../certificates/leaf.ts';
 import { createFixedCertificate } from '../certificates/serving-certificate.ts';
+import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import { type Guard, startGuard } from '../guard/guard.ts';
 import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
 import { KubeApi } from '../kube/api.ts';
@@ -76,6 +77,8 @@ async function startRealGuard(
     securePort: 0,
     healthPort: 0,
     shutdownDelayMs: 0,
+    // The clean-up job deletes an unused config in the next minutes.
+    settings: () => ({ ...DEFAULT_SETTINGS, holdSupersededMs: 0 }),
     onDecision,
   });
 }

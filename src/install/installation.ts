@@ -18,8 +18,10 @@ export interface InstallationOptions {
   readonly profile: Profile;
   /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority: Authority | undefined;
-  /** If undefined, the guard creates an empty MachineConfigGuard. */
+  /** If this and `hold` are undefined, the guard creates an empty MachineConfigGuard. */
   readonly mode?: Mode | undefined;
+  /** Its `holdSuperseded`. */
+  readonly hold?: string | undefined;
   readonly singleNode?: boolean;
   readonly hostNetwork?: boolean;
   /** Whether the guard may read MachineConfigs; true by default. */
@@ -89,7 +91,7 @@ const NEWER_KINDS = [
  * @throws InvalidInstallation
  */
 export function buildInstallation(options: InstallationOptions): Installation {
-  const { profile, authority, mode, image, kubernetesVersion } = options;
+  const { profile, authority, mode, hold, image, kubernetesVersion } = options;
   if (profile === 'fail-open-with-floor' && !isAtLeast(kubernetesVersion, ADMISSION_POLICY)) {
     const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
     const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'use fail-closed';
@@ -108,10 +110,11 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
-  if (mode !== undefined) {
+  if (mode !== undefined || hold !== undefined) {
     const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
-    const guard = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
-    manifests.push(createManifest(' Applying this file again resets the mode.', guard));
+    const spec = { ...(mode && { mode }), ...(hold && { holdSuperseded: hold }) };
+    const guard = { ...type, metadata: { name: 'cluster' }, spec };
+    manifests.push(createManifest(' Applying this file again resets these settings.', guard));
   }
   return {
     files: toFiles(manifests),

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Interceptor } from '../support/faults.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { SINGLE_OBJECT_TIMING } from '../../src/kube/reflector.ts';
 import { memoryLog } from '../support/log.ts';
@@ -90,7 +91,7 @@ test('applies Enforce while the object was never readable', async () => {
   const fault: Interceptor = (request) => (isFollowed(request) ? { status: 500 } : 'pass');
   const { follower, messages } = await follow({ mode: 'Disabled', fault });
   await expect.poll(() => messages().length).toBeGreaterThan(0);
-  expect(follower.settings).toEqual({ mode: 'Enforce', holdSupersededMs: 0 });
+  expect(follower.settings).toEqual(DEFAULT_SETTINGS);
 });
 
 test('applies Enforce for an invalid mode and logs it once', async () => {
