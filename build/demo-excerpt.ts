@@ -7,9 +7,9 @@ const ESCAPE = '\u001B';
 /** The styles that mark important lines. */
 const STYLES = ['1', '31', '32', '33'].map((style) => `${ESCAPE}[${style}m`);
 /** `check` prints its problems as items, and tables. The items repeat the tables. */
-const ITEM = '    - ';
-const ITEM_REST = '      ';
-const TABLE_ROW = /^ {4}\S+ {2,}\S+ {2,}\S/;
+const ITEM = '  │ - ';
+const ITEM_REST = '  │   ';
+const TABLE_ROW = /^ {2}│ \S+ {2,}\S+ {2,}\S/;
 const FROM = '1a  A config in use';
 const TABLES = 'Without the guard: ';
 const CONCLUSION = 'The guard denies';

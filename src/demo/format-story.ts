@@ -10,6 +10,8 @@ import type { InstallResult } from './story/install.ts';
 const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
 const INDENT = '    ';
+/** Marks what a command prints. */
+const OUTPUT_MARK = '  │ ';
 /** `check` shortens names in its tables to the same length. */
 const RENDERED_NAME = /(?<=rendered-[\w.-]+-[0-9a-f]{8})[0-9a-f]{24}(?![0-9a-f])/g;
 
@@ -36,7 +38,7 @@ const STORIES: Readonly<Record<DemoStory, { readonly title: string; readonly exp
 export function formatIntro(format: TextFormat, seconds: number): string {
   const paragraphs = [
     `This demo replays two incidents of OpenShift installs on a cluster in memory, in about ${seconds} seconds.`,
-    'Simulated: the hosts, the API server and the Machine Config Operator. Real: the guard, check and restore.',
+    'Simulated: hosts, API server and operator. Real: the guard, check and restore.',
     'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such ' +
       'as rendered-master-1a2b3c4d (this demo shortens the names). Every node names two of them: the config that it ' +
       'runs (current) and the config that it should run (desired). If one of them does not exist, the node turns ' +
@@ -53,12 +55,12 @@ export function formatStoryTitle(format: TextFormat, story: DemoStory): string {
 
 /** What `check` prints, with its first repair. */
 export function formatCheck(format: TextFormat, report: CheckReport, repairs: readonly Repair[]): string {
-  const text = formatCheckReport(
-    { ...format, width: format.width - INDENT.length },
-    report,
-    repairs.slice(0, 1),
-  );
-  return `${formatCommand(format, 'check')}${text.replaceAll(/^(?=.)/gm, INDENT)}`;
+  const width = format.width - OUTPUT_MARK.length;
+  const lines = formatCheckReport({ ...format, width }, report, repairs.slice(0, 1))
+    .trimEnd()
+    .split('\n');
+  const marked = lines.map((line) => `${OUTPUT_MARK}${line}`.trimEnd()).join('\n');
+  return `${formatCommand(format, 'check')}${marked}\n`;
 }
 
 /** A command line of the guard, as a person runs it. */
