@@ -9,6 +9,7 @@ import type { Resource } from '../kube/resource.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { accessCluster } from './cluster-access.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistency.ts';
+import { PAUSED_FOR_RESTORE } from './paused-for-restore.ts';
 
 const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
 
@@ -105,12 +106,14 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
 }
 
 export function parseInspectedPool(pool: ApiObject): InspectedPool {
+  const pausedFor = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
   const spec = (pool.spec ?? {}) as { nodeSelector?: unknown; paused?: unknown };
   const status = (pool.status ?? {}) as { machineCount?: unknown; updatedMachineCount?: unknown };
   return {
     referrer: POOLS.parse(pool),
     nodeSelector: spec.nodeSelector,
     paused: spec.paused === true,
+    ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
     machineCount: toCount(status.machineCount),
     updatedMachineCount: toCount(status.updatedMachineCount),
   };

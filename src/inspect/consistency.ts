@@ -19,6 +19,8 @@ export interface InspectedPool {
   readonly referrer: Referrer;
   readonly nodeSelector: unknown;
   readonly paused: boolean;
+  /** The config for which `restore` paused the pool. Absent if a person paused it. */
+  readonly pausedFor?: string;
   readonly machineCount: number;
   readonly updatedMachineCount: number;
 }

@@ -1,6 +1,7 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 import { type ConsistencyResult, findReferencedConfig, isMissingForever, type Problem } from './consistency.ts';
+import { toUnpauseCommand } from './paused-for-restore.ts';
 import { toShellWord } from './shell-word.ts';
 
 export interface Repair {
@@ -15,13 +16,14 @@ type ConfigChoice = (problem: Problem, pool: string | undefined) => ConfigName |
 /** Where the bootstrap host keeps the configs that it rendered. */
 const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
 
-/** The first repair is the best one. Names from annotations are quoted, because anybody who writes nodes chooses them. */
+/** The first repair is the best one. Names are quoted, because annotations can contain any text. */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
   configs: ReadonlySet<ConfigName>,
   pendingRequests: readonly string[],
 ): Repair[] {
-  if (problems.every(({ isRecoverable }) => isRecoverable)) return [];
+  const unpauses = pools.flatMap(planUnpause);
+  if (problems.every(({ isRecoverable }) => isRecoverable)) return unpauses;
   const configByPool = new Map<string, ConfigName>();
   for (const { pool } of pools) {
     const config = findReferencedConfig(pool.referrer, 'spec');
@@ -30,6 +32,7 @@ export function planRepairs(
   const nodeByConfig = findRestorableConfigs(nodes);
   const poolsWithRestore = new Set([...nodeByConfig.keys()].map(parsePoolName));
   const repairs = [...nodeByConfig].map(([config, node]) => planRestore(config, node));
+  repairs.push(...unpauses);
   repairs.push(
     ...planAnnotationRepairs(nodes, ({ suggestion }) => suggestion, 'replace the misspelled annotations'),
   );
@@ -73,6 +76,13 @@ function planRestore(config: ConfigName, node: string): Repair {
     description: `plan to create the missing config again; on the bootstrap host: --from ${BOOTSTRAP_CONFIGS}`,
     command: [['machineconfig-guard', 'restore', toShellWord(config), '--from', source]],
   };
+}
+
+/** A restore that was killed leaves its pool paused, even if everything else is fine. */
+function planUnpause({ pool: { referrer, pausedFor } }: ConsistencyResult['pools'][number]): Repair[] {
+  if (pausedFor === undefined) return [];
+  const description = `pool ${referrer.name}: unpause it, or run the restore that paused it again`;
+  return [{ description, command: toUnpauseCommand(referrer.name) }];
 }
 
 function planAnnotationRepairs(

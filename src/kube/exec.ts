@@ -12,7 +12,7 @@ export interface PodCommand {
 }
 
 /** The command ended with a failure. The message contains its standard error. */
-export class CommandFailed extends Error {
+class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
 }
 

@@ -176,7 +176,8 @@ function planSteps(
     add('CreateConfig', `create ${name}, ${owner}`);
   }
   if (nodes.length > 0) {
-    add('AwaitNodes', `wait until ${countNoun(nodes.length, 'node')} that named it left Degraded`);
+    const verbs = nodes.length === 1 ? ['names', 'leaves'] : ['name', 'leave'];
+    add('AwaitNodes', `wait until ${countNoun(nodes.length, 'node')} that ${verbs[0]} it ${verbs[1]} Degraded`);
   }
   if (isStatusNeeded) {
     add(
@@ -185,7 +186,8 @@ function planSteps(
     );
   }
   if (missingMachines > 0) {
-    add('AwaitMachines', `wait until ${countNoun(missingMachines, 'machine')} joined pool ${poolName}`);
+    const verb = missingMachines === 1 ? 'joins' : 'join';
+    add('AwaitMachines', `wait until ${countNoun(missingMachines, 'more machine')} ${verb} pool ${poolName}`);
   }
   if (isPauseNeeded || isPausedByRestore) add('UnpausePool', `unpause pool ${poolName}`);
   return steps;

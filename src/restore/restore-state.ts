@@ -20,15 +20,10 @@ import {
 } from '../inspect/consistency.ts';
 import { NODES, POOLS } from '../references/sources.ts';
 
-/** `restore` sets it in the write that pauses a pool. Its value is the config that is being restored. */
-export const PAUSED_FOR_RESTORE = 'machineconfig-guard.io/paused-for-restore';
-
 export interface RestorePool extends InspectedPool {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly machineConfigSelector: unknown;
-  /** The config for which `restore` paused the pool. Undefined if a person paused it. */
-  readonly pausedFor: string | undefined;
 }
 
 /** What a restore depends on. The configs were listed last, so a missing config was missing after all references. */
@@ -66,15 +61,13 @@ export async function readRestoreState(
 }
 
 function parseRestorePool(object: ApiObject): RestorePool {
-  const { uid, resourceVersion, annotations } = object.metadata ?? {};
-  const pausedFor = annotations?.[PAUSED_FOR_RESTORE];
+  const { uid, resourceVersion } = object.metadata ?? {};
   return {
     ...parseInspectedPool(object),
     uid: String(uid),
     resourceVersion: String(resourceVersion),
     machineConfigSelector: (object.spec as { machineConfigSelector?: unknown } | undefined)
       ?.machineConfigSelector,
-    pausedFor: typeof pausedFor === 'string' ? pausedFor : undefined,
   };
 }
 

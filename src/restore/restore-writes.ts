@@ -1,10 +1,10 @@
 import type { ConfigName } from '../decision/config-name.ts';
 import { accessCluster } from '../inspect/cluster-access.ts';
-import { toShellWord } from '../inspect/shell-word.ts';
+import { toPausePatch, toUnpauseCommand } from '../inspect/paused-for-restore.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
-import { PAUSED_FOR_RESTORE, type RestorePool } from './restore-state.ts';
+import type { RestorePool } from './restore-state.ts';
 
 /** The annotations of a rendered config that the operator and `oc adm prune` read. */
 const KEPT_ANNOTATIONS = [
@@ -69,24 +69,16 @@ export class RestoreWrites {
 
 type PausePatch = ReturnType<typeof toPausePatch>;
 
-function toPausePatch(paused: boolean, config: ConfigName | null) {
-  return { metadata: { annotations: { [PAUSED_FOR_RESTORE]: config } }, spec: { paused } };
-}
-
 /** The command that undoes {@link RestoreWrites.pausePool}. */
 export function formatUnpauseCommand(pool: string): string {
-  const patch = JSON.stringify(toPausePatch(false, null));
-  return `oc patch machineconfigpool ${toShellWord(pool)} --type=merge -p ${toShellWord(patch)}`;
+  return toUnpauseCommand(pool).flat().join(' ');
 }
 
 /**
  * Builds the object as the operator does, from its content and the live pool: without labels, because a pool could
  * select it, and never with the owner in the file, because the garbage collector deletes objects of an unknown owner.
  */
-export function buildConfig(
-  { name, apiVersion, annotations, spec }: RenderedConfig,
-  pool?: RestorePool,
-): object {
+function buildConfig({ name, apiVersion, annotations, spec }: RenderedConfig, pool?: RestorePool): object {
   const owner = pool && {
     apiVersion: `${MCO_GROUP}/v1`,
     kind: 'MachineConfigPool',

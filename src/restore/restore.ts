@@ -142,6 +142,7 @@ class RestoreRun {
         if (!plan.steps.some((step) => step.action === action)) continue;
         await this.#executeStep(action, plan);
         this.#doneSteps.add(toStepKey(plan, action));
+        this.#report(describeDone(action, plan));
       }
     }
   }
@@ -162,8 +163,11 @@ class RestoreRun {
         if (reason !== undefined) this.#report(`waiting ${reason}`);
       },
       onFailure: (error) => {
-        const cause = error instanceof ClusterAccessError ? error.cause : error;
-        this.#report(`${describeError(cause)}; retrying`);
+        const failure =
+          error instanceof ClusterAccessError
+            ? `${error.message}: ${describeError(error.cause)}`
+            : describeError(error);
+        this.#report(`${failure}; retrying`);
       },
       signal: this.#signal,
       ...(this.#options.intervalMs === undefined ? {} : { intervalMs: this.#options.intervalMs }),
@@ -187,7 +191,6 @@ class RestoreRun {
         if (state.configs.has(name)) return undefined;
         if (state.terminatingConfigs.has(name)) return `until the finalizers of ${name} are removed`;
         await writes.createConfig(config, pool, signal);
-        this.#report(`created ${name}`);
         return undefined;
       case 'AwaitNodes':
         return this.#describeDegradedNodes(state, name);
@@ -195,12 +198,10 @@ class RestoreRun {
         if (pool === undefined || !needsPause(state, pool, name)) return undefined;
         this.#pausedPools.add(pool.referrer.name);
         await writes.pausePool(pool, name, signal);
-        this.#report(`paused pool ${pool.referrer.name}`);
         return undefined;
       case 'SetPoolStatus':
         if (pool === undefined || !needsStatus(state, pool, name)) return undefined;
         await writes.setPoolStatus(pool, name, signal);
-        this.#report(`set the status of pool ${pool.referrer.name}; new machines can get their config`);
         return undefined;
       case 'AwaitMachines':
         if (pool === undefined) return undefined;
@@ -209,7 +210,6 @@ class RestoreRun {
         if (pool === undefined || pool.pausedFor !== name) return undefined;
         await writes.unpausePool(pool, signal);
         this.#pausedPools.delete(pool.referrer.name);
-        this.#report(`unpaused pool ${pool.referrer.name}`);
         return undefined;
       default:
         return action satisfies never;
@@ -219,10 +219,7 @@ class RestoreRun {
   #describeDegradedNodes(state: RestoreState, name: ConfigName): string | undefined {
     const degraded = findNodesOfConfig(state, name).filter((node) => node.state === 'Degraded');
     const [first] = degraded;
-    if (first === undefined) {
-      this.#report(`no node that names ${name} is Degraded`);
-      return undefined;
-    }
+    if (first === undefined) return undefined;
     const names = degraded.slice(0, MAX_NAMED_NODES).map(({ referrer }) => referrer.name);
     const more = degraded.length - names.length;
     const nodes = joinWithAnd(more > 0 ? [...names, `${more} more`] : names);
@@ -232,10 +229,7 @@ class RestoreRun {
   }
 
   #describeMissingMachines({ pendingRequests }: RestoreState, count: number, pool: string): string | undefined {
-    if (count === 0) {
-      this.#report(`all machines of pool ${pool} have joined`);
-      return undefined;
-    }
+    if (count === 0) return undefined;
     const reason = `for ${countNoun(count, 'machine')} to join pool ${pool}`;
     if (pendingRequests.length === 0) return reason;
     const names = pendingRequests.map((request) => request.name).join(' ');
@@ -306,6 +300,25 @@ function toOutcome(
   if (exists && steps.length === 0) return 'exists';
   if (!isConfirmed) return 'planned';
   return isDone ? 'restored' : 'incomplete';
+}
+
+function describeDone(action: StepAction, { config: { name }, pool }: RestorePlan): string {
+  switch (action) {
+    case 'PausePool':
+      return `paused pool ${pool}`;
+    case 'CreateConfig':
+      return `created ${name}`;
+    case 'AwaitNodes':
+      return `no node that names ${name} is Degraded`;
+    case 'SetPoolStatus':
+      return `set the status of pool ${pool}; new machines can get their config`;
+    case 'AwaitMachines':
+      return `all machines of pool ${pool} have joined`;
+    case 'UnpausePool':
+      return `unpaused pool ${pool}`;
+    default:
+      return action satisfies never;
+  }
 }
 
 function toStepKey({ config }: RestorePlan, action: StepAction): string {

@@ -93,6 +93,16 @@ test('replaces no annotation if no config is left for the node', () => {
   ]);
 });
 
+test('unpauses a pool that a killed restore has paused, even if everything is consistent', () => {
+  const pool = { ...inspectedPool('worker', { spec: WORKER, status: WORKER }), paused: true };
+  const nodes = [inspectedNode('n', { current: WORKER, desired: WORKER })];
+  expect(commands(nodes, [pool], [WORKER])).toEqual([]);
+  expect(commands(nodes, [{ ...pool, pausedFor: MISSING }], [WORKER])).toEqual([
+    'oc patch machineconfigpool worker --type=merge -p ' +
+      `'{"metadata":{"annotations":{"machineconfig-guard.io/paused-for-restore":null}},"spec":{"paused":false}}'`,
+  ]);
+});
+
 test('quotes names for the shell', () => {
   const pool = inspectedPool('master', { spec: MASTER, status: MASTER });
   expect(commands([inspectedNode("n'$(reboot)", STUCK)], [pool], [MASTER])).toEqual([

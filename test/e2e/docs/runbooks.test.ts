@@ -1,8 +1,12 @@
 import { afterAll, expect, test } from 'vitest';
 
+import { createConfigOnDisk } from '../../support/config-on-disk.ts';
+import { ExecServer } from '../../support/exec-server.ts';
+import { createDaemonPod, setNodeState } from '../restore/machines.ts';
 import { DocumentedPage, PAGES, type PageSelection } from '../support/documented-page.ts';
 import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
+import { poolStatus } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
@@ -63,12 +67,40 @@ test('the runbook DanglingReference shows the reference', async () => {
   await expect.poll(count, SOON).toBe('1');
 
   const [references, check] = await run('DanglingReference', {
+    heading: 'Diagnosis',
     exitCodes: { 'machineconfig-guard check': 1 },
   });
 
   expect(references.stdout).toBe(`Node ${node} currentConfig ${missing}\n`);
   expect(check?.stdout).toContain(missing);
   await cluster.admin.delete(`${PATHS.nodes}/${node}`);
+});
+
+test('the runbook DanglingReference restores a config that was never in the API', async () => {
+  const missing = createConfigOnDisk('worker');
+  const disk = await ExecServer.start(() => ({ stdout: missing.text }));
+  const node = { name: 'control1.gw.lo', currentConfig: missing.name, desiredConfig: missing.name };
+  await cluster.node(node);
+  await createDaemonPod(cluster, node.name, disk.port);
+  await setNodeState(cluster, node.name, 'Degraded');
+  await cluster.admin.patch(`${PATHS.pools}/worker/status`, {
+    status: { configuration: { name: '' }, updatedMachineCount: 0 },
+  });
+
+  const [{ stdout: plan }] = await run('DanglingReference', { heading: '1. Plan' });
+  expect(plan).toMatch(/^ {2}1\. pause pool worker$/m);
+
+  const restored = run('DanglingReference', { heading: '2. Restore' });
+  await expect.poll(() => cluster.exists(missing.name), SOON).toBe(true);
+  const [pools] = await run('DanglingReference', { heading: '3. Continue or undo' });
+  expect(pools.stdout).toMatch(new RegExp(`^worker +true +${missing.name}$`, 'm'));
+  await setNodeState(cluster, node.name, 'Done');
+  expect((await restored)[0].stdout).toContain('Restored.');
+
+  await run('DanglingReference', { heading: '4. Check' });
+  disk.stop();
+  await cluster.admin.delete(`${PATHS.nodes}/${node.name}`);
+  await cluster.admin.patch(`${PATHS.pools}/worker/status`, poolStatus(CONFIG));
 });
 
 test('the runbook DenialBurst shows the Event of a denial', async () => {

@@ -40,7 +40,7 @@ export async function createIncidentB(cluster: Cluster): Promise<void> {
   await requestCertificate(cluster, waiting);
 }
 
-/** Requests a certificate as a joining kubelet does, as the only one. Only the request names the node, not the requestor. */
+/** Requests the only certificate, as a joining kubelet does. Only the request names the node, not the requestor. */
 export async function requestCertificate({ admin }: Cluster, nodeName: string): Promise<void> {
   await admin.delete(REQUESTS);
   const keys = forge.pki.rsa.generateKeyPair(2048);

@@ -10,11 +10,10 @@ import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { createDaemonPod, setNodeState } from './machines.ts';
 import { StuckCluster } from './stuck-cluster.ts';
 
-const NAMESPACE = 'openshift-machine-config-operator';
 const MCS_FILE = '/rootfs/etc/mcs-machine-config-content.json';
 const DAEMON_FILE = '/rootfs/etc/machine-config-daemon/currentconfig';
 const NO_FILE: ExecResult = { stderr: 'cat: No such file or directory', exitCode: 1 };
@@ -26,11 +25,6 @@ const api = stuck.connect();
 const disk = new Map<string, ExecResult>();
 const kubelet = await ExecServer.start(([, file = '']) => disk.get(file) ?? NO_FILE);
 const signal = new AbortController().signal;
-await admin.create(PATHS.namespaces, {
-  apiVersion: 'v1',
-  kind: 'Namespace',
-  metadata: { name: NAMESPACE },
-});
 
 afterAll(async () => {
   api.close();
@@ -46,21 +40,8 @@ beforeEach(async () => {
   const pool = await stuck.createStuckPool({ masters: 1, replicas: 1 });
   ({ missing } = pool);
   [node = ''] = pool.masters;
-  await createDaemonPod(node);
+  await createDaemonPod(stuck.cluster, node, kubelet.port);
 });
-
-/** The API server connects to the kubelet at the address and the port in the status of the node. */
-async function createDaemonPod(nodeName: string): Promise<void> {
-  const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
-  const daemonEndpoints = { kubeletEndpoint: { Port: kubelet.port } };
-  await admin.patch(`${PATHS.nodes}/${nodeName}/status`, { status: { addresses, daemonEndpoints } });
-  await admin.create(`${PATHS.namespaces}/${NAMESPACE}/pods`, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: unique('machine-config-daemon'), labels: { 'k8s-app': 'machine-config-daemon' } },
-    spec: { nodeName, containers: [{ name: 'machine-config-daemon', image: 'mco' }] },
-  });
-}
 
 function withoutContent({ spec, name }: ConfigOnDisk): string {
   return toConfigOnDisk('master', { ...spec, config: { ignition: { version: '3.4.0' } } }, name).text;
@@ -102,7 +83,7 @@ test('continues with a config that the first run has created', async () => {
   disk.set(MCS_FILE, { stdout: missing.text });
   const options = { isConfirmed: true, acceptContent: false, timeoutMs: 300, intervalMs: 50 };
   await restore(api, { ...options, configs: await readConfigsFromNode(api, node, undefined, signal) });
-  await stuck.setNodeState(node, 'Done');
+  await setNodeState(stuck.cluster, node, 'Done');
   const configs = await readConfigsFromNode(api, node, undefined, signal);
   expect(await restore(api, { ...options, configs })).toMatchObject({ ok: true, pausedPools: [] });
 });
@@ -150,7 +131,7 @@ test('the rights of both roles suffice, and each right on pods is needed', async
     const read = () =>
       readConfigsFromNode(user, node, undefined, signal).then(
         (configs) => configs.length,
-        (error: Error) => String(error.cause ?? error.message),
+        (error: Error) => (error.cause instanceof Error ? error.cause : error).message,
       );
     return { read, user };
   };

@@ -21,7 +21,7 @@ const { cluster, controlPlane } = stuck;
 // OpenShift enables it.
 await controlPlane.apiServer.restart(['--enable-admission-plugins=OwnerReferencesPermissionEnforcement']);
 const roles = await buildDirectory(controlPlane, join(MANIFESTS, 'overlays', 'restore-role'));
-const [role] = roles.filter(({ metadata }) => metadata.name === 'machineconfig-guard-restore');
+const role = roles.find(({ metadata }) => metadata.name === 'machineconfig-guard-restore');
 const { rules } = role as unknown as { readonly rules: readonly GrantedRule[] };
 const { missing } = await stuck.createStuckPool();
 await requestCertificate(cluster, 'control0');

@@ -6,6 +6,7 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 import { Cluster, unique } from '../support/cluster.ts';
 import { pool as poolObject } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
+import { setNodeState } from './machines.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -83,9 +84,7 @@ export class StuckCluster {
   }
 
   async setNodeState(name: string, state: string): Promise<void> {
-    const reason = state === 'Degraded' ? 'missing MachineConfig' : '';
-    const annotations = { [`${MCO}/state`]: state, [`${MCO}/reason`]: reason };
-    await this.cluster.admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
+    await setNodeState(this.cluster, name, state);
   }
 
   async setPoolStatus(status: object): Promise<void> {

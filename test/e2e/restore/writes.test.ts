@@ -1,7 +1,10 @@
 import { afterAll, expect, test } from 'vitest';
 
+import type { ApiRequest, KubeApi } from '../../../src/kube/api.ts';
+import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
+import { checkCluster } from '../../../src/inspect/check-report.ts';
 import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
-import { pause, until } from '../control-plane/until.ts';
+import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
 
@@ -37,6 +40,20 @@ function reactTo(reactions: readonly (readonly [RegExp, () => Promise<unknown>])
     for (const [pattern, react] of reactions) if (pattern.test(text)) pending.push(react());
   };
   return { texts, onProgress, finish: () => Promise.all(pending) };
+}
+
+/** The commands of `check` that unpause pools. */
+async function checkPools(): Promise<readonly string[]> {
+  const ignore = (): void => {};
+  const options = {
+    selector: undefined,
+    minNodes: 1,
+    waitMs: undefined,
+    onReport: ignore,
+    onFailure: ignore,
+  };
+  const { report } = await checkCluster(api, options);
+  return report.repairs.map(({ command }) => command).filter((command) => command.includes('paused'));
 }
 
 test('writes the config as the operator does, and the garbage collector keeps it', async () => {
@@ -184,6 +201,7 @@ test.each([
     const dryRun = reactTo([]);
     await restore(api, toOptions(pool, { isConfirmed: false, onProgress: dryRun.onProgress }));
     expect(dryRun.texts).toEqual([expect.stringContaining('pool master stays paused')]);
+    expect(await checkPools()).toEqual([expect.stringMatching(/^oc patch machineconfigpool master /)]);
 
     const second = reactTo([
       [/^waiting until/, setDone],
@@ -250,10 +268,78 @@ test('stops at the timeout, and names the pending certificate request', async ()
   const pool = await stuck.createStuckPool();
   const { texts, onProgress } = reactTo([]);
   const report = await restore(api, toOptions(pool, { timeoutMs: 500, onProgress }));
-  await pause(0);
   expect(report.problem).toMatch(
     /^timed out waiting until control-\S+ and control-\S+ leave Degraded \(missing/,
   );
   expect(report.configs[0]?.outcome).toBe('incomplete');
   expect(texts.at(-1)).toContain('pool master stays paused');
+});
+
+/** The client with another `json`. */
+function replaceJson(json: KubeApi['json']): KubeApi {
+  return new Proxy(api, {
+    get: (target, key) => {
+      if (key === 'json') return json;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+/** A client whose writes fail the first time: before the API server gets them, or after it has answered. */
+function failFirstWrites(failure: Error, isResponseLost: boolean): KubeApi {
+  const failed = new Set<string>();
+  const json = async (request: ApiRequest): Promise<unknown> => {
+    const { method = 'GET', path, body } = request;
+    const { spec } = (body ?? {}) as { spec?: { paused?: unknown } };
+    const key = `${method} ${path} ${String(spec?.paused)}`;
+    const mustFail = method !== 'GET' && !path.includes('dryRun') && !failed.has(key);
+    if (!mustFail) return await api.json(request);
+    failed.add(key);
+    if (isResponseLost) await api.json(request);
+    throw failure;
+  };
+  return replaceJson(json);
+}
+
+test.each([
+  ['conflicts', new ApiError(409, 'Conflict', 'the object has been modified'), false],
+  ['is not sent because the API server is unreachable', new ApiUnreachable('connection refused'), false],
+  ['is answered, but the response is lost', new ApiUnreachable('connection reset'), true],
+])('continues if each write %s at first', async (_condition, failure, isResponseLost) => {
+  const pool = await stuck.createStuckPool();
+  const { name } = pool.missing;
+  const operator = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+    [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')],
+  ]);
+  const options = toOptions(pool, { onProgress: operator.onProgress });
+  expect(await restore(failFirstWrites(failure, isResponseLost), options)).toMatchObject({
+    ok: true,
+    configs: [{ outcome: 'restored' }],
+    pausedPools: [],
+  });
+  await operator.finish();
+  expect(operator.texts.filter((text) => text.endsWith('; retrying'))).toHaveLength(4);
+  const { spec, status, metadata } = await stuck.getPool();
+  expect([spec.paused, status?.configuration?.name, metadata.annotations?.[MARKER]]).toEqual([
+    false,
+    name,
+    undefined,
+  ]);
+});
+
+test('reports a missing right before the first write', async () => {
+  const pool = await stuck.createStuckPool();
+  const forbidden = new ApiError(403, 'Forbidden', 'no');
+  const denied = replaceJson(async (request) => {
+    if (request.path.includes('/status')) throw forbidden;
+    return await api.json(request);
+  });
+  await expect(restore(denied, toOptions(pool))).rejects.toMatchObject({ cause: forbidden });
+  expect((await stuck.getPool()).spec.paused).toBe(false);
+  expect(await cluster.exists(pool.missing.name)).toBe(false);
 });

@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { planRestore, type StepAction } from '../../src/restore/restore-plan.ts';
+import type { RestoreState } from '../../src/restore/restore-state.ts';
+import { inspectedNode, inspectedPool, names } from '../inspect/snapshot.ts';
+import { createConfigOnDisk } from '../support/config-on-disk.ts';
+
+const { name: MISSING, config: CONFIG } = createConfigOnDisk();
+const { name: RENDERED } = createConfigOnDisk();
+const { name: GONE } = createConfigOnDisk();
+const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
+const OPTIONS = { name: undefined, acceptContent: false };
+
+interface Situation {
+  readonly spec?: string;
+  readonly status?: string;
+  readonly updated?: number;
+  readonly masters?: number;
+  readonly replicas?: number;
+  readonly paused?: boolean;
+  readonly pausedFor?: string;
+  readonly exists?: boolean;
+}
+
+function createState(situation: Situation): RestoreState {
+  const { spec = RENDERED, status, updated = 0, masters = 3, replicas = 3, exists = false } = situation;
+  const pool = {
+    ...inspectedPool('master', { spec, status }),
+    uid: 'uid',
+    resourceVersion: '1',
+    updatedMachineCount: updated,
+    paused: situation.paused ?? false,
+    ...(situation.pausedFor === undefined ? {} : { pausedFor: situation.pausedFor }),
+    machineConfigSelector: { matchLabels: { role: 'master' } },
+  };
+  return {
+    nodes: Array.from({ length: masters }, (_, index) => inspectedNode(`control${index}`, STUCK)),
+    pools: [pool],
+    configs: names(exists ? [RENDERED, MISSING] : [RENDERED]),
+    terminatingConfigs: names([]),
+    pendingRequests: [],
+    controlPlaneReplicas: replicas,
+  };
+}
+
+function planActions(situation: Situation): readonly StepAction[] {
+  return planRestore(CONFIG, createState(situation), OPTIONS).steps.map(({ action }) => action);
+}
+
+const CREATE = ['CreateConfig', 'AwaitNodes'];
+const SET_STATUS = ['PausePool', ...CREATE, 'SetPoolStatus', 'UnpausePool'];
+const EVERYTHING = ['PausePool', ...CREATE, 'SetPoolStatus', 'AwaitMachines', 'UnpausePool'];
+
+test.each<[string, Situation, readonly string[]]>([
+  ['the pool serves a config and is complete', { status: RENDERED, updated: 1 }, CREATE],
+  ['the status is empty', {}, SET_STATUS],
+  [
+    'the status is empty and a machine is updated',
+    { updated: 1 },
+    ['PausePool', ...CREATE, 'UnpausePool'],
+  ],
+  ['the status dangles', { status: GONE }, SET_STATUS],
+  ['the status dangles and a machine is updated', { status: GONE, updated: 1 }, CREATE],
+  ['the status names the missing config', { status: MISSING }, CREATE],
+  ['the spec names the missing config', { spec: MISSING, status: MISSING, updated: 3 }, CREATE],
+  [
+    'a machine is missing',
+    { status: RENDERED, masters: 2 },
+    ['PausePool', ...CREATE, 'AwaitMachines', 'UnpausePool'],
+  ],
+  ['a machine is missing and the status is empty', { masters: 2 }, EVERYTHING],
+  [
+    'a person has paused the pool',
+    { masters: 2, paused: true },
+    [...CREATE, 'SetPoolStatus', 'AwaitMachines'],
+  ],
+  [
+    'an earlier restore has paused the pool',
+    { masters: 2, paused: true, pausedFor: MISSING },
+    [...CREATE, 'SetPoolStatus', 'AwaitMachines', 'UnpausePool'],
+  ],
+])('plans these steps if %s', (_condition, situation, actions) => {
+  expect(planActions(situation)).toEqual(actions);
+});
+
+const INTERRUPTED = { paused: true, pausedFor: MISSING, exists: true };
+
+test.each<[string, Situation, readonly string[]]>([
+  [
+    'the config was created',
+    { ...INTERRUPTED, masters: 2 },
+    ['AwaitNodes', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool'],
+  ],
+  [
+    'the status was set',
+    { ...INTERRUPTED, masters: 2, status: MISSING },
+    ['AwaitNodes', 'AwaitMachines', 'UnpausePool'],
+  ],
+  ['all machines have joined', { ...INTERRUPTED, status: MISSING }, ['AwaitNodes', 'UnpausePool']],
+  [
+    'a person has unpaused the pool',
+    { ...INTERRUPTED, paused: false, status: MISSING },
+    ['AwaitNodes', 'UnpausePool'],
+  ],
+  [
+    'the status is empty in a pool that a person paused',
+    { exists: true, paused: true },
+    ['AwaitNodes', 'SetPoolStatus'],
+  ],
+  ['the restore is complete', { exists: true, status: MISSING }, []],
+  ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
+  ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, []],
+])('continues with these steps if the config exists and %s', (_condition, situation, actions) => {
+  expect(planActions(situation)).toEqual(actions);
+});
+
+test('does not wait for machines if their number is unknown', () => {
+  const state = { ...createState({ masters: 1 }), controlPlaneReplicas: undefined };
+  const actions = planRestore(CONFIG, state, OPTIONS).steps.map(({ action }) => action);
+  expect(actions).toEqual(SET_STATUS);
+});
+
+test('plans a config that only a pool names', () => {
+  const plan = planRestore(
+    CONFIG,
+    { ...createState({ status: MISSING, updated: 1, replicas: 0 }), nodes: [] },
+    OPTIONS,
+  );
+  expect(plan.steps.map(({ action }) => action)).toEqual(['CreateConfig']);
+  expect(plan.referrers).toBe('pool master (status)');
+});
+
+test.each([
+  [{}, 'SelectorMatches'],
+  [{ matchLabels: {}, matchExpressions: [] }, 'SelectorMatches'],
+  [{ matchExpressions: [{ key: 'role', operator: 'NotIn', values: ['worker'] }] }, 'SelectorMatches'],
+  [{ matchExpressions: [{ key: 'role', operator: 'Exists' }] }, undefined],
+  [undefined, undefined],
+])('with the machineConfigSelector %j, refuses with %s', (machineConfigSelector, code) => {
+  const state = createState({});
+  const pools = state.pools.map((pool) => ({ ...pool, machineConfigSelector }));
+  expect(planRestore(CONFIG, { ...state, pools }, OPTIONS).refusal?.code).toBe(code);
+});
+
+test('refuses a config that only weak references name', () => {
+  const state = createState({});
+  const node = inspectedNode('control0', { role: 'master' });
+  const references = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
+  const nodes = [{ ...node, referrer: { ...node.referrer, references } }];
+  expect(planRestore(CONFIG, { ...state, nodes }, OPTIONS).refusal?.code).toBe('NotReferenced');
+  const name = toConfigName('rendered-master-other');
+  expect(planRestore(CONFIG, state, { ...OPTIONS, name }).refusal?.code).toBe('NameDiffers');
+});
