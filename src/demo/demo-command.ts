@@ -26,7 +26,7 @@ const START_SECONDS = 4;
 
 export function createDemoCommand(): Command {
   const command = new Command('demo')
-    .description('Replay two installs that deadlock, without and with the guard, on a cluster in memory.')
+    .description('Replay two installs that deadlock without the guard or restore, on a cluster in memory.')
     .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .option('--speed <factor>', 'speed compared to the real install', parseSpeed, DEFAULT_SPEED)
     .addHelpText(
