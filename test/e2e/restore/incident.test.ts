@@ -60,7 +60,7 @@ const TWO_MASTERS_BLOCKED: Situation = { ...TWO_MASTERS, minMastersToDrain: 3 };
 const THREE_MASTERS: Situation = { joined: MASTERS, minMastersToDrain: 0 };
 const THREE_MASTERS_BLOCKED: Situation = { ...THREE_MASTERS, minMastersToDrain: 3 };
 
-/** Runs the simulated operator into the dead-lock. */
+/** Runs the simulated operator into the deadlock. */
 async function createDeadlock({ joined, minMastersToDrain }: Situation) {
   const simulation = new Simulation({ api, speed: SPEED, minMastersToDrain });
   const { clock } = simulation;
@@ -127,7 +127,7 @@ test.each([
   ['two masters that cannot be drained', TWO_MASTERS_BLOCKED],
   ['three masters', THREE_MASTERS],
   ['three masters, of which etcd needs three to drain one', THREE_MASTERS_BLOCKED],
-])('restore alone ends the dead-lock of %s', async (_title, situation) => {
+])('restore alone ends the deadlock of %s', async (_title, situation) => {
   const simulation = await createDeadlock(situation);
 
   const { report } = await runRestore(simulation);
