@@ -37,7 +37,7 @@ async function createPool() {
     /** Names another config in the spec, as the render controller does. */
     setSpec: (config: string) => cluster.admin.patch(path, { spec: { configuration: { name: config } } }),
     /** Ends the roll-out. Returns the time before. */
-    async setStatus(config: string) {
+    setStatus: async (config: string) => {
       const startedAt = performance.now();
       const lastTransitionTime = new Date().toISOString();
       const conditions = [
