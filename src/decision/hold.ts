@@ -81,7 +81,9 @@ function findLastServable(
     ({ kind, name, isTerminating }) =>
       kind === 'MachineConfigPool' && isTerminating !== true && name === parsePoolName(config),
   );
-  if (pool === undefined) return remembered;
+  const configCreatedAt = createdAt(config);
+  const isYounger = configCreatedAt !== undefined && configCreatedAt >= watchedSince;
+  if (pool === undefined || isYounger) return remembered;
   const changedAt = findLastChange(pool, createdAt) ?? watchedSince;
   const bound = changedAt < watchedSince ? changedAt : watchedSince;
   if (remembered !== undefined && remembered.since >= bound) return remembered;

@@ -56,20 +56,16 @@ export function explainHeld(name: ConfigName, hold: Hold): string {
 
 function explainHold({ since, cause }: Hold): string {
   const time = formatTime(since);
-  switch (cause.kind) {
-    case 'pool':
-      return `pool ${formatName(cause.pool)} named it until ${time}, and a machine may be booting with it`;
-    case 'maybe-pool':
-      return `pool ${formatName(cause.pool)} may have named it until ${time}, and a machine may be booting with it`;
-    case 'unreported-node': {
-      const { pool, node } = cause;
-      return `pool ${formatName(pool)} named it until ${time}, and node ${formatName(node)} has not reported its config`;
-    }
-    case 'removed-node': {
-      const node = cause.node === undefined ? 'a node' : `node ${formatName(cause.node)}`;
-      return `${node} that named it was removed at ${time}, and may register again with it`;
-    }
+  if (cause.kind === 'removed-node') {
+    const node = cause.node === undefined ? 'a node' : `node ${formatName(cause.node)}`;
+    return `${node} that named it was removed at ${time}, and may register again with it`;
   }
+  const verb = cause.kind === 'maybe-pool' ? 'may have named' : 'named';
+  const reason =
+    cause.kind === 'unreported-node'
+      ? `node ${formatName(cause.node)} has not reported its config`
+      : 'a machine may be booting with it';
+  return `pool ${formatName(cause.pool)} ${verb} it until ${time}, and ${reason}`;
 }
 
 /** RFC 3339 in whole seconds, rounded up. */

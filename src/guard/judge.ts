@@ -107,9 +107,9 @@ export class Judge implements ReviewJudge {
     signal: AbortSignal,
   ): Promise<ConfigHistory> {
     const all = [...referrers];
-    const isDecided = unreadable.length > 0 || all.some((referrer) => hasStrongReference(config, referrer));
     let history = this.#options.historyOf(config, all);
-    while (history.unreadable !== undefined && !isDecided && !signal.aborted) {
+    if (unreadable.length > 0 || all.some((referrer) => hasStrongReference(config, referrer))) return history;
+    while (history.unreadable !== undefined && !signal.aborted) {
       await sleep(WATCH_INTERVAL_MS, signal);
       history = this.#options.historyOf(config, all);
     }

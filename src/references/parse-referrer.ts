@@ -87,9 +87,13 @@ export function parsePoolReferrer(pool: ApiObject): Referrer {
 /** Returns the last transition of the condition `Updated`. No reference depends on it, so anything else is ignored. */
 function findUpdatedChange(conditions: unknown): Date | undefined {
   if (!Array.isArray(conditions)) return undefined;
-  const isUpdated = (condition: unknown): condition is { readonly lastTransitionTime?: unknown } =>
-    typeof condition === 'object' && condition !== null && 'type' in condition && condition.type === 'Updated';
-  return parseTime(conditions.find(isUpdated)?.lastTransitionTime);
+  return parseTime(conditions.find(isUpdatedCondition)?.lastTransitionTime);
+}
+
+function isUpdatedCondition(condition: unknown): condition is { readonly lastTransitionTime?: unknown } {
+  return (
+    typeof condition === 'object' && condition !== null && 'type' in condition && condition.type === 'Updated'
+  );
 }
 
 /**

@@ -40,6 +40,8 @@ export interface ServableConfigsOptions {
 
 /** As in the schema of MachineConfigGuard. A cluster has a few configs in each pool, unless somebody never prunes. */
 const MAX_CONFIGS = 200;
+/** RFC 1123 subdomain, roughly. */
+const POSSIBLE_NAME = /^[-.a-z0-9]{1,253}$/;
 /** The watch of MachineConfigs is never that late. */
 const MIN_FORGET_MS = 3_600_000;
 
@@ -100,19 +102,7 @@ export class ServableConfigs {
     const recent = [...new Set([...this.#memories.keys(), ...this.#nodeCounts.keys()])]
       .toSorted((a, b) => this.#lastUse(b) - this.#lastUse(a))
       .slice(0, MAX_CONFIGS);
-    return recent.toSorted().map((name) => {
-      const { pool, lastServable, removedNode, nodeRemovedAt } = this.#memories.get(name) ?? {};
-      return {
-        name,
-        ...(pool === undefined ? {} : { pool }),
-        ...(lastServable === undefined || this.#isServable(name)
-          ? {}
-          : { lastServable: formatTime(lastServable) }),
-        ...(this.#nodeCounts.has(name) ? { isOnNode: true as const } : {}),
-        ...(removedNode === undefined ? {} : { removedNode }),
-        ...(nodeRemovedAt === undefined ? {} : { nodeRemoved: formatTime(nodeRemovedAt) }),
-      };
-    });
+    return recent.toSorted().map((name) => this.#toStoredConfig(name));
   }
 
   /** Forgets a deleted config, unless it was in use lately: it can have been created again before this call. */
@@ -134,6 +124,20 @@ export class ServableConfigs {
         ? { servable: { pool, until: isServable ? undefined : lastServable } }
         : {}),
       ...(nodeRemovedAt === undefined ? {} : { removedNode: { name: removedNode, at: nodeRemovedAt } }),
+    };
+  }
+
+  #toStoredConfig(name: ConfigName): StoredConfig {
+    const { pool, lastServable, removedNode, nodeRemovedAt } = this.#memories.get(name) ?? {};
+    return {
+      name,
+      ...(pool === undefined ? {} : { pool }),
+      ...(lastServable === undefined || this.#isServable(name)
+        ? {}
+        : { lastServable: formatTime(lastServable) }),
+      ...(this.#nodeCounts.has(name) ? { isOnNode: true } : {}),
+      ...(removedNode === undefined ? {} : { removedNode }),
+      ...(nodeRemovedAt === undefined ? {} : { nodeRemoved: formatTime(nodeRemovedAt) }),
     };
   }
 
@@ -160,7 +164,7 @@ export class ServableConfigs {
 
   #updatePool(name: string, after: Referrer | undefined): void {
     const before = this.#pools.get(name)?.configs ?? new Set();
-    const configs = new Set((after?.references ?? []).map(({ config }) => config).filter(isRenderedConfig));
+    const configs = findStrongConfigs(after);
     if (after === undefined) this.#pools.delete(name);
     else this.#pools.set(name, { configs, version: after.version });
     for (const config of configs) this.#remember(config).pool = name;
@@ -171,7 +175,9 @@ export class ServableConfigs {
   }
 
   #updateNode(before: Referrer | undefined, after: Referrer | undefined): void {
-    const [old, current] = [strongConfigs(before), strongConfigs(after)];
+    // Heartbeats change nothing here, and the index shares equal references.
+    if (before?.references === after?.references) return;
+    const [old, current] = [findStrongConfigs(before), findStrongConfigs(after)];
     for (const config of current) if (!old.has(config)) this.#countNode(config, 1);
     for (const config of old) if (!current.has(config)) this.#countNode(config, -1);
     if (before === undefined || after !== undefined) return;
@@ -250,7 +256,7 @@ export function parseStoredConfigs(status: unknown): readonly StoredConfig[] {
       entry !== null &&
       'name' in entry &&
       typeof entry.name === 'string' &&
-      isRenderedConfig(toConfigName(entry.name)),
+      isPossibleName(toConfigName(entry.name)),
   );
 }
 
@@ -258,7 +264,12 @@ function isLater(time: Date, other: Date | undefined): boolean {
   return other === undefined || time > other;
 }
 
-function strongConfigs(referrer: Referrer | undefined): ReadonlySet<ConfigName> {
+/** Ignores names that no config can have: annotations are untrusted, and people read the status. */
+function findStrongConfigs(referrer: Referrer | undefined): ReadonlySet<ConfigName> {
   const strong = (referrer?.references ?? []).filter(({ strength }) => strength === 'strong');
-  return new Set(strong.map(({ config }) => config).filter(isRenderedConfig));
+  return new Set(strong.map(({ config }) => config).filter(isPossibleName));
+}
+
+function isPossibleName(name: ConfigName): boolean {
+  return isRenderedConfig(name) && POSSIBLE_NAME.test(name);
 }

@@ -85,6 +85,11 @@ test.each<[string, string, Situation]>([
     { ...STARTED, referrers: [{ ...WORKER, references: [], isTerminating: true }] },
   ],
   [
+    'is not remembered and was created after the watch began',
+    'none',
+    { ...STARTED, referrers: [WORKER], createdAtHours: { [OLD]: 9.6 } },
+  ],
+  [
     'is remembered from before the watch, and its pool changed meanwhile',
     'maybe-pool 9 to 11',
     { ...STARTED, servable: { pool: 'worker', until: at(3) }, referrers: [WORKER] },
@@ -124,6 +129,13 @@ test.each<[string, string, Situation]>([
   ['has no pool, with an unreported node', 'none', { referrers: [toFreshNode()] }],
 ])('a config that %s is held: %s', (_title, expected, situation) => {
   expect(hold(situation)).toBe(expected);
+});
+
+test('rounds the times of a pool up, because the API server cuts their fractions', () => {
+  const history = { unreadable: undefined, watchedSince: at(10), createdAt: () => undefined };
+  expect(findHold(OLD, [WORKER], history, 2 * H, at(10))?.since).toEqual(
+    new Date(at(9).getTime() + 1_000),
+  );
 });
 
 test('a hold of 0 is off', () => {

@@ -41,6 +41,8 @@ const HISTORY: ConfigHistory = {
 };
 const LATE: ConfigHistory = { ...HISTORY, unreadable: { name: 'machineconfigpools', reason: 'late' } };
 
+const ALWAYS_LATE = Array.from({ length: 99 }, () => LATE);
+
 interface Situation {
   /** What the guard remembers, one for each look; then nothing. */
   histories?: readonly ConfigHistory[];
@@ -178,12 +180,8 @@ test.each<[string, string, Situation]>([
     'MCG_HELD',
     { index: [referrer('w0')], object: new ApiError(404, 'NotFound', 'not found') },
   ],
-  ['does not wait if the config is in use', 'MCG_IN_USE', { live: USED, histories: Array(99).fill(LATE) }],
-  [
-    'asks for no history without a hold',
-    'MCG_NOT_IN_USE',
-    { settings: NO_HOLD, histories: Array(99).fill(LATE) },
-  ],
+  ['does not wait if the config is in use', 'MCG_IN_USE', { live: USED, histories: ALWAYS_LATE }],
+  ['asks for no history without a hold', 'MCG_NOT_IN_USE', { settings: NO_HOLD, histories: ALWAYS_LATE }],
 ])('%s', async (_title, code, situation) => {
   const startedAt = performance.now();
   expect(await judge(situation)).toMatchObject({ code });
@@ -192,7 +190,7 @@ test.each<[string, string, Situation]>([
 
 test('denies as unverified if the memory stays late until the deadline', async () => {
   const signal = AbortSignal.timeout(50);
-  expect(await judge({ histories: Array(99).fill(LATE), signal })).toMatchObject({
+  expect(await judge({ histories: ALWAYS_LATE, signal })).toMatchObject({
     code: 'MCG_UNVERIFIED',
   });
 });

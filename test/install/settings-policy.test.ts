@@ -8,7 +8,9 @@ interface Crd {
       readonly schema: {
         readonly openAPIV3Schema: {
           readonly properties: {
-            readonly spec: { readonly properties: Readonly<Record<string, { readonly default?: string }>> };
+            readonly spec: {
+              readonly properties: Readonly<Record<string, { readonly default?: string }>>;
+            };
           };
         };
       };

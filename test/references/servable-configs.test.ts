@@ -124,6 +124,15 @@ test('is not complete before the lists, the stored memory, and the pools of the 
   expect(findUnreadable('9')).toBe('machineconfigpools');
 });
 
+test.each([['worker-config'], ['rendered-\u001b[31m'], [`rendered-${'x'.repeat(254)}`]])(
+  'ignores the name %j, which no rendered config can have',
+  (name) => {
+    const memory = createMemory([toPool('worker', [name]), toNode('w0', name)]);
+    memory.update(toNode('w0', name), undefined);
+    expect(memory.toStored()).toEqual([]);
+  },
+);
+
 test('counts what left while nobody watched from the next list', () => {
   const stored: readonly StoredConfig[] = [
     { name: X, pool: 'worker' },

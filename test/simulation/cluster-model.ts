@@ -20,10 +20,10 @@ export class ClusterModel {
   readonly #inUseSince = new Map<string, number>();
   /** For each unused config, the last step in which it was in use. */
   readonly #lastInUse = new Map<string, number>();
-  /** For each config, when a pool last named it, or a node that was then removed. */
-  readonly #neededUntil = new Map<string, number>();
-  /** The configs whose end as a servable config shows in no time of the pool. */
-  readonly #untraced = new Set<string>();
+  /** For each config, when a pool last named it. */
+  readonly #servedUntil = new Map<string, number>();
+  /** For each config, when a node that named it was removed and did not register again. */
+  readonly #removedAt = new Map<string, number>();
   #leavingConfig: string | undefined;
   /** Of the pool's condition `Updated`. */
   #updated: { readonly isTrue: boolean; readonly changedAt: number } = {
@@ -66,15 +66,22 @@ export class ClusterModel {
     return this.isInUse(config) || (this.#lastInUse.get(config) ?? -1) >= step;
   }
 
-  /** When a pool last named the config, or a node that was then removed. A time of `Date.now()`. */
-  neededUntil(config: string): number {
+  /** When a pool last named the config, in milliseconds. Now, if one does. */
+  servedUntil(config: string): number {
     const { spec, status } = this.#pool;
-    return spec === config || status === config ? Date.now() : (this.#neededUntil.get(config) ?? 0);
+    return spec === config || status === config ? Date.now() : (this.#servedUntil.get(config) ?? 0);
   }
 
-  /** Whether only a guard that watched the pool can know when it last named the config. */
-  isUntraced(config: string): boolean {
-    return this.#untraced.has(config);
+  /** When a node that named the config was removed, in milliseconds. 0 if it has registered again. */
+  removedAt(config: string): number {
+    return this.#removedAt.get(config) ?? 0;
+  }
+
+  /** The last change of the pool that its fields and its configs show, rounded up. */
+  lastPoolChange(): number {
+    const { spec, status } = this.#pool;
+    const createdAt = [spec, status].map((config) => this.configs.get(config)?.getTime() ?? 0);
+    return Math.max(toSecond(this.#updated.changedAt), ...createdAt) + 1_000;
   }
 
   isInUse(config: string): boolean {
@@ -100,7 +107,7 @@ export class ClusterModel {
   #write(): void {
     const [name, { current, desired }] = this.#random.pick([...this.#nodes]);
     const { spec } = this.#pool;
-    switch (this.#random.below(9)) {
+    switch (this.#random.below(10)) {
       case 0: {
         // The name may be that of an older config, which may have been deleted.
         const config = this.#pickConfig();
@@ -125,6 +132,7 @@ export class ClusterModel {
         if ([...this.#nodes.values()].every((node) => node.current === spec)) this.#writePool(spec, spec);
         break;
       case 7:
+      case 8:
         this.#moveLeavingNode(spec);
         break;
       default:
@@ -143,11 +151,12 @@ export class ClusterModel {
       const annotations = toAnnotations(this.#leavingConfig ?? spec, this.#leavingConfig ?? spec);
       this.cluster.create('nodes', { metadata: { name: LEAVING_NODE, annotations } });
       this.#leavingConfig ??= spec;
-    } else if (this.#random.chance(0.5)) {
+      this.#removedAt.delete(this.#leavingConfig);
+    } else if (this.#random.chance(0.1)) {
       this.#leavingConfig = spec;
       this.cluster.patch('nodes', LEAVING_NODE, { metadata: { annotations: toAnnotations(spec, spec) } });
     } else {
-      if (this.#leavingConfig !== undefined) this.#neededUntil.set(this.#leavingConfig, Date.now());
+      if (this.#leavingConfig !== undefined) this.#removedAt.set(this.#leavingConfig, Date.now());
       this.cluster.erase('nodes', LEAVING_NODE);
     }
   }
@@ -161,11 +170,7 @@ export class ClusterModel {
     this.#pool = { spec, status };
     const isUpdated = spec === status;
     if (this.#updated.isTrue !== isUpdated) this.#updated = { isTrue: isUpdated, changedAt: Date.now() };
-    for (const config of [before.spec, before.status]) {
-      this.#neededUntil.set(config, Date.now());
-      if (this.#findLastPoolChange() < toSecond(Date.now())) this.#untraced.add(config);
-      else this.#untraced.delete(config);
-    }
+    for (const config of [before.spec, before.status]) this.#servedUntil.set(config, Date.now());
     const conditions = [
       {
         type: 'Updated',
@@ -176,12 +181,6 @@ export class ClusterModel {
     const toConfiguration = (name: string) => ({ configuration: { name } });
     const patch = { spec: toConfiguration(spec), status: { ...toConfiguration(status), conditions } };
     this.cluster.patch('machineconfigpools', POOL_NAME, patch);
-  }
-
-  #findLastPoolChange(): number {
-    const { spec, status } = this.#pool;
-    const createdAt = [spec, status].map((config) => this.configs.get(config)?.getTime() ?? 0);
-    return Math.max(toSecond(this.#updated.changedAt), ...createdAt);
   }
 
   /** Ends the running build, else replaces the last build by a new one. */

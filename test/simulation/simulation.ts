@@ -21,7 +21,7 @@ const REPLICAS = 2;
 const MAX_CONCURRENT_DELETIONS = 12;
 const DEADLINE_MS = 3_800;
 const FAILURE_RATES = [0, 0, 0.05, 0.3, 1] as const;
-const HOLDS_MS = [0, 0, 500, 3_000] as const;
+const HOLDS_MS = [0, 500, 3_000] as const;
 const TIME_STEPS_MS = [0, 0, 0, 0, 1, 10, 120, 400, 1_100] as const;
 
 /** The real one. The test replaces the global later. */
@@ -43,7 +43,10 @@ export type CreateReader = (
 ) => Pick<LiveReader, 'read'>;
 
 /** Creates the memory of a replica, real or broken. */
-export type CreateHistory = (servableConfigs: ServableConfigs) => Pick<ServableConfigs, 'historyOf'>;
+export type CreateHistory = (
+  servableConfigs: ServableConfigs,
+  configs: ReadonlyMap<string, Date>,
+) => Pick<ServableConfigs, 'historyOf'>;
 
 interface Replica {
   readonly api: SimulatedApi;
@@ -51,7 +54,9 @@ interface Replica {
   readonly watches: readonly Watch[];
   readonly index: ReferrersByConfig;
   readonly servableConfigs: ServableConfigs;
-  /** The status that it has read and not written back. */
+  /** The status that it has read last. */
+  read?: readonly StoredConfig[];
+  /** The status that it is about to write. */
   status?: readonly StoredConfig[];
   readonly judge: Judge;
   stop(): void;
@@ -70,8 +75,9 @@ interface Deletion {
   readonly config: string;
   /** The step in which the API server sent the review. */
   readonly sentAt: number;
-  /** When the config was last needed by a machine that may be booting, before the review. */
-  readonly neededUntil: number;
+  /** When a pool last named the config, and when a node that did was removed, before the review. */
+  readonly servedUntil: number;
+  readonly removedAt: number;
   readonly replica: Replica;
   readonly timer: ReturnType<typeof setTimeout>;
   judgement?: Judgement;
@@ -138,8 +144,8 @@ export class Simulation {
     else if (number < 0.8) this.#requestDeletion();
     else if (number < 0.9) this.#deliverEvents();
     else if (number < 0.92) this.#followStatus();
-    else if (number < 0.996) vi.advanceTimersByTime(this.#random.pick(TIME_STEPS_MS));
-    else if (number < 0.998)
+    else if (number < 0.994) vi.advanceTimersByTime(this.#random.pick(TIME_STEPS_MS));
+    else if (number < 0.996)
       this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
     else if (number < 0.999) this.#crash();
     else this.#changeSettings();
@@ -200,6 +206,7 @@ export class Simulation {
     if (this.#random.chance(0.002)) this.#stored = [];
     if (status === undefined || this.#random.chance(0.3)) {
       servableConfigs.mergeStored(this.#stored);
+      replica.read = this.#stored;
       if (servableConfigs.isComplete) replica.status = servableConfigs.toStored();
     } else {
       this.#stored = status;
@@ -210,7 +217,7 @@ export class Simulation {
   #changeSettings(): void {
     const { mode } = this.#settings;
     this.#settings = {
-      mode: mode === 'Enforce' ? this.#random.pick(MODES) : 'Enforce',
+      mode: mode === 'Enforce' && this.#random.chance(0.5) ? this.#random.pick(MODES) : 'Enforce',
       holdSupersededMs: this.#random.pick(HOLDS_MS),
     };
     this.#settingsSince = this.#step;
@@ -251,7 +258,10 @@ export class Simulation {
       }),
       historyOf: (config, referrers) => {
         const createdAt = (name: string) => this.#model.configs.get(name);
-        return { ...this.#createHistory(servableConfigs).historyOf(config, referrers), createdAt };
+        return {
+          ...this.#createHistory(servableConfigs, this.#model.configs).historyOf(config, referrers),
+          createdAt,
+        };
       },
       settings: () => this.#settings,
       log: pino({ level: 'silent' }),
@@ -268,7 +278,8 @@ export class Simulation {
     const deletion: Deletion = {
       config,
       sentAt: this.#step,
-      neededUntil: this.#model.neededUntil(config),
+      servedUntil: this.#model.servedUntil(config),
+      removedAt: this.#model.removedAt(config),
       replica,
       timer,
     };
@@ -279,7 +290,7 @@ export class Simulation {
   }
 
   #finishDeletion(deletion: Deletion): void {
-    const { config, sentAt, neededUntil, timer, judgement, isLost } = deletion;
+    const { config, sentAt, timer, judgement, isLost } = deletion;
     clearTimeout(timer);
     this.#deletions.splice(this.#deletions.indexOf(deletion), 1);
     if (isLost === true || judgement === undefined) return;
@@ -296,9 +307,10 @@ export class Simulation {
     const { mode, holdSupersededMs } = this.#settings;
     const isEnforced = mode === 'Enforce' && this.#settingsSince < sentAt;
     if (isEnforced && holdSupersededMs > 0) this.#count('allowed with a hold');
-    if (isEnforced && neededUntil + holdSupersededMs > Date.now() && this.#isKnown(deletion)) {
+    const heldSince = isEnforced ? this.#findHeldSince(deletion) : 0;
+    if (heldSince + holdSupersededMs > Date.now()) {
       this.#violate(
-        `${config} was allowed within the hold, and was needed ${Date.now() - neededUntil} ms ago`,
+        `${config} was allowed within the hold, and was needed ${Date.now() - heldSince} ms ago`,
       );
     } else if (isEnforced && this.#model.wasInUseThroughout(config, sentAt)) {
       this.#violate(`${config} was allowed, and was in use the whole time`);
@@ -308,10 +320,26 @@ export class Simulation {
     }
   }
 
-  /** Whether the replica watched the config's last use, or can know of it. */
-  #isKnown({ config, neededUntil, replica }: Deletion): boolean {
-    const isWatched = replica.watches.every(({ listedAt }) => listedAt < neededUntil);
-    return isWatched || !this.#model.isUntraced(config);
+  /**
+   * When a machine last needed the config, as far as the replica can know it: from its watches, from the status that it
+   * has read, or from the times of the pool. The node watch can be so late that it misses a whole registration.
+   */
+  #findHeldSince({ config, servedUntil, removedAt, replica: { watches, read } }: Deletion): number {
+    const [nodes, pools] = watches;
+    if (nodes === undefined || pools === undefined) throw new Error('nodes and pools are always watched');
+    const stored = read?.find(({ name }) => name === config);
+    const isStoredSince = (time: string | undefined, ms: number): boolean =>
+      time !== undefined && new Date(time).getTime() >= ms;
+    const isServedKnown =
+      pools.listedAt <= servedUntil ||
+      servedUntil < this.#model.lastPoolChange() ||
+      isStoredSince(stored?.lastServable, servedUntil);
+    const isRemovedKnown = nodes.listedAt <= removedAt || isStoredSince(stored?.nodeRemoved, removedAt);
+    const isRegistrationMissed = nodes.changes.some(({ type }) => type === 'ADDED');
+    return Math.max(
+      isServedKnown ? servedUntil : 0,
+      isRemovedKnown && !isRegistrationMissed ? removedAt : 0,
+    );
   }
 
   /** A guard that denies every deletion would be safe and useless. */

@@ -65,6 +65,7 @@ test('a deleted MachineConfigGuard means Enforce, and the guard creates it again
   await expect.poll(dryRunStatus, { timeout: EFFECT_MS }).toBe(403);
   const readSpec = async () => (await cluster.admin.find(PATHS.guard))?.spec;
   await expect.poll(readSpec).toEqual({ mode: 'Enforce' });
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
 });
 
 test.for([
