@@ -6,13 +6,17 @@ const LEFT_OUT = '⋮';
 const ESCAPE = '\u001B';
 /** The styles that mark important lines. */
 const STYLES = ['1', '31', '32', '33'].map((style) => `${ESCAPE}[${style}m`);
-const FROM = '1  Without the guard';
+/** `check` prints its problems as items, and tables. The items repeat the tables. */
+const ITEM = '  │ - ';
+const ITEM_REST = '  │   ';
+const TABLE_ROW = /^ {2}│ \S+ {2,}\S+ {2,}\S/;
+const FROM = '1a  A config in use';
 const TABLES = 'Without the guard: ';
-const CONCLUSION = 'The denied deletion';
+const CONCLUSION = 'The guard denies';
 const TO = 'Next, in README.md';
 
 /**
- * Extracts the styled lines of both runs and of the conclusion from the demo's output, without the tables that repeat
+ * Extracts the styled lines of the stories and of the conclusion from the demo's output, without the tables that repeat
  * them.
  */
 export function demoExcerpt(output: string): string {
@@ -30,9 +34,13 @@ export function demoExcerpt(output: string): string {
   ];
   const excerpt: string[] = [];
   let gap: string[] = [];
+  let isItem = false;
   for (const [index, line] of lines.slice(from, to).entries()) {
     const isStory = from + index < tables || from + index >= conclusion;
-    if (!isStory || !STYLES.some((style) => line.includes(style))) {
+    const plain = stripVTControlCharacters(line);
+    const isImportant = STYLES.some((style) => line.includes(style)) && !TABLE_ROW.test(plain);
+    isItem = isImportant ? plain.startsWith(ITEM) : isItem && line.startsWith(ITEM_REST);
+    if (!isStory || !(isImportant || isItem)) {
       gap.push(line);
       continue;
     }

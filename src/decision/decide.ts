@@ -11,12 +11,8 @@ import {
   formatWouldDenyWarning,
 } from './message.ts';
 import { isVisible } from './printable-text.ts';
-import {
-  type ClusterState,
-  findSupersededAt,
-  summarizeReferences,
-  type UnreadableSource,
-} from './references.ts';
+import { findHold } from './hold.ts';
+import { type ClusterState, summarizeReferences, type UnreadableSource } from './references.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import { type Settings } from './settings.ts';
 import type { DenialStatus, Verdict } from './verdict.ts';
@@ -105,19 +101,14 @@ function decideByReferences(
     const { references, total: referencesTotal } = summary.strong;
     return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), references, referencesTotal };
   }
-  const unreadable = [...state.unreadable];
-  const isListed = state.renderedConfigs?.some((candidate) => candidate.name === name) === true;
-  if (settings.holdSupersededMs > 0 && !isListed && unreadable.length === 0) {
-    unreadable.push({ name: 'machineconfigs', reason: 'the list lacks this config' });
-  }
+  const { history, referrers } = state;
+  const unreadable = [...state.unreadable, ...(history?.unreadable === undefined ? [] : [history.unreadable])];
   if (unreadable.length > 0) {
     return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
   }
-  const supersededAt = findSupersededAt(name, state.renderedConfigs ?? []);
-  if (supersededAt !== undefined) {
-    const heldUntil = new Date(supersededAt.getTime() + settings.holdSupersededMs);
-    if (heldUntil > now) return deny('MCG_HELD', name, explainHeld(name, supersededAt, heldUntil), FORBIDDEN);
-  }
+  const hold =
+    history === undefined ? undefined : findHold(name, referrers, history, settings.holdSupersededMs, now);
+  if (hold !== undefined) return deny('MCG_HELD', name, explainHeld(name, hold), FORBIDDEN);
   return {
     ...allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not in use')),
     references: summary.weak.references,

@@ -1,5 +1,6 @@
 import { type Code, formatDocsLink } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
+import type { Hold } from './hold.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from './printable-text.ts';
 import {
   type NamedReference,
@@ -10,6 +11,7 @@ import {
   type ReferrerKind,
   type UnreadableSource,
 } from './references.ts';
+import { ALLOW_DELETION_ANNOTATION } from './settings.ts';
 
 /** The audit annotation lists more names. */
 const MAX_NAMES_PER_KIND = 3;
@@ -45,12 +47,30 @@ function formatConsequence({ strong, isPoolTerminating }: ReferenceSummary): rea
   return [result, `${removeLabel}, and delete the config once ${pronounPhrase} moved to another one.`];
 }
 
-export function explainHeld(name: ConfigName, supersededAt: Date, heldUntil: Date): string {
-  const [since, until] = [supersededAt.toISOString(), heldUntil.toISOString()];
+export function explainHeld(name: ConfigName, hold: Hold): string {
   return formatDenial('MCG_HELD', [
-    `${formatName(name)} was superseded at ${since} and is held until ${until}: a machine may be booting with it.`,
-    'Delete it after that time.',
+    `${formatName(name)} is held until ${formatTime(hold.until)}: ${explainHold(hold)}.`,
+    `Delete it after that time, or give a reason in its annotation ${ALLOW_DELETION_ANNOTATION}.`,
   ]);
+}
+
+function explainHold({ since, cause }: Hold): string {
+  const time = formatTime(since);
+  if (cause.kind === 'removed-node') {
+    const node = cause.node === undefined ? 'a node' : `node ${formatName(cause.node)}`;
+    return `${node} that named it was removed at ${time}, and may register again with it`;
+  }
+  const verb = cause.kind === 'maybe-pool' ? 'may have named' : 'named';
+  const reason =
+    cause.kind === 'unreported-node'
+      ? `node ${formatName(cause.node)} has not reported its config`
+      : 'a machine may be booting with it';
+  return `pool ${formatName(cause.pool)} ${verb} it until ${time}, and ${reason}`;
+}
+
+/** RFC 3339 in whole seconds, rounded up. */
+export function formatTime(time: Date): string {
+  return `${new Date(Math.ceil(time.getTime() / 1_000) * 1_000).toISOString().slice(0, -5)}Z`;
 }
 
 /** Does not state that the config is in use, because that is unknown. */

@@ -31,14 +31,14 @@ export interface Referrer {
   readonly references: readonly Reference[];
   /** A pool that is being deleted, see `parsePoolReferrer`. */
   readonly isTerminating?: true;
-  /** A node without `currentConfig` and `desiredConfig`. */
+  /** A node without `currentConfig` and `desiredConfig` that the Machine Config Operator manages. */
   readonly isConfigUnreported?: true;
-}
-
-/** The part of a MachineConfig that the guard keeps. */
-export interface ConfigMetadata {
-  readonly name: ConfigName;
-  readonly createdAt: Date;
+  /** The creation time of such a node, in whole seconds. */
+  readonly createdAt?: Date;
+  /** The last transition of a pool's condition `Updated`, in whole seconds. */
+  readonly updatedChangedAt?: Date;
+  /** The resourceVersion of a pool. */
+  readonly version?: string;
 }
 
 /** Something that a decision needs and the guard could not read. */
@@ -47,13 +47,35 @@ export interface UnreadableSource {
   readonly reason: string;
 }
 
+/** What the guard remembers of one config. */
+export interface ConfigHistory {
+  /** Present if the memory is not complete up to the live read. */
+  readonly unreadable: UnreadableSource | undefined;
+  /** Since when the guard has seen every change of the pools. */
+  readonly watchedSince: Date | undefined;
+  /** The pool that names the config, or named it last. */
+  readonly servable?: {
+    readonly pool: string;
+    /** Undefined while the index has the pool that names it. */
+    readonly until: Date | undefined;
+  };
+  /** The node that named the config when it was removed. */
+  readonly removedNode?: {
+    /** Undefined if it was removed while no guard was running. */
+    readonly name: string | undefined;
+    readonly at: Date;
+  };
+  /** The creation time of a config. Undefined if the guard has not read it. */
+  readonly createdAt: (config: ConfigName) => Date | undefined;
+}
+
 /** The part of the cluster that a decision depends on. */
 export interface ClusterState {
   readonly referrers: Iterable<Referrer>;
   /** Unless this is empty, no config counts as unused. */
   readonly unreadable: readonly UnreadableSource[];
-  /** All rendered configs. Present only if a hold is set. */
-  readonly renderedConfigs?: readonly ConfigMetadata[];
+  /** What the guard remembers of the config. Present only if a hold is set. */
+  readonly history?: ConfigHistory;
 }
 
 /** The references of one strength to one config. */
@@ -128,21 +150,4 @@ class ReferenceCollector implements ReferenceGroup {
       this.references.push({ kind, name, field, config, strength });
     }
   }
-}
-
-/**
- * Returns the creation time of the next younger config of the same pool, if there is one. After a roll-back to
- * an older config the time is too early.
- */
-export function findSupersededAt(
-  config: ConfigName,
-  renderedConfigs: readonly ConfigMetadata[],
-): Date | undefined {
-  const pool = parsePoolName(config);
-  const metadata = renderedConfigs.find(({ name }) => name === config);
-  if (pool === undefined || metadata === undefined) return undefined;
-  const youngerTimes = renderedConfigs
-    .filter(({ name, createdAt }) => parsePoolName(name) === pool && createdAt > metadata.createdAt)
-    .map(({ createdAt }) => createdAt.getTime());
-  return youngerTimes.length === 0 ? undefined : new Date(Math.min(...youngerTimes));
 }

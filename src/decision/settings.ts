@@ -12,18 +12,26 @@ export type Mode = (typeof MODES)[number];
 
 export interface Settings {
   readonly mode: Mode;
-  /** How long a superseded config is protected although it is unused; 0 means no hold. */
+  /** How long a config is held after a pool last named it; 0 means no hold. */
   readonly holdSupersededMs: number;
 }
 
-/** Used if the MachineConfigGuard is absent or empty. */
-export const DEFAULT_SETTINGS: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
+/** Used if the MachineConfigGuard is absent or empty. A virtual machine boots within the hold. */
+export const DEFAULT_SETTINGS: Settings = { mode: 'Enforce', holdSupersededMs: 2 * 3_600_000 };
 
 /** Allows the deletion of its MachineConfig. The value is the reason and must not be empty. */
 export const ALLOW_DELETION_ANNOTATION = 'machineconfig-guard.io/allow-deletion';
 
 /** 30 days, as in the schema of MachineConfigGuard. */
 const MAX_HOLD_MS = 30 * 86_400_000;
+/** The schema has fewer units than Go, and no fractions. */
+const SCHEMA_DURATION = /^(?:\d{1,9}(?:h|m|s|ms))+$/;
+
+/** Whether the API server accepts a `holdSuperseded`. */
+export function isHold(value: string): boolean {
+  const ms = SCHEMA_DURATION.test(value) ? parseDuration(value) : undefined;
+  return ms !== undefined && ms <= MAX_HOLD_MS;
+}
 
 export interface ParsedSettings {
   readonly settings: Settings;

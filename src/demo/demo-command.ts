@@ -1,7 +1,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CliError, EXIT_CODE } from '../cli/exit.ts';
 import { createTextFormat } from '../cli/text-format.ts';
-import { formatConclusion, formatEvent, formatIntro, formatRunTitle } from './format-story.ts';
+import {
+  formatCheck,
+  formatCommand,
+  formatConclusion,
+  formatEvent,
+  formatIntro,
+  formatStoryTitle,
+} from './format-story.ts';
 import { runDemo } from './run-demo.ts';
 
 interface DemoFlags {
@@ -10,16 +17,16 @@ interface DemoFlags {
 }
 
 /** Every line can be read as it appears. */
-const DEFAULT_SPEED = 120;
+const DEFAULT_SPEED = 150;
 const MAX_SPEED = 10_000;
-/** The simulated duration of both runs. */
-const STORY_SECONDS = 1_180;
-/** Keys, two API servers and the guard. */
-const START_SECONDS = 2;
+/** The simulated duration of all installs. */
+const STORY_SECONDS = 2_100;
+/** Keys, three API servers and the guard. */
+const START_SECONDS = 4;
 
 export function createDemoCommand(): Command {
   const command = new Command('demo')
-    .description('Replay an install that deadlocks without the guard, on a cluster in memory.')
+    .description('Replay two installs that deadlock without the guard or restore, on a cluster in memory.')
     .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
     .option('--speed <factor>', 'speed compared to the real install', parseSpeed, DEFAULT_SPEED)
     .addHelpText(
@@ -28,8 +35,8 @@ export function createDemoCommand(): Command {
 The demo runs the real guard and a simulated cluster on 127.0.0.1. Both stop
 with the command.
 Permissions: none, it does not access a cluster.
-Exit codes: 0 deadlock without the guard and complete install with it,
-1 another result, 2 wrong usage.
+Exit codes: 0 every install is stuck without the guard or the restore, and
+completes with them, 1 another result, 2 wrong usage.
 
 Examples:
   npm run demo
@@ -45,7 +52,9 @@ Examples:
       printText(formatIntro(format, seconds));
       const report = await runDemo({
         speed,
-        onRun: (isGuarded) => printText(formatRunTitle(format, isGuarded)),
+        onStory: (story) => printText(formatStoryTitle(format, story)),
+        onCheck: (report, repairs) => printText(formatCheck(format, report, repairs)),
+        onRestore: (command) => printText(formatCommand(format, command)),
         onEvent: (event) => printText(formatEvent(format, event)),
       });
       print(command, isText ? formatConclusion(format, report) : `${JSON.stringify(report, null, 2)}\n`);

@@ -1,40 +1,77 @@
+import { formatCheckReport } from '../cli/check/format-report.ts';
 import { formatTable } from '../cli/table.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../cli/text-format.ts';
-import type { DemoReport, DemoRun } from './run-demo.ts';
-import type { StoryEvent } from './story/story.ts';
+import type { CheckReport } from '../inspect/check-report.ts';
+import type { Repair } from '../inspect/repairs.ts';
+import type { SimulationEvent } from './operator/simulation.ts';
+import type { DemoReport, DemoStory } from './run-demo.ts';
+import type { InstallResult } from './story/install.ts';
 
 const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
+const INDENT = '    ';
+/** Marks what a command prints. */
+const OUTPUT_MARK = '  │ ';
+/** `check` shortens names in its tables to the same length. */
+const RENDERED_NAME = /(?<=rendered-[\w.-]+-[0-9a-f]{8})[0-9a-f]{24}(?![0-9a-f])/g;
+
+const STORIES: Readonly<Record<DemoStory, { readonly title: string; readonly explanation: string }>> = {
+  unguarded: {
+    title: '1a  A config in use is deleted, without the guard',
+    explanation:
+      'The operator rolls out a second rendered config. control1 already runs it, control2 still runs the first one. ' +
+      'Then a clean-up job deletes the first one, because no pool names it and the job does not check the nodes. ' +
+      '(The operator itself deletes no rendered configs. Jobs, scripts and people do.)',
+  },
+  guarded: {
+    title: '1b  The same install with the guard',
+    explanation: 'The guard is a validating webhook for deletions.',
+  },
+  restored: {
+    title: '2  A config that was never in the API',
+    explanation:
+      'The guard runs, but nothing is deleted. The bootstrap renders a config on its own disk, and the first masters ' +
+      'boot with it. The operator in the cluster renders other content under another name.',
+  },
+};
 
 export function formatIntro(format: TextFormat, seconds: number): string {
   const paragraphs = [
-    'This demo replays an OpenShift install on a cluster in memory: without the guard, then with it. ' +
-      `About ${seconds} seconds.`,
+    `This demo replays two incidents of OpenShift installs on a cluster in memory, in about ${seconds} seconds.`,
+    'Simulated: hosts, API server and operator. Real: the guard, check and restore.',
     'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such ' +
-      'as rendered-master-aaa111. Every node names two of them: the config that it runs (current) and the config ' +
-      'that it should run (desired). If one of them is deleted, the node turns Degraded. Its machine-config-daemon ' +
-      'cannot update it any more, because it fails on the missing config.',
-    'In this install a second rendered config, rendered-master-bbb222, replaces the first. control1 already runs ' +
-      'the second one, control2 still runs the first one. Then a clean-up job deletes the first one, because no pool ' +
-      'names it and the job does not check the nodes. (The operator itself deletes no rendered configs. Jobs, ' +
-      'scripts and people do.)',
+      'as rendered-master-1a2b3c4d (this demo shortens the names). Every node names two of them: the config that it ' +
+      'runs (current) and the config that it should run (desired). If one of them does not exist, the node turns ' +
+      'Degraded: its machine-config-daemon cannot update it.',
   ];
   const [title = '', ...rest] = paragraphs.map((paragraph) => wrapText(paragraph, format.width).join('\n'));
   return `${[applyStyle(format, 'bold', title), ...rest].join('\n\n')}\n`;
 }
 
-export function formatRunTitle(format: TextFormat, isGuarded: boolean): string {
-  const title = isGuarded ? '2  With the guard' : '1  Without the guard';
-  const explanation = isGuarded
-    ? 'The same install. The guard is a validating webhook for deletions.'
-    : 'Nothing checks deletions.';
-  return `\n${applyStyle(format, 'bold', title)}\n${explanation}\n\n`;
+export function formatStoryTitle(format: TextFormat, story: DemoStory): string {
+  const { title, explanation } = STORIES[story];
+  return `\n${applyStyle(format, 'bold', title)}\n${wrapText(explanation, format.width).join('\n')}\n\n`;
 }
 
-export function formatEvent(format: TextFormat, { t, actor, message, refusal }: StoryEvent): string {
+/** What `check` prints, with its first repair. */
+export function formatCheck(format: TextFormat, report: CheckReport, repairs: readonly Repair[]): string {
+  const width = format.width - OUTPUT_MARK.length;
+  const lines = formatCheckReport({ ...format, width }, report, repairs.slice(0, 1))
+    .trimEnd()
+    .split('\n');
+  const marked = lines.map((line) => `${OUTPUT_MARK}${line}`.trimEnd()).join('\n');
+  return `${formatCommand(format, 'check')}${marked}\n`;
+}
+
+/** A command line of the guard, as a person runs it. */
+export function formatCommand(format: TextFormat, command: string): string {
+  return `\n${INDENT}${applyStyle(format, 'bold', `$ machineconfig-guard ${command}`)}\n\n`;
+}
+
+export function formatEvent(format: TextFormat, { t, actor, message, refusal }: SimulationEvent): string {
   const indent = TIME_WIDTH + ACTOR_WIDTH;
   const style = chooseStyle(message, actor);
-  const [first = '', ...rest] = wrapText(message, format.width - indent).map((line) =>
+  const [first = '', ...rest] = wrapText(shortenNames(message), format.width - indent).map((line) =>
     applyStyle(format, style, line),
   );
   const time = `T+${Math.floor(t / 60)}m${String(t % 60).padStart(2, '0')}s`.padEnd(TIME_WIDTH);
@@ -43,18 +80,24 @@ export function formatEvent(format: TextFormat, { t, actor, message, refusal }: 
     ...rest.map((line) => `${' '.repeat(indent)}${line}`),
   ];
   if (refusal !== undefined) {
-    const denial = wrapText(`Error from server (${refusal.reason}): ${refusal.message}`, format.width - 4);
-    lines.push('', ...denial.map((line) => `    ${applyStyle(format, 'yellow', line)}`), '');
+    const denial = shortenNames(`Error from server (${refusal.reason}): ${refusal.message}`);
+    const wrapped = wrapText(denial, format.width - INDENT.length);
+    lines.push('', ...wrapped.map((line) => `${INDENT}${applyStyle(format, 'yellow', line)}`), '');
   }
   return `${lines.join('\n')}\n`;
 }
 
-export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<DemoReport, 'speed'>): string {
-  const tables = runs.map((run) => formatEnd(format, run)).join('\n');
+export function formatConclusion(
+  format: TextFormat,
+  { runs, restored, asExpected }: Omit<DemoReport, 'speed'>,
+): string {
+  const ends = runs.map((run) => formatEnd(format, run.guard ? 'With the guard' : 'Without the guard', run));
+  const tables = [...ends, formatEnd(format, 'After the restore', restored)].join('\n');
   const verdict = asExpected
-    ? 'The denied deletion is the only difference. The config existed until no node used it, and was deleted then.'
-    : 'Unexpected result: it should be a deadlock without the guard and a complete install with the guard. Please ' +
-      'report it with the output of --output json.';
+    ? 'The guard denies the deletion of a config in use. It cannot create a config that never existed: check finds ' +
+      'it, and restore creates it from the disk of a node.'
+    : 'Unexpected result: the install should be stuck without the guard and without the restore, and complete with ' +
+      'them. Please report it with the output of --output json.';
   const lines = wrapText(verdict, format.width).map((line) =>
     applyStyle(format, asExpected ? 'bold' : 'red', line),
   );
@@ -66,11 +109,12 @@ export function formatConclusion(format: TextFormat, { runs, asExpected }: Omit<
   return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
 }
 
-function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoRun): string {
+function formatEnd(format: TextFormat, run: string, { outcome, nodes, configs }: InstallResult): string {
   const isComplete = outcome === 'completed';
   const end = isComplete ? 'the install completes' : 'deadlock, the install never completes';
-  const title = `${guard ? 'With the guard' : 'Without the guard'}: ${end}`;
-  const formatConfig = (config: string): string => (configs.includes(config) ? config : `${config}*`);
+  const title = `${run}: ${end}`;
+  const formatConfig = (config: string): string =>
+    `${shortenNames(config)}${configs.includes(config) ? '' : '*'}`;
   const columns = ['NODE', 'CURRENT', 'DESIRED', 'STATE'].map((header) => ({ header }));
   const rows = nodes.map(({ name, current, desired, state }) => {
     const style = state === 'Degraded' ? ('red' as const) : undefined;
@@ -83,7 +127,12 @@ function formatEnd(format: TextFormat, { guard, outcome, nodes, configs }: DemoR
 }
 
 function chooseStyle(message: string, actor: string): Style | undefined {
+  const isRepaired = actor === 'restore' || message.includes('no longer Degraded');
+  if (isRepaired || message.startsWith('complete')) return 'green';
   if (message.includes('Degraded') || message.startsWith('stuck')) return 'red';
-  if (message.startsWith('complete')) return 'green';
   return actor === 'clean-up' ? 'yellow' : undefined;
+}
+
+function shortenNames(text: string): string {
+  return text.replaceAll(RENDERED_NAME, '');
 }

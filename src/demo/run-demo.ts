@@ -1,21 +1,24 @@
-import { pino } from 'pino';
 import { type Authority, createAuthority } from '../certificates/authority.ts';
-import { issueLeaf } from '../certificates/leaf.ts';
-import { createFixedCertificate } from '../certificates/serving-certificate.ts';
 import type { NamedReference } from '../decision/references.ts';
 import type { Verdict } from '../decision/verdict.ts';
-import { type Guard, startGuard } from '../guard/guard.ts';
-import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
-import { KubeApi } from '../kube/api.ts';
-import { connectionFromKubeconfig } from '../kube/connection.ts';
 import type { Decision } from '../webhook/decision.ts';
-import { startApiServer } from './cluster/api-server.ts';
-import { InMemoryCluster } from './cluster/in-memory-cluster.ts';
-import { type Replay, replayIncidentA } from './story/replay.ts';
-import type { StoryOptions } from './story/story.ts';
+import { type CheckReport, checkCluster } from '../inspect/check-report.ts';
+import type { Repair } from '../inspect/repairs.ts';
+import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
+import { restore, type RestoreReport } from '../restore/restore.ts';
+import { withDemoCluster } from './demo-cluster.ts';
+import type { SimulationOptions } from './operator/simulation.ts';
+import { replayDeletedConfig } from './story/deleted-config.ts';
+import type { InstallResult } from './story/install.ts';
+import { MissingConfigStory } from './story/missing-config.ts';
 
-export interface DemoOptions extends Pick<StoryOptions, 'speed' | 'onEvent'> {
-  readonly onRun?: (isGuarded: boolean) => void;
+export type DemoStory = 'unguarded' | 'guarded' | 'restored';
+
+export interface DemoOptions extends Pick<SimulationOptions, 'speed' | 'onEvent'> {
+  readonly onStory?: (story: DemoStory) => void;
+  readonly onCheck?: (report: CheckReport, repairs: readonly Repair[]) => void;
+  /** The command line without the name of the program. */
+  readonly onRestore?: (command: string) => void;
 }
 
 export interface DemoDecision extends Pick<Decision, 'name' | 'user'>, Pick<Verdict, 'outcome' | 'code'> {
@@ -23,79 +26,94 @@ export interface DemoDecision extends Pick<Decision, 'name' | 'user'>, Pick<Verd
   readonly ms: number;
 }
 
-export interface DemoRun extends Replay {
+export interface DemoRun extends InstallResult {
   readonly guard: boolean;
   readonly decisions: readonly DemoDecision[];
+}
+
+/** An install that was stuck until a config was restored. */
+export interface DemoRestore extends InstallResult {
+  /** The config that was never in the API. */
+  readonly missing: string;
+  readonly stuck: Omit<InstallResult, 'events'>;
+  readonly check: CheckReport;
+  readonly restore: RestoreReport;
 }
 
 /** `demo --output json`. */
 export interface DemoReport {
   readonly speed: number;
-  /** Whether only the run without the guard ended in a deadlock. */
+  /** Whether the install is stuck without the guard and without the restore, and completes with them. */
   readonly asExpected: boolean;
   readonly runs: readonly DemoRun[];
+  readonly restored: DemoRestore;
 }
 
-const SERVICE_ACCOUNT = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
-const HOST = '127.0.0.1';
 const CERTIFICATE_DAYS = 1;
-const READY_TIMEOUT_MS = 10_000;
+/** A master that has booted with the missing config. */
+const SOURCE_NODE = 'control1';
+const MASTER_COUNT = 3;
+const CHECK_OPTIONS = {
+  selector: undefined,
+  minNodes: 1,
+  waitMs: undefined,
+  onReport: () => {},
+  onFailure: () => {},
+};
+const RESTORE_TIMEOUT_MS = 600_000;
+/** Longer than any real pause, so the result does not depend on the machine. */
+const RESTORE_INTERVAL_MS = 10_000;
 
 export async function runDemo(options: DemoOptions): Promise<DemoReport> {
   const authority = await createAuthority({ days: CERTIFICATE_DAYS, now: new Date() });
-  const unguarded = await replay(false, authority, options);
-  const guarded = await replay(true, authority, options);
-  const asExpected = unguarded.outcome === 'deadlock' && guarded.outcome === 'completed';
-  return { speed: options.speed, asExpected, runs: [unguarded, guarded] };
+  const unguarded = await runDeletion(false, authority, options);
+  const guarded = await runDeletion(true, authority, options);
+  const restored = await runRestore(authority, options);
+  const asExpected =
+    unguarded.outcome === 'deadlock' &&
+    guarded.outcome === 'completed' &&
+    restored.stuck.outcome === 'deadlock' &&
+    restored.outcome === 'completed';
+  return { speed: options.speed, asExpected, runs: [unguarded, guarded], restored };
 }
 
-async function replay(isGuarded: boolean, authority: Authority, options: DemoOptions): Promise<DemoRun> {
-  const { onRun, ...storyOptions } = options;
-  const cluster = new InMemoryCluster();
-  const server = await startApiServer(cluster, authority);
-  const decisions: DemoDecision[] = [];
-  const api = new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(SERVICE_ACCOUNT)));
-  let guard: Guard | undefined;
-  try {
-    if (isGuarded) {
-      guard = await startRealGuard(api, authority, (decision) => decisions.push(toDemoDecision(decision)));
-      await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
-      registerGuard(cluster, guard, authority);
-    }
-    onRun?.(isGuarded);
-    return { guard: isGuarded, ...(await replayIncidentA({ cluster, server, ...storyOptions })), decisions };
-  } finally {
-    await guard?.stop();
-    api.close();
-    await server.stop();
-  }
-}
-
-async function startRealGuard(
-  api: KubeApi,
-  authority: Authority,
-  onDecision: (decision: Decision) => void,
-): Promise<Guard> {
-  const names = { dnsNames: [], ipAddresses: [HOST] };
-  const leaf = await issueLeaf({ authority, ...names, days: CERTIFICATE_DAYS, now: new Date() });
-  return await startGuard({
-    api,
-    certificate: createFixedCertificate(leaf),
-    // The guard would warn of the outage in the story.
-    log: pino({ level: 'silent' }),
-    bindAddress: HOST,
-    securePort: 0,
-    healthPort: 0,
-    shutdownDelayMs: 0,
-    onDecision,
+async function runDeletion(isGuarded: boolean, authority: Authority, options: DemoOptions): Promise<DemoRun> {
+  const { speed, onEvent, onStory } = options;
+  return await withDemoCluster(authority, async ({ server, operatorApi: api, cleanUpApi, addGuard }) => {
+    const decisions: DemoDecision[] = [];
+    if (isGuarded) await addGuard((decision) => decisions.push(toDemoDecision(decision)));
+    onStory?.(isGuarded ? 'guarded' : 'unguarded');
+    const result = await replayDeletedConfig({ api, cleanUpApi, server, speed, onEvent });
+    return { guard: isGuarded, ...result, decisions };
   });
 }
 
-function registerGuard(cluster: InMemoryCluster, guard: Guard, authority: Authority): void {
-  const url = `https://${HOST}:${guard.ports.securePort}/validate`;
-  const caBundle = Buffer.from(authority.certificatePem).toString('base64');
-  const configuration = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
-  cluster.create('validatingwebhookconfigurations', configuration);
+async function runRestore(authority: Authority, options: DemoOptions): Promise<DemoRestore> {
+  const { speed, onEvent, onStory, onCheck, onRestore } = options;
+  return await withDemoCluster(authority, async ({ server, adminApi, operatorApi: api, addGuard }) => {
+    await addGuard(() => {});
+    onStory?.('restored');
+    const story = new MissingConfigStory({ api, server, speed, onEvent });
+    const { events: _events, ...stuck } = await story.run();
+    const { report: check, repairs } = await checkCluster(adminApi, CHECK_OPTIONS);
+    onCheck?.(check, repairs);
+    const { name: missing } = story.missing.metadata;
+    const source = `node/${SOURCE_NODE}`;
+    onRestore?.(`restore --from ${source} --confirm`);
+    const { result: report, ...install } = await story.runWith((sleep) =>
+      restore(adminApi, {
+        configs: [parseRenderedConfig(story.readNodeFile(SOURCE_NODE), source)],
+        isConfirmed: true,
+        acceptContent: false,
+        controlPlaneReplicas: MASTER_COUNT,
+        timeoutMs: RESTORE_TIMEOUT_MS,
+        intervalMs: RESTORE_INTERVAL_MS,
+        sleep,
+        onProgress: (text) => story.simulation.record('restore', text),
+      }),
+    );
+    return { ...install, missing, stuck, check, restore: report };
+  });
 }
 
 function toDemoDecision({ name, user, verdict, ms }: Decision): DemoDecision {

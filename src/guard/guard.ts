@@ -17,6 +17,7 @@ import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
+import { ServableConfigs } from '../references/servable-configs.ts';
 import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../references/sources.ts';
 import { createAdmissionApp } from '../webhook/admission-app.ts';
 import { type Decision, logDecision } from '../webhook/decision.ts';
@@ -26,7 +27,7 @@ import { createMetricsApp } from '../webhook/metrics-app.ts';
 import { Metrics } from '../webhook/metrics.ts';
 import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
-import { Judge } from './judge.ts';
+import { Judge, type JudgeOptions } from './judge.ts';
 import { ReferenceJudge } from './reference-judge.ts';
 import { StatusReporter } from './status-reporter.ts';
 
@@ -50,6 +51,8 @@ export interface GuardOptions {
   readonly settings?: () => Settings;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: { readonly leaseNamespace: string; readonly leaseTiming?: LeaseTiming };
+  /** By default, the memory of this process. */
+  readonly servableConfigs?: ServableConfigs;
   readonly onDecision?: (decision: Decision) => void;
   readonly reflectorTiming?: ReflectorTiming;
 }
@@ -93,8 +96,10 @@ export class Guard {
     const { minVersion = 'TLSv1.2', ciphers, clientAuthority, settings = () => DEFAULT_SETTINGS } = options;
     const mode = () => settings().mode;
     this.#options = options;
-    this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
-    this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
+    const { servableConfigs = new ServableConfigs() } = options;
+    this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming, servableConfigs });
+    const onDeleted = servableConfigs.forget.bind(servableConfigs);
+    this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming, onDeleted });
     this.#events = new EventRecorder({ api, log });
     this.#unknownConfigs = new ThrottledLog(log);
     const live = new LiveReader({
@@ -107,12 +112,16 @@ export class Guard {
           this.#configs.checkVersion();
         },
       },
-      needsRenderedConfigs: () => settings().holdSupersededMs > 0,
     });
     const configs = new ConfigLookup({ api, index: this.#configs });
+    const createdAt = this.#configs.createdAt.bind(this.#configs);
+    const historyOf: JudgeOptions['historyOf'] = (...args) => ({
+      ...servableConfigs.historyOf(...args),
+      createdAt,
+    });
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
-      judge: new Judge({ api, index: this.#index, live, configs, settings, log }),
+      judge: new Judge({ api, index: this.#index, live, configs, historyOf, settings, log }),
       referenceJudge: new ReferenceJudge({ api, index: this.#configs, settings }),
       connections,
       settings,
@@ -134,6 +143,7 @@ export class Guard {
         index: this.#index,
         configs: this.#configs,
         events: this.#events,
+        servableConfigs,
         certificate,
         mode,
       };

@@ -1,13 +1,18 @@
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
-import { type ClusterState, hasStrongReference, type Referrer } from '../decision/references.ts';
+import {
+  type ClusterState,
+  type ConfigHistory,
+  hasStrongReference,
+  type Referrer,
+} from '../decision/references.ts';
 import type { ConfigToDelete, Review } from '../decision/review.ts';
 import type { Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { sleep, withTimeout } from '../kube/wait.ts';
 import { getReferrer } from '../references/get-referrer.ts';
 import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
 import type { LiveReader } from '../references/live-reader.ts';
@@ -21,6 +26,8 @@ export interface JudgeOptions {
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigLookup, 'find' | 'isIndexed'>;
+  /** What the guard remembers of a config, compared with the referrers of a live read. */
+  readonly historyOf: (config: ConfigName, referrers: Iterable<Referrer>) => ConfigHistory;
   readonly settings: () => Settings;
   readonly log: Logger;
   readonly now?: () => Date;
@@ -30,6 +37,8 @@ export interface JudgeOptions {
 const CONFIRM_TIMEOUT_MS = 1_250;
 /** An override must also work while the API server cannot be reached. */
 const OVERRIDE_TIMEOUT_MS = 500;
+/** Between two looks whether the watch has delivered what the live read shows. */
+const WATCH_INTERVAL_MS = 20;
 
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {
@@ -59,7 +68,10 @@ export class Judge implements ReviewJudge {
       const confirmed = name === undefined ? undefined : await this.#confirmFromIndex(name, signal);
       if (confirmed !== undefined)
         return { verdict: decide(review, confirmed, settings, this.#now()), path: 'index', configState };
-      const state = await this.#options.live.read(signal);
+      let state = await this.#options.live.read(signal);
+      if (name !== undefined && settings.holdSupersededMs > 0) {
+        state = { ...state, history: await this.#readHistory(name, state, signal) };
+      }
       return { verdict: decide(review, state, settings, this.#now()), path: 'live', configState };
     } catch (error) {
       this.#options.log.error({ err: error }, 'cannot decide a review');
@@ -86,6 +98,29 @@ export class Judge implements ReviewJudge {
       signal,
       async (limited) => await configs.find(config, limited),
     );
+  }
+
+  /** Waits until the memory contains what the live read shows, unless the config is in use or unverified. */
+  async #readHistory(
+    config: ConfigName,
+    { referrers, unreadable }: ClusterState,
+    signal: AbortSignal,
+  ): Promise<ConfigHistory> {
+    const all = [...referrers];
+    let history = this.#options.historyOf(config, all);
+    if (unreadable.length > 0 || all.some((referrer) => hasStrongReference(config, referrer))) return history;
+    while (history.unreadable !== undefined && !signal.aborted) {
+      await sleep(WATCH_INTERVAL_MS, signal);
+      history = this.#options.historyOf(config, all);
+    }
+    // The watch can be late to report that a node was removed.
+    const isListed = (node: Referrer): boolean =>
+      all.some(({ kind, name }) => kind === 'Node' && name === node.name);
+    const removed = this.#options.index
+      .findReferrers(config)
+      .find((node) => node.kind === 'Node' && hasStrongReference(config, node) && !isListed(node));
+    if (removed === undefined) return history;
+    return { ...history, removedNode: { name: removed.name, at: this.#now() } };
   }
 
   /**

@@ -8,16 +8,19 @@ import { ProblemLog } from '../kube/problem-log.ts';
 import { Reflector, type ReflectorTiming, SINGLE_OBJECT_TIMING } from '../kube/reflector.ts';
 import type { Resource } from '../kube/resource.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
+import { parseStoredConfigs, type StoredConfig } from '../references/servable-configs.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: KubeApi;
   readonly log: Logger;
+  /** Called with the configs in the status, again after each change. Undefined if the object or its CRD is absent. */
+  readonly onStored?: (configs: readonly StoredConfig[] | undefined) => void;
   readonly timing?: ReflectorTiming;
   /** Milliseconds between two attempts to create an absent object. */
   readonly createIntervalMs?: number;
 }
 
-type FollowedGuard = ParsedSettings & { readonly name: string };
+type FollowedGuard = ParsedSettings & { readonly name: string; readonly stored?: readonly StoredConfig[] };
 
 const GUARD_RESOURCE: Resource<FollowedGuard> = {
   kind: 'MachineConfigGuard',
@@ -26,7 +29,11 @@ const GUARD_RESOURCE: Resource<FollowedGuard> = {
   objectName: GUARD_NAME,
   isOptional: true,
   isMetadataOnly: false,
-  parse: (object: ApiObject) => ({ name: GUARD_NAME, ...parseSettings(object) }),
+  parse: (object: ApiObject) => ({
+    name: GUARD_NAME,
+    ...parseSettings(object),
+    stored: parseStoredConfigs(object.status),
+  }),
 };
 const CREATE_INTERVAL_MS = 10_000;
 const CHECK_INTERVAL_MS = 500;
@@ -46,7 +53,7 @@ export class SettingsFollower {
   #settings = DEFAULT_SETTINGS;
 
   constructor(options: SettingsFollowerOptions) {
-    const { api, log, timing = SINGLE_OBJECT_TIMING } = options;
+    const { api, log, timing = SINGLE_OBJECT_TIMING, onStored } = options;
     this.#options = options;
     this.#problem = new ProblemLog(log, `machineconfigguard ${GUARD_NAME} is readable again`);
     this.#createProblem = new ProblemLog(log);
@@ -57,6 +64,10 @@ export class SettingsFollower {
       timing,
       onChange: (_before, after) => {
         this.#apply(after ?? { settings: DEFAULT_SETTINGS, problems: [] });
+        onStored?.(after?.stored);
+      },
+      onListEnd: () => {
+        if ([...this.#reflector.objects()].length === 0) onStored?.(undefined);
       },
     });
   }

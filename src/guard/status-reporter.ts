@@ -15,6 +15,7 @@ import {
   describeFinding,
 } from '../references/dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
+import { parseStoredConfigs, type ServableConfigs } from '../references/servable-configs.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 import {
   describeTerminating,
@@ -30,6 +31,7 @@ export interface StatusReporterOptions {
   readonly index: ReferenceIndex;
   readonly configs: ConfigIndex;
   readonly events: EventRecorder;
+  readonly servableConfigs: ServableConfigs;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly mode: () => Mode;
   readonly leaseNamespace: string;
@@ -88,7 +90,7 @@ export class StatusReporter {
       api,
       log,
       isLeader: () => this.#lease.isHeld,
-      status: () => this.#status(),
+      status: (stored) => this.#status(stored),
     });
   }
 
@@ -142,8 +144,10 @@ export class StatusReporter {
     });
   }
 
-  #status(): GuardStatus {
-    const { mode, certificate } = this.#options;
+  /** The stored status can contain configs that another leader wrote, and that this replica has not heard of. */
+  #status(stored: Readonly<Record<string, unknown>>): GuardStatus {
+    const { mode, certificate, servableConfigs } = this.#options;
+    servableConfigs.mergeStored(parseStoredConfigs(stored));
     const findings = this.#options.configs.isForbidden ? [] : this.#detector.findings;
     return {
       mode: mode(),
@@ -160,6 +164,9 @@ export class StatusReporter {
           explanation,
           suggestion: suggestion ?? '',
         })),
+      servableConfigs: servableConfigs.isComplete
+        ? servableConfigs.toStored()
+        : (stored['servableConfigs'] ?? null),
       conditions: [
         this.#readyCondition(),
         this.#referencesCondition(),

@@ -33,6 +33,8 @@ export interface GuardStatus {
     /** Empty if no name is near. */
     readonly suggestion: string;
   }[];
+  /** StoredConfig[]. Null if none is stored, and the guard cannot know them yet. */
+  readonly servableConfigs?: unknown;
   readonly conditions: readonly Condition[];
 }
 
@@ -48,7 +50,8 @@ export interface StatusWriterOptions {
   readonly log: Logger;
   /** The last denial does not depend on it: the replica that denied writes it. */
   readonly isLeader: () => boolean;
-  readonly status: () => GuardStatus;
+  /** Returns the status to write, from the one that is stored. */
+  readonly status: (stored: Readonly<Record<string, unknown>>) => GuardStatus;
   readonly intervalMs?: number;
   readonly denialIntervalMs?: number;
 }
@@ -110,7 +113,7 @@ export class StatusWriter {
   async #writeStatus(signal: AbortSignal): Promise<void> {
     const stored = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
     const observedGeneration = stored.metadata?.generation ?? 0;
-    const { conditions, ...rest } = this.#options.status();
+    const { conditions, ...rest } = this.#options.status(stored.status ?? {});
     const desired = {
       ...rest,
       observedGeneration,

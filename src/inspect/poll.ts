@@ -13,6 +13,8 @@ export interface PollOptions<Answer> {
   readonly intervalMs?: number;
   /** Aborts the pause between two reads. `read` observes it itself. */
   readonly signal?: AbortSignal;
+  /** Replaces the timer of these pauses, for a simulated clock. */
+  readonly sleep?: (ms: number) => Promise<void>;
 }
 
 const READ_TIMEOUT_MS = 30_000;
@@ -56,7 +58,8 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
       return { answer: result.answer, elapsedMs: getElapsedMs() };
     }
     const pauseMs = Math.min(PAUSE_FACTOR * (getElapsedMs() - readStartMs), MAX_PAUSE_MS);
-    await setTimeout(Math.min(leftMs, Math.max(intervalMs, pauseMs)), undefined, { signal });
+    const sleepMs = Math.min(leftMs, Math.max(intervalMs, pauseMs));
+    await (options.sleep?.(sleepMs) ?? setTimeout(sleepMs, undefined, { signal }));
   }
 }
 

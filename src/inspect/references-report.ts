@@ -3,17 +3,13 @@ import { findNearestName } from '../decision/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
 import { readWithRetries } from './poll.ts';
-import {
-  type ConfigMetadata,
-  type NamedReference,
-  type Referrer,
-  summarizeReferences,
-} from '../decision/references.ts';
+import { type NamedReference, type Referrer, summarizeReferences } from '../decision/references.ts';
+import type { WatchedConfig } from '../references/sources.ts';
 
 export interface ClusterReferences {
   readonly server: string;
   readonly at: Date;
-  readonly configs: readonly ConfigMetadata[];
+  readonly configs: readonly Pick<WatchedConfig, 'name' | 'createdAt'>[];
   readonly referrers: readonly Referrer[];
 }
 

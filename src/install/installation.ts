@@ -24,8 +24,10 @@ export interface InstallationOptions {
   readonly profile: Profile;
   /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority: Authority | undefined;
-  /** If undefined, the guard creates an empty MachineConfigGuard. */
+  /** If this and `hold` are undefined, the guard creates an empty MachineConfigGuard. */
   readonly mode?: Mode | undefined;
+  /** Its `holdSuperseded`. */
+  readonly hold?: string | undefined;
   readonly singleNode?: boolean;
   readonly hostNetwork?: boolean;
   /** Whether the guard may read MachineConfigs; true by default. */
@@ -97,7 +99,7 @@ const NEWER_KINDS = [
  * @throws InvalidInstallation
  */
 export function buildInstallation(options: InstallationOptions): Installation {
-  const { profile, authority, mode, image, kubernetesVersion } = options;
+  const { profile, authority, mode, hold, image, kubernetesVersion } = options;
   // Without match conditions every heartbeat of a kubelet would wait for the guard.
   if (options.referenceGuard === true && !isAtLeast(kubernetesVersion, MATCH_CONDITIONS)) {
     const requirement = 'needs match conditions of Kubernetes 1.28 (OpenShift 4.15)';
@@ -129,10 +131,11 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
-  if (mode !== undefined) {
+  if (mode !== undefined || hold !== undefined) {
     const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
-    const guard = { ...type, metadata: { name: 'cluster' }, spec: { mode } };
-    manifests.push(createManifest(' Applying this file again resets the mode.', guard));
+    const spec = { ...(mode && { mode }), ...(hold && { holdSuperseded: hold }) };
+    const guard = { ...type, metadata: { name: 'cluster' }, spec };
+    manifests.push(createManifest(' Applying this file again resets these settings.', guard));
   }
   return {
     files: toFiles(manifests),

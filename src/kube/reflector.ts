@@ -49,6 +49,9 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly random?: () => number;
   /** `before` is undefined for a new object, `after` for a deleted one. */
   readonly onChange?: (before: Item | undefined, after: Item | undefined) => void;
+  /** Called before and after the changes of each list are reported. Between two lists no change is missed. */
+  readonly onListStart?: () => void;
+  readonly onListEnd?: () => void;
 }
 
 /** An event of a pool or a build contains the whole object. */
@@ -78,6 +81,8 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #timing: ReflectorTiming;
   readonly #random: () => number;
   readonly #onChange: (before: Item | undefined, after: Item | undefined) => void;
+  readonly #onListStart: () => void;
+  readonly #onListEnd: () => void;
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   #objects = new Map<string, Item>();
@@ -98,6 +103,8 @@ export class Reflector<Item extends { readonly name: string }> {
     timing = DEFAULT_TIMING,
     random = Math.random,
     onChange,
+    onListStart,
+    onListEnd,
   }: ReflectorOptions<Item>) {
     this.resource = resource;
     this.#api = api;
@@ -105,6 +112,8 @@ export class Reflector<Item extends { readonly name: string }> {
     this.#timing = timing;
     this.#random = random;
     this.#onChange = onChange ?? (() => {});
+    this.#onListStart = onListStart ?? (() => {});
+    this.#onListEnd = onListEnd ?? (() => {});
     this.#backoff = new Backoff(...timing.backoffMs, random);
     this.#problem = new ProblemLog(this.#log, `watching ${resource.name} again`);
   }
@@ -210,6 +219,7 @@ export class Reflector<Item extends { readonly name: string }> {
     );
     if (result !== undefined) await this.#checkListVersion(result, signal);
     const before = this.#objects;
+    this.#onListStart();
     this.#objects = objects;
     this.#objectVersion = objectVersion;
     for await (const slice of inSlices(before, SLICE_SIZE)) {
@@ -218,6 +228,7 @@ export class Reflector<Item extends { readonly name: string }> {
     for await (const slice of inSlices(objects, SLICE_SIZE)) {
       for (const [name, item] of slice) this.#onChange(before.get(name), item);
     }
+    this.#onListEnd();
     return result;
   }
 

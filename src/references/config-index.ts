@@ -10,6 +10,7 @@ export interface ConfigIndexOptions {
   readonly log: Logger;
   readonly timing?: ReflectorTiming | undefined;
   readonly now?: () => Date;
+  readonly onDeleted?: (name: ConfigName) => void;
 }
 
 /** Remembered deletions explain dangling references. */
@@ -20,14 +21,16 @@ export class ConfigIndex {
   readonly #reflector: Reflector<WatchedConfig>;
   readonly #deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_REMEMBERED_DELETIONS });
 
-  constructor({ api, log, timing, now = () => new Date() }: ConfigIndexOptions) {
+  constructor({ api, log, timing, now = () => new Date(), onDeleted }: ConfigIndexOptions) {
     this.#reflector = new Reflector({
       api,
       resource: MACHINE_CONFIGS,
       log,
       timing,
       onChange: (before, after) => {
-        if (before !== undefined && after === undefined) this.#deletedAt.set(before.name, now());
+        if (before === undefined || after !== undefined) return;
+        this.#deletedAt.set(before.name, now());
+        onDeleted?.(before.name);
       },
     });
   }
@@ -43,6 +46,11 @@ export class ConfigIndex {
 
   has(name: ConfigName, uid: string): boolean {
     return this.#reflector.get(name)?.uid === uid;
+  }
+
+  /** Undefined if the watch has not reported the config. */
+  createdAt(name: ConfigName): Date | undefined {
+    return this.#reflector.get(name)?.createdAt;
   }
 
   /** As {@link Reflector.newestVersion}. */

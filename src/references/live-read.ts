@@ -1,13 +1,12 @@
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
-import { isRenderedConfig } from '../decision/config-name.ts';
-import type { ClusterState, Referrer, ConfigMetadata, UnreadableSource } from '../decision/references.ts';
+import type { ClusterState, Referrer, UnreadableSource } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi } from '../kube/api.ts';
-import { listCollection, listResource } from '../kube/lists/list.ts';
+import { listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
 import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
-import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
+import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 
 /** They seldom change. References to configs move between them and the nodes. */
 const POOLS_AND_BUILDS: readonly Resource<Referrer>[] = [POOLS, BUILDS];
@@ -56,7 +55,6 @@ export class LiveRead {
   #allReferrers: readonly Referrer[] | undefined;
   readonly #unreadable = new Map<string, string>();
   readonly #createdAt = performance.now();
-  #renderedConfigs: ConfigMetadata[] | undefined;
   #reviewCount = 0;
   #lastReviewAt = this.#createdAt;
   #lastProgressAt: number | undefined;
@@ -97,11 +95,10 @@ export class LiveRead {
     this.#reviewCount -= 1;
   }
 
-  start(withRenderedConfigs: boolean): void {
+  start(): void {
     this.#lastProgressAt = performance.now();
     for (const { name } of REFERRER_RESOURCES) this.#pending.set(name, undefined);
-    const lists = [this.#readReferrers(), ...(withRenderedConfigs ? [this.#readRenderedConfigs()] : [])];
-    void Promise.all(lists).then(this.#finish);
+    void this.#readReferrers().then(this.#finish);
   }
 
   abort(): void {
@@ -110,11 +107,7 @@ export class LiveRead {
 
   clusterState(): ClusterState {
     this.#allReferrers ??= [...this.#referrers.values()].flat();
-    return {
-      referrers: this.#allReferrers,
-      unreadable: this.#unreadableSources(),
-      ...(this.#renderedConfigs === undefined ? {} : { renderedConfigs: this.#renderedConfigs }),
-    };
+    return { referrers: this.#allReferrers, unreadable: this.#unreadableSources() };
   }
 
   async #readReferrers(): Promise<void> {
@@ -193,22 +186,6 @@ export class LiveRead {
     if (newest === undefined || !isOlderVersion(version, newest)) return;
     this.#versions.checkVersions();
     throw new MalformedList(`the list has version ${version}, but ${newest} was seen before`);
-  }
-
-  async #readRenderedConfigs(): Promise<void> {
-    await this.#retry(MACHINE_CONFIGS.name, async () => {
-      const configs: ConfigMetadata[] = [];
-      const add = (object: ApiObject): void => {
-        this.#lastProgressAt = performance.now();
-        const config = MACHINE_CONFIGS.parse(object);
-        if (isRenderedConfig(config.name)) configs.push(config);
-      };
-      const [path] = MACHINE_CONFIGS.paths;
-      const newest = this.#versions.newestVersion(MACHINE_CONFIGS.name);
-      const version = await listCollection(this.#api, path, MACHINE_CONFIGS, add, this.#aborted.signal);
-      this.#checkVersion(version, newest);
-      this.#renderedConfigs = configs;
-    });
   }
 
   /** Returns undefined if the resource is unreadable or the read was aborted. */

@@ -7,8 +7,6 @@ import { type KnownVersions, LiveRead } from './live-read.ts';
 export interface LiveReaderOptions {
   readonly api: KubeApi;
   readonly versions: KnownVersions;
-  /** Whether a read must also list the rendered configs, for `holdSuperseded`. Called at its start. */
-  readonly needsRenderedConfigs?: () => boolean;
 }
 
 /**
@@ -29,17 +27,15 @@ const MAX_CONCURRENT_READS = 3;
 export class LiveReader {
   readonly #api: KubeApi;
   readonly #versions: KnownVersions;
-  readonly #needsRenderedConfigs: () => boolean;
   readonly #running = new Set<LiveRead>();
   #next: LiveRead | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #readCount = 0;
   #lastTurn: Promise<void> = Promise.resolve();
 
-  constructor({ api, versions, needsRenderedConfigs = () => false }: LiveReaderOptions) {
+  constructor({ api, versions }: LiveReaderOptions) {
     this.#api = api;
     this.#versions = versions;
-    this.#needsRenderedConfigs = needsRenderedConfigs;
   }
 
   get readCount(): number {
@@ -106,7 +102,7 @@ export class LiveReader {
     this.#next = undefined;
     this.#running.add(read);
     this.#readCount += 1;
-    read.start(this.#needsRenderedConfigs());
+    read.start();
     void read.finished.then(() => {
       this.#running.delete(read);
       if (this.#next !== undefined) this.#startOrWait(this.#next);

@@ -17,6 +17,8 @@ const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'].map(toAnnotation)
 const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
 /** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
 const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
+/** The operator does not manage Windows nodes, so they never report a config. */
+const OS_LABEL = 'kubernetes.io/os';
 /** RFC 1123 subdomain. */
 const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
@@ -27,6 +29,7 @@ export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
   ...DRAIN_ANNOTATIONS,
   FIRST_PIVOT_CONFIG,
 ].map(({ key }) => key);
+export const NODE_LABELS: readonly string[] = [OS_LABEL];
 
 /**
  * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
@@ -46,7 +49,7 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
   for (const annotation of CONFIG_ANNOTATIONS) {
     addReference(references, annotation.field, 'strong', readAnnotation(annotation));
   }
-  const isConfigUnreported = references.length === 0;
+  const isConfigUnreported = references.length === 0 && node.metadata?.labels?.[OS_LABEL] !== 'windows';
   for (const annotation of DRAIN_ANNOTATIONS) {
     const value = readAnnotation(annotation) ?? '';
     if (DRAIN_PREFIX.test(value))
@@ -54,7 +57,9 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
   }
   addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', readAnnotation(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
-  return isConfigUnreported ? { ...referrer, isConfigUnreported } : referrer;
+  if (!isConfigUnreported) return referrer;
+  const createdAt = parseTime(node.metadata?.creationTimestamp);
+  return { ...referrer, isConfigUnreported, ...(createdAt === undefined ? {} : { createdAt }) };
 }
 
 /**
@@ -65,14 +70,30 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
  */
 export function parsePoolReferrer(pool: ApiObject): Referrer {
   const name = readName(pool, 'MachineConfigPool');
+  const resourceVersion = pool.metadata?.resourceVersion;
+  const version = typeof resourceVersion === 'string' ? { version: resourceVersion } : {};
   if (pool.metadata?.deletionTimestamp !== undefined && pool.metadata.deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true };
+    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, ...version };
   }
   const references: Reference[] = [];
   for (const field of ['spec', 'status'] as const) {
     addReference(references, field, 'strong', readText(pool, [field, 'configuration', 'name'], `pool ${name}`));
   }
-  return { kind: 'MachineConfigPool', name, references };
+  const updatedChangedAt = findUpdatedChange(readValue(pool, ['status', 'conditions'], `pool ${name}`));
+  const changed = updatedChangedAt === undefined ? {} : { updatedChangedAt };
+  return { kind: 'MachineConfigPool', name, references, ...changed, ...version };
+}
+
+/** Returns the last transition of the condition `Updated`. No reference depends on it, so anything else is ignored. */
+function findUpdatedChange(conditions: unknown): Date | undefined {
+  if (!Array.isArray(conditions)) return undefined;
+  return parseTime(conditions.find(isUpdatedCondition)?.lastTransitionTime);
+}
+
+function isUpdatedCondition(condition: unknown): condition is { readonly lastTransitionTime?: unknown } {
+  return (
+    typeof condition === 'object' && condition !== null && 'type' in condition && condition.type === 'Updated'
+  );
 }
 
 /**
@@ -126,6 +147,12 @@ function truncateName(name: string): string {
 
 function toAnnotation(field: string): Annotation {
   return { field, key: `${MCO_GROUP}/${field}` };
+}
+
+/** Returns undefined unless the value is a time. */
+function parseTime(value: unknown): Date | undefined {
+  const time = new Date(typeof value === 'string' ? value : Number.NaN);
+  return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
 function readName(object: ApiObject, kind: ReferrerKind): string {

@@ -1,9 +1,10 @@
-import { toConfigName } from '../decision/config-name.ts';
-import type { ConfigMetadata, Referrer } from '../decision/references.ts';
+import { type ConfigName, toConfigName } from '../decision/config-name.ts';
+import type { Referrer } from '../decision/references.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
 import type { Resource } from '../kube/resource.ts';
 import {
+  NODE_LABELS,
   NODE_REFERENCE_ANNOTATIONS,
   parseBuildReferrer,
   parseNodeReferrer,
@@ -18,6 +19,7 @@ export const NODES: Resource<Referrer> = {
   isOptional: false,
   isMetadataOnly: true,
   annotations: NODE_REFERENCE_ANNOTATIONS,
+  labels: NODE_LABELS,
   parse: parseNodeReferrer,
 };
 
@@ -43,8 +45,11 @@ export const BUILDS: Resource<Referrer> = {
 
 export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
 
-export interface WatchedConfig extends ConfigMetadata {
+/** The part of a MachineConfig that the guard keeps. */
+export interface WatchedConfig {
+  readonly name: ConfigName;
   readonly uid: string;
+  readonly createdAt: Date;
   /** Whether it has a deletionTimestamp and waits for its finalizers. */
   readonly isTerminating: boolean;
 }

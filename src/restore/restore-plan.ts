@@ -17,7 +17,7 @@ import {
 } from './restore-state.ts';
 
 /** Why a config is not restored. Part of the JSON of `restore`. */
-export interface Refusal {
+export interface Rejection {
   readonly code:
     'HashDiffers' | 'NameDiffers' | 'NoIgnitionContent' | 'NotReferenced' | 'SelectorMatches' | 'Terminating';
   readonly reason: string;
@@ -39,9 +39,9 @@ export interface RestorePlan {
   readonly exists: boolean;
   /** Nodes and pools that name the config, as a phrase. Empty if nothing names it. */
   readonly referrers: string;
-  readonly refusal: Refusal | undefined;
+  readonly rejection: Rejection | undefined;
   readonly warnings: readonly string[];
-  /** Empty if the restore is refused, or if there is nothing to do. */
+  /** Empty if the restore is rejected, or if there is nothing to do. */
   readonly steps: readonly RestoreStep[];
 }
 
@@ -64,20 +64,20 @@ export function planRestore(config: RenderedConfig, state: RestoreState, options
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
   const isReferenced = strong.total > 0;
-  const refusal = findRefusal(config, state, { ...options, exists, isReferenced });
-  const steps = refusal === undefined ? planSteps(state, name, pool, exists) : [];
+  const rejection = findRejection(config, state, { ...options, exists, isReferenced });
+  const steps = rejection === undefined ? planSteps(state, name, pool, exists) : [];
   return {
     config,
     pool: pool?.referrer.name,
     exists,
     referrers: isReferenced ? formatReferrers(strong) : '',
-    refusal,
+    rejection,
     warnings: steps.length > 0 && !exists ? findWarnings(config, pool) : [],
     steps,
   };
 }
 
-function findRefusal(
+function findRejection(
   config: RenderedConfig,
   { pools, terminatingConfigs }: RestoreState,
   {
@@ -86,7 +86,7 @@ function findRefusal(
     exists,
     isReferenced,
   }: PlanOptions & { readonly exists: boolean; readonly isReferenced: boolean },
-): Refusal | undefined {
+): Rejection | undefined {
   if (name !== undefined && config.name !== name) {
     const reason = `${config.source} contains ${config.name}, not ${name}`;
     return { code: 'NameDiffers', reason, advice: `read ${name} from another node or file` };
@@ -122,7 +122,7 @@ function isOwnContent({ name, spec }: RenderedConfig): boolean {
   return poolName !== undefined && computeRenderedName(poolName, spec) === name;
 }
 
-function explainForeignContent(config: RenderedConfig): Refusal {
+function explainForeignContent(config: RenderedConfig): Rejection {
   return {
     code: 'HashDiffers',
     reason: `the hash of the content of ${config.source} is not the one in the name`,

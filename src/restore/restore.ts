@@ -22,9 +22,9 @@ import { formatUnpauseCommand, RestoreWrites } from './restore-writes.ts';
 export interface RestoreOptions {
   /** The candidates: one of a file, or all of a directory. */
   readonly configs: readonly RenderedConfig[];
-  /** Candidates with another name are refused. */
+  /** Candidates with another name are rejected. */
   readonly name?: ConfigName | undefined;
-  /** Whether a candidate that nothing names is skipped, as in a directory, and not refused. */
+  /** Whether a candidate that nothing names is skipped, as in a directory, and not rejected. */
   readonly skipsUnreferenced?: boolean;
   /** Without it, every write is a dry run. */
   readonly isConfirmed: boolean;
@@ -36,6 +36,8 @@ export interface RestoreOptions {
   readonly controlPlaneReplicas?: number | undefined;
   /** Between two reads of a wait. */
   readonly intervalMs?: number;
+  /** Replaces the timer between two reads, for a simulated clock. */
+  readonly sleep?: (ms: number) => Promise<void>;
   /** Called for each step and each change during a wait. */
   readonly onProgress?: (text: string, elapsedMs: number) => void;
   /** Ends the restore after the current request. */
@@ -58,7 +60,7 @@ const MAX_REASON_LENGTH = 200;
 const MAX_NAMED_NODES = 3;
 
 /**
- * Creates missing configs, and ends the dead-lock of their pools. Each step looks at the live state first, so a second
+ * Creates missing configs, and ends the deadlock of their pools. Each step looks at the live state first, so a second
  * run continues where the first one stopped. It returns early at the timeout and after an abort.
  *
  * @throws ClusterAccessError, TimeoutError
@@ -169,6 +171,7 @@ class RestoreRun {
       },
       signal: this.#signal,
       ...(this.#options.intervalMs === undefined ? {} : { intervalMs: this.#options.intervalMs }),
+      ...(this.#options.sleep === undefined ? {} : { sleep: this.#options.sleep }),
     });
     if (waitReason !== undefined) throw new UnfinishedWait(waitReason);
   }
@@ -258,7 +261,7 @@ class RestoreRun {
   #buildReport(plans: readonly RestorePlan[], state: RestoreState, problem: string | undefined) {
     const { isConfirmed, skipsUnreferenced = false } = this.#options;
     const configs = plans.map((plan) => {
-      const { config, pool, referrers, refusal, warnings } = plan;
+      const { config, pool, referrers, rejection, warnings } = plan;
       const steps = plan.steps.map(({ action, description }) => {
         return { action, description, done: this.#doneSteps.has(toStepKey(plan, action)) };
       });
@@ -268,7 +271,7 @@ class RestoreRun {
         pool: pool ?? null,
         outcome: toOutcome(plan, { isConfirmed, skipsUnreferenced, isDone: steps.every(({ done }) => done) }),
         namedBy: referrers === '' ? null : referrers,
-        refusal: refusal ?? null,
+        rejection: rejection ?? null,
         warnings,
         steps,
       };
@@ -276,7 +279,7 @@ class RestoreRun {
     return {
       server: this.#api.address,
       confirmed: isConfirmed,
-      ok: problem === undefined && configs.every(({ outcome }) => outcome !== 'refused'),
+      ok: problem === undefined && configs.every(({ outcome }) => outcome !== 'rejected'),
       problem: problem ?? null,
       configs,
       pausedPools: [...this.#pausedPools].map((name) => ({ name, unpauseCommand: formatUnpauseCommand(name) })),
@@ -285,14 +288,14 @@ class RestoreRun {
   }
 }
 
-type Outcome = 'exists' | 'incomplete' | 'planned' | 'refused' | 'restored' | 'unreferenced';
+type Outcome = 'exists' | 'incomplete' | 'planned' | 'rejected' | 'restored' | 'unreferenced';
 
 function toOutcome(
-  { exists, refusal, steps }: RestorePlan,
+  { exists, rejection, steps }: RestorePlan,
   { isConfirmed, skipsUnreferenced, isDone }: Record<'isConfirmed' | 'skipsUnreferenced' | 'isDone', boolean>,
 ): Outcome {
-  if (refusal !== undefined) {
-    return skipsUnreferenced && refusal.code === 'NotReferenced' ? 'unreferenced' : 'refused';
+  if (rejection !== undefined) {
+    return skipsUnreferenced && rejection.code === 'NotReferenced' ? 'unreferenced' : 'rejected';
   }
   if (exists && steps.length === 0) return 'exists';
   if (!isConfirmed) return 'planned';

@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
+import type { ConfigHistory } from '../../src/decision/references.ts';
 import {
   parseBuildReferrer,
   parseNodeReferrer,
   parsePoolReferrer,
 } from '../../src/references/parse-referrer.ts';
-import { build, NAMES, node, pool, rendered } from '../support/arbitrary.ts';
+import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
 interface Objects {
   readonly nodes: readonly ApiObject[];
@@ -44,15 +45,33 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
   );
 }
 
-type Config = Readonly<{ name: string; createdAt: Date }>;
+interface Memory {
+  readonly watched: number;
+  readonly servable: number | undefined;
+  readonly removed: number | undefined;
+}
 
-function isHeldInModel(config: string, configs: readonly Config[], holdMs: number, now: Date) {
-  const own = configs.find(({ name }) => name === config);
-  if (own === undefined || holdMs === 0) return false;
-  const samePool = (name: string) => name.slice(0, -33) === config.slice(0, -33);
-  const younger = configs.filter(({ name, createdAt }) => samePool(name) && createdAt > own.createdAt);
-  const supersededAt = Math.min(...younger.map(({ createdAt }) => createdAt.getTime()));
-  return younger.length > 0 && supersededAt + holdMs > now.getTime();
+/** Of a config that a pool named until a minute. Nothing is known of the time before the watch. */
+function isHeldInModel(
+  { watched, servable, removed }: Memory,
+  { nodes, pools }: Objects,
+  name: string,
+  now: number,
+) {
+  const isHeld = (since: number, minutes: number) => since + minutes > now;
+  const isUnreported = nodes.some(({ metadata }) => {
+    const annotations = metadata?.annotations ?? {};
+    return ['currentConfig', 'desiredConfig'].every(
+      (field) => (annotations[`machineconfiguration.openshift.io/${field}`] ?? '') === '',
+    );
+  });
+  const hasPool = pools.some(
+    ({ metadata }) => metadata?.name === name.slice(9, -33) && metadata?.deletionTimestamp === undefined,
+  );
+  const unwatched = hasPool && (servable ?? -1) < watched ? watched : undefined;
+  const last = Math.max(servable ?? -1, unwatched ?? -1);
+  if (last >= 0 && (isHeld(last, 30) || (isUnreported && isHeld(last, 1_440)))) return true;
+  return removed !== undefined && isHeld(removed, 30);
 }
 
 const objects = fc.record({
@@ -72,15 +91,19 @@ const situations = fc.record({
   override: reason,
   mode: fc.constantFrom('Enforce', 'Warn', 'Audit', 'Disabled'),
   holdSupersededMs: fc.constantFrom(0, 0, 30 * 60_000),
-  configs: fc.uniqueArray(rendered, { selector: ({ name }) => name, maxLength: 4 }),
+  memory: fc.record({
+    watched: fc.integer({ min: 0, max: 100 }),
+    servable: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }),
+    removed: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }),
+  }),
   isUnreadable: fc.boolean(),
-  minutes: fc.integer({ min: 0, max: 200 }),
+  minutes: fc.integer({ min: 100, max: 2_000 }),
 });
 type Situation = typeof situations extends fc.Arbitrary<infer Value> ? Value : never;
 
 function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs, ...rest }: Situation) {
-  const { configs, isUnreadable, minutes } = rest;
-  const now = new Date(Date.UTC(2026, 0, 1, 0, minutes));
+  const { memory, isUnreadable, minutes } = rest;
+  const toDate = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute));
   const allowDeletion = override === undefined ? {} : { allowDeletion: override };
   const config = { name: toConfigName(name), uid: 'c', ...allowDeletion };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
@@ -92,19 +115,25 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
     ],
     unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
   };
-  const renderedConfigs = configs.map((config) => ({ ...config, name: toConfigName(config.name) }));
+  const { watched, servable, removed } = memory;
+  const history: ConfigHistory = {
+    unreadable: undefined,
+    watchedSince: toDate(watched),
+    createdAt: () => undefined,
+    ...(servable === undefined ? {} : { servable: { pool: 'p', until: toDate(servable) } }),
+    ...(removed === undefined ? {} : { removedNode: { name: 'n', at: toDate(removed) } }),
+  };
   const verdict = decide(
     review,
-    holdSupersededMs > 0 ? { ...state, renderedConfigs } : state,
+    holdSupersededMs > 0 ? { ...state, history } : state,
     { mode, holdSupersededMs },
-    now,
+    toDate(minutes),
   );
 
   let denial: string | undefined;
   if (isInUseInModel(name, cluster)) denial = 'MCG_IN_USE';
-  else if (isUnreadable || (holdSupersededMs > 0 && !configs.some((config) => config.name === name)))
-    denial = 'MCG_UNVERIFIED';
-  else if (isHeldInModel(name, configs, holdSupersededMs, now)) denial = 'MCG_HELD';
+  else if (isUnreadable) denial = 'MCG_UNVERIFIED';
+  else if (holdSupersededMs > 0 && isHeldInModel(memory, cluster, name, minutes)) denial = 'MCG_HELD';
 
   let expected = mode === 'Enforce' ? `denied ${denial}` : `would-deny MCG_WOULD_DENY ${denial}`;
   if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';

@@ -3,7 +3,13 @@ import type { Settings } from '../../src/decision/settings.ts';
 import { formatDocsLink } from '../../src/decision/codes.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
-import type { ClusterState, Referrer, ReferrerKind, Strength } from '../../src/decision/references.ts';
+import type {
+  ClusterState,
+  ConfigHistory,
+  Referrer,
+  ReferrerKind,
+  Strength,
+} from '../../src/decision/references.ts';
 
 const NAME = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NOW = new Date('2026-11-20T12:00:00Z');
@@ -87,21 +93,56 @@ test('names unreadable kinds and the reasons', () => {
   );
 });
 
-test('says since when and until when a config is held', () => {
-  const younger = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
-  const renderedConfigs = [
-    { name: NAME, createdAt: new Date('2026-11-20T10:00:00Z') },
-    { name: younger, createdAt: new Date('2026-11-20T11:45:00Z') },
-  ];
-  const verdict = decideReferrers([], { renderedConfigs, holdSupersededMs: 30 * 60_000 });
+const HISTORY: ConfigHistory = {
+  unreadable: undefined,
+  watchedSince: new Date('2026-11-20T08:00:00Z'),
+  createdAt: () => undefined,
+};
+const SERVABLE = { pool: 'worker', until: new Date('2026-11-20T11:44:59.001Z') };
+const FRESH: Referrer = { kind: 'Node', name: 'fresh', references: [], isConfigUnreported: true };
+const POOL: Referrer = { kind: 'MachineConfigPool', name: 'worker', references: [] };
+
+test.each<[string, readonly Referrer[], Partial<ConfigHistory>]>([
+  [
+    'until 2026-11-20T12:15:00Z: pool worker named it until 2026-11-20T11:45:00Z, and a machine may be booting',
+    [],
+    { servable: SERVABLE },
+  ],
+  [
+    'until 2026-11-20T12:15:00Z: pool worker may have named it until 2026-11-20T11:45:00Z, and a machine may be',
+    [POOL],
+    { watchedSince: SERVABLE.until },
+  ],
+  [
+    'until 2026-11-21T11:45:00Z: pool worker named it until 2026-11-20T11:45:00Z, and node fresh has not reported',
+    [FRESH],
+    { servable: SERVABLE },
+  ],
+  [
+    'until 2026-11-20T12:29:00Z: node w-3 that named it was removed at 2026-11-20T11:59:00Z, and may register',
+    [],
+    { servable: SERVABLE, removedNode: { name: 'w-3', at: new Date('2026-11-20T11:59:00Z') } },
+  ],
+])('says that a config is held %s', (text, referrers, history) => {
+  const verdict = decideReferrers(referrers, {
+    history: { ...HISTORY, ...history },
+    holdSupersededMs: 30 * 60_000,
+  });
   expect(verdict).toMatchObject({ code: 'MCG_HELD', denialStatus: { code: 403, reason: 'Forbidden' } });
+  expect(verdict.message).toContain(`${NAME} is held ${text}`);
   expect(verdict.message).toContain(
-    'superseded at 2026-11-20T11:45:00.000Z and is held until 2026-11-20T12:15:00.000Z',
+    'give a reason in its annotation machineconfig-guard.io/allow-deletion.',
   );
 });
 
-test('denies as unverified if a hold is set and the configs are missing', () => {
-  expect(decideReferrers([], { holdSupersededMs: 1 }).code).toBe('MCG_UNVERIFIED');
+test('denies as unverified if the memory is not complete', () => {
+  const unreadable = { name: 'machineconfigpools', reason: 'not listed yet' };
+  const { code, message } = decideReferrers([], {
+    history: { ...HISTORY, unreadable },
+    holdSupersededMs: 1,
+  });
+  expect(code).toBe('MCG_UNVERIFIED');
+  expect(message).toContain('(machineconfigpools: not listed yet)');
 });
 
 test('warns about weak references and unreported nodes if it allows', () => {

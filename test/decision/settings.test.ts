@@ -7,10 +7,12 @@ test.each(MODES)('reads the mode %s and the longest hold', (mode) => {
   expect(parseSettings({ spec: { mode, holdSuperseded: '720h' } })).toEqual({ settings, problems: [] });
 });
 
-test.each([[undefined], [{}], [{ spec: null }], [{ spec: { holdSuperseded: '0s' } }], [{ spec: 'text' }]])(
-  'uses the defaults for %j, without a problem',
+test.each([[undefined], [{}], [{ spec: null }], [{ spec: 'text' }]])(
+  'uses Enforce and a hold of 2 h for %j, without a problem',
   (object) => {
-    expect(parseSettings(object)).toEqual({ settings: DEFAULT_SETTINGS, problems: [] });
+    const settings = { mode: 'Enforce', holdSupersededMs: 7_200_000 };
+    expect(parseSettings(object)).toEqual({ settings, problems: [] });
+    expect(DEFAULT_SETTINGS).toEqual(settings);
   },
 );
 

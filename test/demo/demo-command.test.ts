@@ -2,8 +2,12 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { renderMachineConfig } from '../../src/demo/operator/machine-config.ts';
 import type { DemoReport } from '../../src/demo/run-demo.ts';
+import { CHRONY_FILES } from '../../src/demo/story/chrony-files.ts';
 
+const { name: FIRST } = renderMachineConfig(CHRONY_FILES.bootstrap).metadata;
+const { name: SECOND } = renderMachineConfig(CHRONY_FILES.cluster).metadata;
 const ROOT = path.join(import.meta.dirname, '..', '..');
 
 /** Runs the demo like `npm run demo`, with its output in a pipe. */
@@ -13,21 +17,21 @@ async function runDemo(...args: readonly string[]) {
   return await promisify(execFile)(process.execPath, command, options);
 }
 
-test('prints JSON with a deadlock without the guard and a complete install with it', async () => {
+test('prints JSON with a deadlock, and a complete install with the guard or the restore', async () => {
   const { stdout, stderr } = await runDemo('--output', 'json', '--speed', '2000');
   expect(stderr).toBe('');
-  const { runs, ...rest } = JSON.parse(stdout) as DemoReport;
+  const { runs, restored, ...rest } = JSON.parse(stdout) as DemoReport;
   expect(rest).toEqual({ speed: 2000, asExpected: true });
   const [unguarded, guarded] = runs;
   expect(unguarded).toMatchObject({ guard: false, outcome: 'deadlock', decisions: [] });
   expect(guarded).toMatchObject({
     guard: true,
     outcome: 'completed',
-    configs: ['rendered-master-bbb222'],
+    configs: [SECOND],
   });
   expect(guarded?.decisions).toMatchObject([
     {
-      name: 'rendered-master-aaa111',
+      name: FIRST,
       user: 'system:serviceaccount:cluster-cleanup:rendered-config-cleanup',
       outcome: 'denied',
       code: 'MCG_IN_USE',
@@ -37,7 +41,7 @@ test('prints JSON with a deadlock without the guard and a complete install with 
       ],
     },
     {
-      name: 'rendered-master-aaa111',
+      name: FIRST,
       outcome: 'allowed',
       code: 'MCG_NOT_IN_USE',
       referrers: [],
@@ -48,11 +52,20 @@ test('prints JSON with a deadlock without the guard and a complete install with 
       t: 366,
       refusal: { code: 403, reason: 'Forbidden', message: expect.stringContaining('MCG_IN_USE') },
     },
-    { t: 606, message: 'deletes rendered-master-aaa111, which no node uses any more' },
+    { t: 606, message: `deletes ${FIRST}, which no node uses any more` },
   ]);
+  expect(restored).toMatchObject({
+    missing: FIRST,
+    stuck: { outcome: 'deadlock', configs: [SECOND], pool: { configuration: '' } },
+    check: { ok: false, canHeal: false },
+    restore: { ok: true, configs: [{ name: FIRST, outcome: 'restored' }], pausedPools: [] },
+    outcome: 'completed',
+    configs: [FIRST, SECOND].sort(),
+    pool: { configuration: SECOND, updatedMachineCount: 3 },
+  });
 });
 
-test('prints the denial and both ends, without long lines and colors in a pipe', async () => {
+test('prints the denial, the check, the restore and all ends, without long lines and colors in a pipe', async () => {
   const { stdout } = await runDemo('--speed', '2000');
   const text = stdout.replaceAll(/\s+/g, ' ');
   expect(text).toContain(
@@ -60,8 +73,11 @@ test('prints the denial and both ends, without long lines and colors in a pipe',
   );
   expect(text).toContain('Without the guard: deadlock, the install never completes');
   expect(text).toContain('With the guard: the install completes');
-  const longLines = stdout.split('\n').filter((line) => line.length > 80);
-  // A link is not broken.
-  expect(longLines.every((line) => line.trim().startsWith('https://'))).toBe(true);
+  expect(text).toContain('$ machineconfig-guard check │ NODE');
+  expect(text).toContain('$ machineconfig-guard restore --from node/control1 --confirm T+');
+  expect(text).toContain('After the restore: the install completes');
+  // A link is not broken. Tables and commands of check are not wrapped.
+  const longLines = stdout.split('\n').filter((line) => line.length > 80 && !/^ {2}[ │] /.test(line));
+  expect(longLines).toEqual([]);
   expect(stdout).not.toContain('\u001B');
 });

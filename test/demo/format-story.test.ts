@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatConclusion, formatEvent } from '../../src/demo/format-story.ts';
-import type { DemoRun } from '../../src/demo/run-demo.ts';
+import type { DemoRestore, DemoRun } from '../../src/demo/run-demo.ts';
 
 const PLAIN = { width: 80, hasColors: false };
 
@@ -29,6 +29,8 @@ const RUN: DemoRun = {
   pool: {
     machineCount: 1,
     updatedMachineCount: 0,
+    readyMachineCount: 0,
+    unavailableMachineCount: 1,
     degradedMachineCount: 1,
     configuration: '',
   },
@@ -36,14 +38,21 @@ const RUN: DemoRun = {
   decisions: [],
 };
 
+/** The conclusion shows only its install. */
+const RESTORED = { ...RUN, outcome: 'completed' } as unknown as DemoRestore;
+
 test('marks a config that no longer exists', () => {
-  expect(formatConclusion(PLAIN, { runs: [RUN], asExpected: true })).toContain(
+  expect(formatConclusion(PLAIN, { runs: [RUN], restored: RESTORED, asExpected: true })).toContain(
     '  NODE      CURRENT  DESIRED  STATE\n  control2  gone*    there    Degraded\n  * no longer exists',
   );
 });
 
 test('says that the end was not expected', () => {
-  const text = formatConclusion(PLAIN, { runs: [{ ...RUN, guard: true }], asExpected: false });
+  const text = formatConclusion(PLAIN, {
+    runs: [{ ...RUN, guard: true }],
+    restored: RESTORED,
+    asExpected: false,
+  });
   expect(text).toContain('With the guard: deadlock');
   expect(text).toContain('Unexpected result');
 });

@@ -8,8 +8,8 @@ import { MalformedList } from '../../src/kube/errors.ts';
 import { JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
 import { type ListParser, METADATA, type ObjectType } from '../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts';
-import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../src/references/parse-referrer.ts';
-import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
+import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
+import { NODES, REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
 import { MalformedJson, Outline, parseOutline } from '../../src/webhook/json-outline.ts';
 import { BadReview } from '../../src/webhook/parse-review.ts';
@@ -158,7 +158,6 @@ export const TARGETS: readonly Target[] = [
       encodeAnswer(encodeList({ resourceVersion: '7', items: ITEMS })),
       ...readSeeds('protobuf-list'),
     ],
-    run: (bytes, random) =>
-      runList(bytes, random, (onObject) => new ProtobufListParser(onObject, NODE_REFERENCE_ANNOTATIONS)),
+    run: (bytes, random) => runList(bytes, random, (onObject) => new ProtobufListParser(onObject, NODES)),
   },
 ];

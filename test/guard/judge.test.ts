@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
-import type { ClusterState, Referrer } from '../../src/decision/references.ts';
+import type { ClusterState, ConfigHistory, Referrer } from '../../src/decision/references.ts';
 import type { Review } from '../../src/decision/review.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { Judge } from '../../src/guard/judge.ts';
@@ -33,7 +33,19 @@ function node(name: string, config: string) {
   };
 }
 
+const NO_HOLD: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
+const HISTORY: ConfigHistory = {
+  unreadable: undefined,
+  watchedSince: new Date(),
+  createdAt: () => undefined,
+};
+const LATE: ConfigHistory = { ...HISTORY, unreadable: { name: 'machineconfigpools', reason: 'late' } };
+
+const ALWAYS_LATE = Array.from({ length: 99 }, () => LATE);
+
 interface Situation {
+  /** What the guard remembers, one for each look; then nothing. */
+  histories?: readonly ConfigHistory[];
   index?: readonly Referrer[];
   /** The answer to a GET. */
   object?: object | Error;
@@ -41,6 +53,7 @@ interface Situation {
   /** The answer to the look-up of the config. */
   config?: LookupResult;
   settings?: Settings;
+  signal?: AbortSignal;
   review?: Review;
 }
 
@@ -52,6 +65,7 @@ async function returnOrThrow<T>(result: T | Error): Promise<T> {
 async function judge(situation: Situation) {
   const { index = [], object, live = UNUSED, settings = DEFAULT_SETTINGS, review = REVIEW } = situation;
   const { config = { state: 'exists' } } = situation;
+  const histories = [...(situation.histories ?? [])];
   const gets: string[] = [];
   let liveReads = 0;
   let lookups = 0;
@@ -74,10 +88,14 @@ async function judge(situation: Situation) {
         return await Promise.resolve(config);
       },
     },
+    historyOf: () => histories.shift() ?? HISTORY,
     settings: () => settings,
     log: memoryLog().log,
   });
-  const { verdict, path, configState } = await judge.judge(review, AbortSignal.timeout(3_000));
+  const { verdict, path, configState } = await judge.judge(
+    review,
+    situation.signal ?? AbortSignal.timeout(3_000),
+  );
   const { outcome, code, cause, references } = verdict;
   const referrers = references.map(({ name }) => name);
   return { outcome, code, cause, path, configState, gets, liveReads, lookups, referrers };
@@ -95,7 +113,7 @@ test.each([
   ['does not exist', new ApiError(404, 'NotFound', 'not found')],
   ['is unreadable', new ApiError(500, 'InternalError', 'broken')],
 ])('reads everything when the referrer of the index %s', async (_case, object) => {
-  const result = await judge({ index: [referrer('w0')], object });
+  const result = await judge({ index: [referrer('w0')], object, settings: NO_HOLD });
   expect(result).toMatchObject({ outcome: 'allowed', code: 'MCG_NOT_IN_USE', path: 'live', liveReads: 1 });
 });
 
@@ -155,6 +173,28 @@ test.each<[string, Situation, object]>([
   });
 });
 
+test.each<[string, string, Situation]>([
+  ['waits until the memory contains the live read', 'MCG_NOT_IN_USE', { histories: [LATE, LATE] }],
+  [
+    'holds a config of a node that the live read lacks and the index has',
+    'MCG_HELD',
+    { index: [referrer('w0')], object: new ApiError(404, 'NotFound', 'not found') },
+  ],
+  ['does not wait if the config is in use', 'MCG_IN_USE', { live: USED, histories: ALWAYS_LATE }],
+  ['asks for no history without a hold', 'MCG_NOT_IN_USE', { settings: NO_HOLD, histories: ALWAYS_LATE }],
+])('%s', async (_title, code, situation) => {
+  const startedAt = performance.now();
+  expect(await judge(situation)).toMatchObject({ code });
+  expect(performance.now() - startedAt).toBeLessThan(1_000);
+});
+
+test('denies as unverified if the memory stays late until the deadline', async () => {
+  const signal = AbortSignal.timeout(50);
+  expect(await judge({ histories: ALWAYS_LATE, signal })).toMatchObject({
+    code: 'MCG_UNVERIFIED',
+  });
+});
+
 test('shares GETs among 300 parallel denials', async () => {
   const gets: string[] = [];
   const json = async ({ path }: { path: string }): Promise<unknown> => {
@@ -166,6 +206,7 @@ test('shares GETs among 300 parallel denials', async () => {
     index: { findReferrers: () => [referrer('w0')] },
     live: { read: async () => await Promise.reject(new Error('no live read is necessary')) },
     configs: { isIndexed: () => true, find: async () => await Promise.resolve({ state: 'exists' }) },
+    historyOf: () => HISTORY,
     settings: () => DEFAULT_SETTINGS,
     log: memoryLog().log,
   });

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Interceptor } from '../support/faults.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { SINGLE_OBJECT_TIMING } from '../../src/kube/reflector.ts';
 import { memoryLog } from '../support/log.ts';
@@ -22,14 +23,16 @@ async function follow({ mode, createIntervalMs = 50, fault = () => 'pass' }: Fol
   const { log, messages } = memoryLog();
   const api = cluster.connect();
   const timing = { ...SINGLE_OBJECT_TIMING, backoffMs: [5, 20], absentMs: 20 } as const;
-  const follower = new SettingsFollower({ api, log, timing, createIntervalMs });
+  const stored: unknown[] = [];
+  const onStored = (configs: unknown): void => void stored.push(configs);
+  const follower = new SettingsFollower({ api, log, timing, createIntervalMs, onStored });
   const stop = new AbortController();
   const running = follower.run(stop.signal);
   onTestFinished(async () => {
     stop.abort();
     await running;
   });
-  return { cluster, follower, messages };
+  return { cluster, follower, messages, stored };
 }
 
 function countPosts({ faults }: TestCluster) {
@@ -43,6 +46,16 @@ test('applies a change of the mode and logs it once', async () => {
   await expect.poll(() => follower.settings).toEqual({ mode: 'Disabled', holdSupersededMs: 3_600_000 });
   cluster.patch(RESOURCE, 'cluster', { metadata: { labels: { a: 'b' } } });
   await expect.poll(messages).toEqual(['mode is Warn', 'mode is Disabled']);
+});
+
+test('reports the stored configs after each change, and that nothing is stored', async () => {
+  const { cluster, stored } = await follow({ createIntervalMs: 60_000 });
+  await expect
+    .poll(() => stored[0] === undefined && cluster.get(RESOURCE, 'cluster') !== undefined)
+    .toBe(true);
+  const servableConfigs = [{ name: 'rendered-worker-1', pool: 'worker' }];
+  cluster.patch(RESOURCE, 'cluster', { status: { servableConfigs } });
+  await expect.poll(() => stored.at(-1)).toEqual(servableConfigs);
 });
 
 test('applies Enforce and creates the object with an empty spec when it is deleted', async () => {
@@ -90,7 +103,7 @@ test('applies Enforce while the object was never readable', async () => {
   const fault: Interceptor = (request) => (isFollowed(request) ? { status: 500 } : 'pass');
   const { follower, messages } = await follow({ mode: 'Disabled', fault });
   await expect.poll(() => messages().length).toBeGreaterThan(0);
-  expect(follower.settings).toEqual({ mode: 'Enforce', holdSupersededMs: 0 });
+  expect(follower.settings).toEqual(DEFAULT_SETTINGS);
 });
 
 test('applies Enforce for an invalid mode and logs it once', async () => {

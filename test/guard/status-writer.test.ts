@@ -36,7 +36,12 @@ function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True
 
 function createWriter(isLeader = true) {
   const { log, lines } = memoryLog();
-  const writer = new StatusWriter({ api, log, isLeader: () => isLeader, status: () => status });
+  const writer = new StatusWriter({
+    api,
+    log,
+    isLeader: () => isLeader,
+    status: (stored) => ({ ...status, servableConfigs: stored['servableConfigs'] ?? null }),
+  });
   return { writer, lines };
 }
 
@@ -61,6 +66,15 @@ test('writes the status once, and again only if it changes', async () => {
   status = toStatus(2);
   await writer.writeIfChanged(signal);
   expect(writtenStatuses()).toHaveLength(2);
+});
+
+test('builds the status from the stored one', async () => {
+  const { writer } = createWriter();
+  const servableConfigs = [{ name: 'rendered-worker-1', pool: 'worker' }];
+  cluster.patch(GUARDS, 'cluster', { status: { servableConfigs } });
+  await writer.writeIfChanged(signal);
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toMatchObject([{ servableConfigs }]);
 });
 
 test('removes a count that the guard cannot know, once', async () => {

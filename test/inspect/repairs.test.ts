@@ -53,8 +53,10 @@ test('sets the status of a pool whose nodes name existing configs', () => {
   ]);
 });
 
-test('repairs only the misspelled annotation, with the nearest name', () => {
-  const typo = WORKER.replace('rendered', 'render');
+test.each([
+  ['prefix', WORKER.replace('rendered', 'render')],
+  ['pool', WORKER.replace('worker', 'wroker')],
+])('repairs only the annotation with a misspelled %s, with the nearest name', (_part, typo) => {
   const newer = 'rendered-worker-ffffbe6c1264c64551ae911d23717173';
   const pool = inspectedPool('worker', { spec: newer, status: newer });
   expect(

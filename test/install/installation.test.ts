@@ -79,9 +79,10 @@ test('with an authority, the Secret, the caBundle and the flag belong together',
   expect(findObject('Deployment')).toMatchObject({ spec: { template: { spec: { containers } } } });
 });
 
-test('contains a MachineConfigGuard only with a mode: a re-apply would reset it', () => {
+test('contains a MachineConfigGuard only with a mode or a hold: a re-apply would reset them', () => {
   expect(build()('MachineConfigGuard')).toBeUndefined();
-  expect(build({ mode: 'Disabled' })('MachineConfigGuard')).toMatchObject({ spec: { mode: 'Disabled' } });
+  expect(build({ mode: 'Disabled' })('MachineConfigGuard')).toHaveProperty('spec', { mode: 'Disabled' });
+  expect(build({ hold: '24h' })('MachineConfigGuard')).toHaveProperty('spec', { holdSuperseded: '24h' });
 });
 
 test('with singleNode, the Deployment has no anti-affinity', () => {

@@ -8,7 +8,9 @@ interface Crd {
       readonly schema: {
         readonly openAPIV3Schema: {
           readonly properties: {
-            readonly spec: { readonly properties: Readonly<Record<string, { readonly default: string }>> };
+            readonly spec: {
+              readonly properties: Readonly<Record<string, { readonly default?: string }>>;
+            };
           };
         };
       };
@@ -20,7 +22,7 @@ interface Policy {
   readonly spec: { readonly validations: readonly { readonly expression: string }[] };
 }
 
-test('the settings policy compares every setting of the CRD with its default', () => {
+test('the settings policy allows every setting of the CRD only with its default or absent', () => {
   const crd = parse(readManifestFile('base/crd.yaml')) as Crd;
   const policy = parse(readManifestFile('base/settings-policy.yaml')) as Policy;
   const settings = crd.spec.versions.map(
@@ -28,6 +30,7 @@ test('the settings policy compares every setting of the CRD with its default', (
   );
   const checks = settings.flatMap((properties) =>
     Object.entries(properties).map(([name, { default: value }]) => {
+      if (value === undefined) return `!object.?spec.?${name}.hasValue()`;
       return `object.?spec.?${name}.orValue('${value}') == '${value}'`;
     }),
   );

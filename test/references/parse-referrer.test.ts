@@ -6,6 +6,38 @@ import {
   parsePoolReferrer,
 } from '../../src/references/parse-referrer.ts';
 
+test('keeps the creation time of an unreported node, unless the operator does not manage it', () => {
+  const metadata = { name: 'w0', creationTimestamp: '2026-11-20T10:00:00Z' };
+  expect(parseNodeReferrer({ metadata })).toMatchObject({ createdAt: new Date('2026-11-20T10:00:00Z') });
+  const labels = { 'kubernetes.io/os': 'windows' };
+  expect(parseNodeReferrer({ metadata: { ...metadata, labels } })).toEqual({
+    kind: 'Node',
+    name: 'w0',
+    references: [],
+  });
+});
+
+test.each([
+  [undefined],
+  [7],
+  [[null, 'Updated', { type: 'Updated' }]],
+  [[{ type: 'Updated', lastTransitionTime: 'x' }]],
+])('a pool has no time with the conditions %j', (conditions) => {
+  const pool = { metadata: { name: 'worker' }, status: { conditions } };
+  expect(parsePoolReferrer(pool)).toEqual({ kind: 'MachineConfigPool', name: 'worker', references: [] });
+});
+
+test('keeps the version of a pool and the last transition of its condition Updated', () => {
+  const lastTransitionTime = '2026-11-20T10:00:00Z';
+  const conditions = [
+    { type: 'Degraded', lastTransitionTime: 'x' },
+    { type: 'Updated', lastTransitionTime },
+  ];
+  const pool = { metadata: { name: 'worker', resourceVersion: '7' }, status: { conditions } };
+  const expected = { version: '7', updatedChangedAt: new Date(lastTransitionTime) };
+  expect(parsePoolReferrer(pool)).toMatchObject(expected);
+});
+
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const MCO = 'machineconfiguration.openshift.io';
 

@@ -136,18 +136,18 @@ test.each([
   [{ matchExpressions: [{ key: 'role', operator: 'NotIn', values: ['worker'] }] }, 'SelectorMatches'],
   [{ matchExpressions: [{ key: 'role', operator: 'Exists' }] }, undefined],
   [undefined, undefined],
-])('with the machineConfigSelector %j, refuses with %s', (machineConfigSelector, code) => {
+])('with the machineConfigSelector %j, rejects with %s', (machineConfigSelector, code) => {
   const state = createState({});
   const pools = state.pools.map((pool) => ({ ...pool, machineConfigSelector }));
-  expect(planRestore(CONFIG, { ...state, pools }, OPTIONS).refusal?.code).toBe(code);
+  expect(planRestore(CONFIG, { ...state, pools }, OPTIONS).rejection?.code).toBe(code);
 });
 
-test('refuses a config that only weak references name', () => {
+test('rejects a config that only weak references name', () => {
   const state = createState({});
   const node = inspectedNode('control0', { role: 'master' });
   const references = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
   const nodes = [{ ...node, referrer: { ...node.referrer, references } }];
-  expect(planRestore(CONFIG, { ...state, nodes }, OPTIONS).refusal?.code).toBe('NotReferenced');
+  expect(planRestore(CONFIG, { ...state, nodes }, OPTIONS).rejection?.code).toBe('NotReferenced');
   const name = toConfigName('rendered-master-other');
-  expect(planRestore(CONFIG, state, { ...OPTIONS, name }).refusal?.code).toBe('NameDiffers');
+  expect(planRestore(CONFIG, state, { ...OPTIONS, name }).rejection?.code).toBe('NameDiffers');
 });

@@ -5,19 +5,31 @@ import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import type { Random } from './random.ts';
 
 const NODE_COUNT = 2;
+/** It leaves and registers again. The guard allows nothing without a node, so the others stay. */
+const LEAVING_NODE = 'node-leaving';
 const CONFIG_COUNT = 6;
 const POOL_NAME = 'worker';
 
 /** A cluster and its controllers. It is so small that the same few configs meet every race. */
 export class ClusterModel {
   readonly cluster = new InMemoryCluster();
-  /** The configs that exist. */
-  readonly configs = new Set<string>();
+  /** The configs that exist, with their creation times. */
+  readonly configs = new Map<string, Date>();
   readonly #nodes = new Map<string, { readonly current: string; readonly desired: string }>();
   /** For each config in use, the step since which it is. */
   readonly #inUseSince = new Map<string, number>();
   /** For each unused config, the last step in which it was in use. */
   readonly #lastInUse = new Map<string, number>();
+  /** For each config, when a pool last named it. */
+  readonly #servedUntil = new Map<string, number>();
+  /** For each config, when a node that named it was removed and did not register again. */
+  readonly #removedAt = new Map<string, number>();
+  #leavingConfig: string | undefined;
+  /** Of the pool's condition `Updated`. */
+  #updated: { readonly isTrue: boolean; readonly changedAt: number } = {
+    isTrue: true,
+    changedAt: Date.now(),
+  };
   readonly #random: Random;
   /** The configs in its spec and its status. */
   #pool: { readonly spec: string; readonly status: string };
@@ -27,7 +39,7 @@ export class ClusterModel {
   constructor(random: Random) {
     this.#random = random;
     const config = this.#pickConfig();
-    this.configs.add(config);
+    this.#createConfig(config);
     this.cluster.create('machineconfigpools', { metadata: { name: POOL_NAME } });
     this.#pool = { spec: config, status: config };
     this.#writePool(config);
@@ -54,6 +66,24 @@ export class ClusterModel {
     return this.isInUse(config) || (this.#lastInUse.get(config) ?? -1) >= step;
   }
 
+  /** When a pool last named the config, in milliseconds. Now, if one does. */
+  servedUntil(config: string): number {
+    const { spec, status } = this.#pool;
+    return spec === config || status === config ? Date.now() : (this.#servedUntil.get(config) ?? 0);
+  }
+
+  /** When a node that named the config was removed, in milliseconds. 0 if it has registered again. */
+  removedAt(config: string): number {
+    return this.#removedAt.get(config) ?? 0;
+  }
+
+  /** The last change of the pool that its fields and its configs show, rounded up. */
+  lastPoolChange(): number {
+    const { spec, status } = this.#pool;
+    const createdAt = [spec, status].map((config) => this.configs.get(config)?.getTime() ?? 0);
+    return Math.max(toSecond(this.#updated.changedAt), ...createdAt) + 1_000;
+  }
+
   isInUse(config: string): boolean {
     return this.#inUseSince.has(config);
   }
@@ -77,11 +107,11 @@ export class ClusterModel {
   #write(): void {
     const [name, { current, desired }] = this.#random.pick([...this.#nodes]);
     const { spec } = this.#pool;
-    switch (this.#random.below(8)) {
+    switch (this.#random.below(10)) {
       case 0: {
         // The name may be that of an older config, which may have been deleted.
         const config = this.#pickConfig();
-        this.configs.add(config);
+        this.#createConfig(config);
         this.#writePool(config);
         break;
       }
@@ -101,6 +131,10 @@ export class ClusterModel {
       case 6:
         if ([...this.#nodes.values()].every((node) => node.current === spec)) this.#writePool(spec, spec);
         break;
+      case 7:
+      case 8:
+        this.#moveLeavingNode(spec);
+        break;
       default:
         this.#writeBuild(spec);
     }
@@ -108,17 +142,44 @@ export class ClusterModel {
 
   #writeNode(name: string, current: string, desired: string): void {
     this.#nodes.set(name, { current, desired });
-    const annotations = {
-      [`${MCO_GROUP}/currentConfig`]: current,
-      [`${MCO_GROUP}/desiredConfig`]: desired,
-    };
-    this.cluster.patch('nodes', name, { metadata: { annotations } });
+    this.cluster.patch('nodes', name, { metadata: { annotations: toAnnotations(current, desired) } });
+  }
+
+  /** Removes the node, or registers it again with the config on its disk. */
+  #moveLeavingNode(spec: string): void {
+    if (this.cluster.get('nodes', LEAVING_NODE) === undefined) {
+      const annotations = toAnnotations(this.#leavingConfig ?? spec, this.#leavingConfig ?? spec);
+      this.cluster.create('nodes', { metadata: { name: LEAVING_NODE, annotations } });
+      this.#leavingConfig ??= spec;
+      this.#removedAt.delete(this.#leavingConfig);
+    } else if (this.#random.chance(0.1)) {
+      this.#leavingConfig = spec;
+      this.cluster.patch('nodes', LEAVING_NODE, { metadata: { annotations: toAnnotations(spec, spec) } });
+    } else {
+      if (this.#leavingConfig !== undefined) this.#removedAt.set(this.#leavingConfig, Date.now());
+      this.cluster.erase('nodes', LEAVING_NODE);
+    }
+  }
+
+  #createConfig(config: string): void {
+    if (!this.configs.has(config)) this.configs.set(config, new Date(toSecond(Date.now())));
   }
 
   #writePool(spec: string, status = this.#pool.status): void {
+    const before = this.#pool;
     this.#pool = { spec, status };
+    const isUpdated = spec === status;
+    if (this.#updated.isTrue !== isUpdated) this.#updated = { isTrue: isUpdated, changedAt: Date.now() };
+    for (const config of [before.spec, before.status]) this.#servedUntil.set(config, Date.now());
+    const conditions = [
+      {
+        type: 'Updated',
+        status: isUpdated ? 'True' : 'False',
+        lastTransitionTime: new Date(toSecond(this.#updated.changedAt)).toISOString(),
+      },
+    ];
     const toConfiguration = (name: string) => ({ configuration: { name } });
-    const patch = { spec: toConfiguration(spec), status: toConfiguration(status) };
+    const patch = { spec: toConfiguration(spec), status: { ...toConfiguration(status), conditions } };
     this.cluster.patch('machineconfigpools', POOL_NAME, patch);
   }
 
@@ -140,4 +201,13 @@ export class ClusterModel {
   #pickConfig(): string {
     return `rendered-${POOL_NAME}-${String(this.#random.below(CONFIG_COUNT)).padStart(32, '0')}`;
   }
+}
+
+function toAnnotations(current: string, desired: string) {
+  return { [`${MCO_GROUP}/currentConfig`]: current, [`${MCO_GROUP}/desiredConfig`]: desired };
+}
+
+/** Kubernetes cuts the fractions of its times. */
+function toSecond(ms: number): number {
+  return Math.floor(ms / 1_000) * 1_000;
 }

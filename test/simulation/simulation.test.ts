@@ -4,7 +4,8 @@ import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
 import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
-import { type CreateReader, Simulation, type SimulationResult } from './simulation.ts';
+import { LiveReader } from '../../src/references/live-reader.ts';
+import { type CreateHistory, type CreateReader, Simulation, type SimulationResult } from './simulation.ts';
 
 // Fake timers do not replace node:timers/promises.
 vi.mock('node:timers/promises', () => ({
@@ -28,6 +29,8 @@ const SEEDS = (process.env['MCG_SIMULATION_SEEDS'] ?? '1,2,3,4').split(',').map(
 
 beforeEach(() => {
   vi.useFakeTimers({
+    // The API server cuts the fractions of its times, so the start has an effect.
+    now: 1_750_000_000_000,
     toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance', 'Date'],
   });
 });
@@ -48,6 +51,8 @@ test.each(SEEDS)('gives no wrong answer with seed %d', { timeout: 3_600_000 }, a
   expect(crashes).toBeGreaterThan(STEPS / 5_000);
   expect(denied).toBeGreaterThan(STEPS / 200);
   expect(unverified).toBeGreaterThan(STEPS / 1_000);
+  expect(result.counts['MCG_HELD']).toBeGreaterThan(STEPS / 1_000);
+  expect(result.counts['allowed with a hold']).toBeGreaterThan(STEPS / 1_000);
 });
 
 async function listOnce(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {
@@ -59,32 +64,85 @@ async function listOnce(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> 
   return referrers;
 }
 
-async function findViolation(createReader: CreateReader): Promise<SimulationResult> {
-  for (let seed = 1; seed <= 20; seed += 1) {
-    const result = await new Simulation(seed, createReader).run(5_000);
+async function findViolation(
+  createReader: CreateReader,
+  createHistory?: CreateHistory,
+): Promise<SimulationResult> {
+  for (let seed = 1; seed <= 40; seed += 1) {
+    const result = await new Simulation(seed, createReader, createHistory).run(5_000);
     if (result.violation !== undefined) return result;
   }
   throw new Error('no seed finds a violation');
 }
 
-test.each<readonly [string, string, CreateReader]>([
+const createLiveReader: CreateReader = (api, versions) => new LiveReader({ api, versions });
+
+test.each<readonly [string, string, CreateReader, CreateHistory | undefined]>([
   [
     'trusts its index',
     'was allowed, and was in use the whole time',
     (_api, index) => ({ read: async () => ({ referrers: [...index.referrers()], unreadable: [] }) }),
+    undefined,
   ],
   [
     'lists each kind once',
     'was allowed, and was in use the whole time',
     (api) => ({ read: async (signal) => ({ referrers: await listOnce(api, signal), unreadable: [] }) }),
+    undefined,
   ],
   [
     'denies every deletion',
     'is unused, and the answer is MCG_UNVERIFIED',
     () => ({ read: async () => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }) }),
+    undefined,
   ],
-])('finds a guard that %s, and the seed repeats the run', async (_title, message, createReader) => {
-  const result = await findViolation(createReader);
-  expect(result.violation?.message).toContain(message);
-  expect(await new Simulation(result.seed, createReader).run(5_000)).toEqual(result);
-});
+  [
+    'counts the hold from the creation of the next younger config',
+    'was allowed within the hold',
+    createLiveReader,
+    (_memory, configs) => ({
+      historyOf: (name) => {
+        const createdAt = configs.get(name) ?? new Date();
+        const [until] = [...configs.values()]
+          .filter((time) => time > createdAt)
+          .sort((a, b) => Number(a) - Number(b));
+        const servable = until === undefined ? {} : { servable: { pool: 'worker', until } };
+        return { unreadable: undefined, watchedSince: undefined, ...servable };
+      },
+    }),
+  ],
+  [
+    'ignores that its watch is late',
+    'was allowed within the hold',
+    createLiveReader,
+    (memory) => ({ historyOf: (name) => memory.historyOf(name, []) }),
+  ],
+  [
+    'forgets the removed nodes',
+    'was allowed within the hold',
+    createLiveReader,
+    (memory) => ({
+      historyOf: (name, referrers) => {
+        const { removedNode: _removedNode, ...history } = memory.historyOf(name, referrers);
+        return history;
+      },
+    }),
+  ],
+  [
+    'reads no stored configs',
+    'was allowed within the hold',
+    createLiveReader,
+    (memory) => {
+      const merge = memory.mergeStored.bind(memory);
+      memory.mergeStored = () => merge(undefined);
+      return memory;
+    },
+  ],
+])(
+  'finds a guard that %s, and the seed repeats the run',
+  async (_title, message, createReader, createHistory) => {
+    const result = await findViolation(createReader, createHistory);
+    expect(result.violation?.message).toContain(message);
+    expect(await new Simulation(result.seed, createReader, createHistory).run(5_000)).toEqual(result);
+  },
+);

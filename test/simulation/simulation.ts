@@ -3,12 +3,15 @@ import { vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import type { Referrer } from '../../src/decision/references.ts';
 import type { Review } from '../../src/decision/review.ts';
-import { type Mode, MODES } from '../../src/decision/settings.ts';
+import { MODES, type Settings } from '../../src/decision/settings.ts';
+import type { Change } from '../../src/demo/cluster/store.ts';
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import type { KnownVersions } from '../../src/references/live-read.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
+import { ServableConfigs, type StoredConfig } from '../../src/references/servable-configs.ts';
+import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import type { Judgement } from '../../src/webhook/judgement.ts';
 import { ClusterModel } from './cluster-model.ts';
 import { Random } from './random.ts';
@@ -18,6 +21,7 @@ const REPLICAS = 2;
 const MAX_CONCURRENT_DELETIONS = 12;
 const DEADLINE_MS = 3_800;
 const FAILURE_RATES = [0, 0, 0.05, 0.3, 1] as const;
+const HOLDS_MS = [0, 500, 3_000] as const;
 const TIME_STEPS_MS = [0, 0, 0, 0, 1, 10, 120, 400, 1_100] as const;
 
 /** The real one. The test replaces the global later. */
@@ -38,20 +42,42 @@ export type CreateReader = (
   index: KnownVersions & { readonly referrers: () => Iterable<Referrer> },
 ) => Pick<LiveReader, 'read'>;
 
+/** Creates the memory of a replica, real or broken. */
+export type CreateHistory = (
+  servableConfigs: ServableConfigs,
+  configs: ReadonlyMap<string, Date>,
+) => Pick<ServableConfigs, 'historyOf'>;
+
 interface Replica {
   readonly api: SimulatedApi;
-  /** From its watches. Each object can be older than in the cluster. */
-  readonly referrers: Map<string, Referrer>;
+  /** From its watches. They can be late. */
+  readonly watches: readonly Watch[];
   readonly index: ReferrersByConfig;
-  /** The version of the cluster when a watch last delivered something. */
-  version?: string;
+  readonly servableConfigs: ServableConfigs;
+  /** The status that it has read last. */
+  read?: readonly StoredConfig[];
+  /** The status that it is about to write. */
+  status?: readonly StoredConfig[];
   readonly judge: Judge;
+  stop(): void;
+}
+
+/** What one watch has delivered, and what it has not. */
+interface Watch {
+  readonly resource: (typeof REFERRER_RESOURCES)[number];
+  readonly referrers: Map<string, Referrer>;
+  readonly changes: Change[];
+  version?: string;
+  listedAt: number;
 }
 
 interface Deletion {
   readonly config: string;
   /** The step in which the API server sent the review. */
   readonly sentAt: number;
+  /** When a pool last named the config, and when a node that did was removed, before the review. */
+  readonly servedUntil: number;
+  readonly removedAt: number;
   readonly replica: Replica;
   readonly timer: ReturnType<typeof setTimeout>;
   judgement?: Judgement;
@@ -68,17 +94,22 @@ export class Simulation {
   readonly #random: Random;
   readonly #model: ClusterModel;
   readonly #createReader: CreateReader;
+  readonly #createHistory: CreateHistory;
   readonly #replicas: Replica[];
   readonly #deletions: Deletion[] = [];
   readonly #counts: Record<string, number> = {};
-  #mode: Mode = 'Enforce';
-  #modeSince = 0;
+  #settings: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
+  /** The step since which they are in force. */
+  #settingsSince = 0;
+  /** The configs in the status of the MachineConfigGuard. */
+  #stored: readonly StoredConfig[] = [];
   #step = 0;
   #violation: SimulationResult['violation'];
 
   constructor(
     seed: number,
     createReader: CreateReader = (api, versions) => new LiveReader({ api, versions }),
+    createHistory: CreateHistory = (servableConfigs) => servableConfigs,
   ) {
     this.#seed = seed;
     this.#random = new Random(seed);
@@ -86,6 +117,7 @@ export class Simulation {
     vi.spyOn(Math, 'random').mockImplementation(() => this.#random.next());
     this.#model = new ClusterModel(this.#random);
     this.#createReader = createReader;
+    this.#createHistory = createHistory;
     this.#replicas = Array.from({ length: REPLICAS }, () => this.#createReplica());
   }
 
@@ -110,27 +142,85 @@ export class Simulation {
     if (number < 0.55) this.#random.pick(this.#replicas).api.step();
     else if (number < 0.7) this.#model.writeOnce(this.#step);
     else if (number < 0.8) this.#requestDeletion();
-    else if (number < 0.9) this.#deliverEvent();
-    else if (number < 0.996) vi.advanceTimersByTime(this.#random.pick(TIME_STEPS_MS));
-    else if (number < 0.998)
+    else if (number < 0.9) this.#deliverEvents();
+    else if (number < 0.92) this.#followStatus();
+    else if (number < 0.994) vi.advanceTimersByTime(this.#random.pick(TIME_STEPS_MS));
+    else if (number < 0.996)
       this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
     else if (number < 0.999) this.#crash();
-    else this.#switchMode();
+    else this.#changeSettings();
   }
 
-  /** A watch delivers one object. The others stay as old as they are. */
-  #deliverEvent(): void {
+  /** A watch delivers some changes, or lists again and misses those since the last one. */
+  #deliverEvents(): void {
     const replica = this.#random.pick(this.#replicas);
-    const referrer = this.#random.pick(this.#model.referrers());
-    const key = `${referrer.kind} ${referrer.name}`;
-    replica.index.update(replica.referrers.get(key), referrer);
-    replica.referrers.set(key, referrer);
-    replica.version = String(this.#model.cluster.store.version);
+    const watch = this.#random.pick(replica.watches);
+    const { changes, referrers, resource } = watch;
+    if (watch.version === undefined || this.#random.chance(0.01)) {
+      this.#list(replica, watch);
+      return;
+    }
+    for (const { type, object, version } of changes.splice(0, 1 + this.#random.below(changes.length))) {
+      const { name } = object.metadata;
+      const before = referrers.get(name);
+      const after = type === 'DELETED' ? undefined : resource.parse(object);
+      if (after === undefined) referrers.delete(name);
+      else referrers.set(name, after);
+      this.#update(replica, before, after);
+      watch.version = String(version);
+    }
   }
 
-  #switchMode(): void {
-    this.#mode = this.#mode === 'Enforce' ? this.#random.pick(MODES) : 'Enforce';
-    this.#modeSince = this.#step;
+  #list(replica: Replica, watch: Watch): void {
+    const { changes, referrers, resource } = watch;
+    changes.length = 0;
+    const listed = this.#model.cluster.list(resource.name).map(resource.parse);
+    replica.servableConfigs.startList(resource.kind);
+    for (const [name, before] of referrers) {
+      if (listed.some((referrer) => referrer.name === name)) continue;
+      referrers.delete(name);
+      this.#update(replica, before, undefined);
+    }
+    for (const after of listed) {
+      const before = referrers.get(after.name);
+      referrers.set(after.name, after);
+      this.#update(replica, before, after);
+    }
+    replica.servableConfigs.endList(resource.kind);
+    watch.version = String(this.#model.cluster.store.version);
+    watch.listedAt = Date.now();
+  }
+
+  #update(replica: Replica, before: Referrer | undefined, after: Referrer | undefined): void {
+    replica.index.update(before, after);
+    replica.servableConfigs.update(before, after);
+  }
+
+  /**
+   * A replica reads the status, or writes the one that it has read before. Both may believe to be the leader, and
+   * somebody may delete the status.
+   */
+  #followStatus(): void {
+    const replica = this.#random.pick(this.#replicas);
+    const { servableConfigs, status } = replica;
+    if (this.#random.chance(0.002)) this.#stored = [];
+    if (status === undefined || this.#random.chance(0.3)) {
+      servableConfigs.mergeStored(this.#stored);
+      replica.read = this.#stored;
+      if (servableConfigs.isComplete) replica.status = servableConfigs.toStored();
+    } else {
+      this.#stored = status;
+      delete replica.status;
+    }
+  }
+
+  #changeSettings(): void {
+    const { mode } = this.#settings;
+    this.#settings = {
+      mode: mode === 'Enforce' && this.#random.chance(0.5) ? this.#random.pick(MODES) : 'Enforce',
+      holdSupersededMs: this.#random.pick(HOLDS_MS),
+    };
+    this.#settingsSince = this.#step;
   }
 
   #crash(): void {
@@ -140,38 +230,59 @@ export class Simulation {
     for (const deletion of this.#deletions) if (deletion.replica === crashed) deletion.isLost = true;
     this.#replicas[index] = this.#createReplica();
     crashed?.api.reset();
+    crashed?.stop();
   }
 
   #createReplica(): Replica {
     const api = new SimulatedApi(this.#model.cluster, this.#random);
     const client = api as unknown as KubeApi;
-    const referrers = new Map<string, Referrer>();
     const index = new ReferrersByConfig();
+    const servableConfigs = new ServableConfigs({ isStored: true });
+    const watches = REFERRER_RESOURCES.map((resource): Watch => {
+      return { resource, referrers: new Map(), changes: [], listedAt: Number.POSITIVE_INFINITY };
+    });
+    const findWatch = (name: string) => watches.find(({ resource }) => resource.name === name);
+    const stop = this.#model.cluster.store.onChange((change) =>
+      findWatch(change.resource)?.changes.push(change),
+    );
     const judge = new Judge({
       api: client,
       index: { findReferrers: index.find.bind(index) },
       configs: { isIndexed: () => true, find: async () => await Promise.resolve({ state: 'exists' }) },
       live: this.#createReader(client, {
-        referrers: () => referrers.values(),
-        newestVersion: () => replica.version,
+        referrers: () => watches.flatMap(({ referrers }) => [...referrers.values()]),
+        newestVersion: (resource) => findWatch(resource)?.version,
         checkVersions: () => {
           throw new Error('the versions of this cluster never go back');
         },
       }),
-      settings: () => ({ mode: this.#mode, holdSupersededMs: 0 }),
+      historyOf: (config, referrers) => {
+        const createdAt = (name: string) => this.#model.configs.get(name);
+        return {
+          ...this.#createHistory(servableConfigs, this.#model.configs).historyOf(config, referrers),
+          createdAt,
+        };
+      },
+      settings: () => this.#settings,
       log: pino({ level: 'silent' }),
     });
-    const replica: Replica = { api, referrers, index, judge };
-    return replica;
+    return { api, watches, index, servableConfigs, judge, stop };
   }
 
   #requestDeletion(): void {
     if (this.#deletions.length >= MAX_CONCURRENT_DELETIONS) return;
-    const config = this.#random.pick([...this.#model.configs]);
+    const config = this.#random.pick([...this.#model.configs.keys()]);
     const replica = this.#random.pick(this.#replicas);
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(new DOMException('', 'TimeoutError')), DEADLINE_MS);
-    const deletion: Deletion = { config, sentAt: this.#step, replica, timer };
+    const deletion: Deletion = {
+      config,
+      sentAt: this.#step,
+      servedUntil: this.#model.servedUntil(config),
+      removedAt: this.#model.removedAt(config),
+      replica,
+      timer,
+    };
     this.#deletions.push(deletion);
     void replica.judge.judge(toReview(config, this.#step), deadline.signal).then((judgement) => {
       deletion.judgement = judgement;
@@ -193,8 +304,15 @@ export class Simulation {
     }
     this.#count('allowed');
     // The other modes promise nothing.
-    const isEnforced = this.#mode === 'Enforce' && this.#modeSince < sentAt;
-    if (isEnforced && this.#model.wasInUseThroughout(config, sentAt)) {
+    const { mode, holdSupersededMs } = this.#settings;
+    const isEnforced = mode === 'Enforce' && this.#settingsSince < sentAt;
+    if (isEnforced && holdSupersededMs > 0) this.#count('allowed with a hold');
+    const heldSince = isEnforced ? this.#findHeldSince(deletion) : 0;
+    if (heldSince + holdSupersededMs > Date.now()) {
+      this.#violate(
+        `${config} was allowed within the hold, and was needed ${Date.now() - heldSince} ms ago`,
+      );
+    } else if (isEnforced && this.#model.wasInUseThroughout(config, sentAt)) {
       this.#violate(`${config} was allowed, and was in use the whole time`);
     } else if (!this.#model.isInUse(config) && this.#model.configs.delete(config)) {
       // The cluster keeps a config that came into use after the review.
@@ -202,11 +320,33 @@ export class Simulation {
     }
   }
 
+  /**
+   * When a machine last needed the config, as far as the replica can know it: from its watches, from the status that it
+   * has read, or from the times of the pool. The node watch can be so late that it misses a whole registration.
+   */
+  #findHeldSince({ config, servedUntil, removedAt, replica: { watches, read } }: Deletion): number {
+    const [nodes, pools] = watches;
+    if (nodes === undefined || pools === undefined) throw new Error('nodes and pools are always watched');
+    const stored = read?.find(({ name }) => name === config);
+    const isStoredSince = (time: string | undefined, ms: number): boolean =>
+      time !== undefined && new Date(time).getTime() >= ms;
+    const isServedKnown =
+      pools.listedAt <= servedUntil ||
+      servedUntil < this.#model.lastPoolChange() ||
+      isStoredSince(stored?.lastServable, servedUntil);
+    const isRemovedKnown = nodes.listedAt <= removedAt || isStoredSince(stored?.nodeRemoved, removedAt);
+    const isRegistrationMissed = nodes.changes.some(({ type }) => type === 'ADDED');
+    return Math.max(
+      isServedKnown ? servedUntil : 0,
+      isRemovedKnown && !isRegistrationMissed ? removedAt : 0,
+    );
+  }
+
   /** A guard that denies every deletion would be safe and useless. */
   async #checkThatUnusedConfigIsAllowed(): Promise<void> {
-    this.#mode = 'Enforce';
+    this.#settings = { mode: 'Enforce', holdSupersededMs: 0 };
     const { api, judge } = this.#createReplica();
-    const config = [...this.#model.configs].find((name) => !this.#model.isInUse(name));
+    const config = [...this.#model.configs.keys()].find((name) => !this.#model.isInUse(name));
     if (config === undefined) return;
     const codes: string[] = [];
     const { signal } = new AbortController();

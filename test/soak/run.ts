@@ -73,6 +73,7 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
     const { controlPlane, guard } = guarded;
     const churn = new Churn(controlPlane.apiServer.admin, nodes);
     log(`Creating ${nodes} nodes …`);
+    await guarded.switchHoldOff();
     await churn.prepare();
     log(`${minutes} minutes of churn …`);
     const observations: Observation[] = [];

@@ -80,8 +80,3 @@ export const build: fc.Arbitrary<ApiObject> = fc
     spec: alpha ? { desiredConfig: { name: config } } : { machineConfig: { name: config } },
     ...(conditions === undefined ? {} : { status: { conditions } }),
   }));
-
-export const rendered = fc.record({
-  name: fc.constantFrom(...NAMES.slice(0, 4)),
-  createdAt: fc.integer({ min: 0, max: 100 }).map((minutes) => new Date(Date.UTC(2026, 0, 1, 0, minutes))),
-});

@@ -4,7 +4,7 @@ import { CliError, EXIT_CODE } from '../exit.ts';
 export function createDemoCommand(): Command {
   // `npm run demo` accepts flags, so this stub accepts them too.
   return new Command('demo')
-    .description('Replay an install that deadlocks without the guard, on a cluster in memory.')
+    .description('Replay two installs that deadlock without the guard or restore, on a cluster in memory.')
     .allowUnknownOption()
     .argument('[flags...]')
     .usage('')

@@ -4,6 +4,7 @@ import { hostname, userInfo } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
+import { DEFAULT_SETTINGS } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
@@ -112,6 +113,7 @@ async function startDevGuard(
       securePort: securePort ?? Number(url.port),
       healthPort: 0,
       shutdownDelayMs: 0,
+      settings: () => ({ ...DEFAULT_SETTINGS, holdSupersededMs: 0 }),
       onDecision: (decision) => printLine(formatDecision(decision)),
     });
   } catch (error) {

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Authority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
-import { MODES } from '../../decision/settings.ts';
+import { isHold, MODES } from '../../decision/settings.ts';
 import { toShellWord } from '../../inspect/shell-word.ts';
 import { checkImage } from '../../install/image.ts';
 import type { Installation, InstallationOptions } from '../../install/installation.ts';
@@ -54,6 +54,11 @@ export function createRenderCommand(): Command {
         '--mode <mode>',
         'mode of the MachineConfigGuard (default: the guard creates one with Enforce)',
       ).choices(MODES),
+    )
+    .option(
+      '--hold <duration>',
+      'how long to hold a config after a pool last named it, such as 24h for bare metal; 0s is off (default: 2h)',
+      parseHold,
     )
     .option('--single-node', 'run one replica, for a cluster with one control-plane node')
     .option(
@@ -236,6 +241,11 @@ function parseImage(value: string): string {
   throw new InvalidArgumentError(
     'Must be an image reference, such as registry.example.com/machineconfig-guard@sha256:….',
   );
+}
+
+function parseHold(value: string): string {
+  if (isHold(value)) return value;
+  throw new InvalidArgumentError('Must be a duration of at most 720h, such as 0s, 30m or 24h.');
 }
 
 function parseVersion(value: string): KubernetesVersion {

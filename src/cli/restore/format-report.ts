@@ -10,14 +10,14 @@ export function formatRestoreReport(format: TextFormat, report: RestoreReport): 
 
 function formatConfig(
   format: TextFormat,
-  { name, source, outcome, namedBy, refusal, warnings, steps }: ConfigReport,
+  { name, source, outcome, namedBy, rejection, warnings, steps }: ConfigReport,
 ) {
   const lines = [`${name} (from ${source})`];
   if (outcome === 'exists') lines.push('  exists. Nothing to do.');
   if (outcome === 'unreferenced') lines.push('  skipped: no node and no pool names it.');
-  if (outcome === 'refused' && refusal !== null) {
-    lines.push(...indent(format, `Not restored (${refusal.code}): ${refusal.reason}.`));
-    lines.push(...indent(format, `Next: ${refusal.advice}.`));
+  if (outcome === 'rejected' && rejection !== null) {
+    lines.push(...indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));
+    lines.push(...indent(format, `Next: ${rejection.advice}.`));
   }
   if (steps.length === 0) return `${lines.join('\n')}\n`;
   if (namedBy !== null) lines.push(...indent(format, `Named by ${namedBy}.`));

@@ -28,7 +28,7 @@ const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at le
 
 export function createRestoreCommand(): Command {
   const command = new Command('restore')
-    .description('Create a missing config again, and end the dead-lock of its pool.')
+    .description('Create a missing config again, and end the deadlock of its pool.')
     .addArgument(new Argument('[config]', 'name of the missing MachineConfig'))
     .option('--accept-content', 'create the config even if its content does not match the hash in its name')
     .option('--confirm', 'write; without it, only send dry runs and print the plan')
@@ -61,7 +61,7 @@ Permissions: apply the overlay restore-role and bind its ClusterRoles.
 
 Exit codes:
   0  restored, or the config exists; without --confirm: it can be restored
-  1  refused or incomplete: the output says what to do
+  1  rejected or incomplete: the output says what to do
   2  wrong usage or an unusable file; nothing was changed
   3  the API server is unreachable or denies access
 

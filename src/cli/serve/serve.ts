@@ -114,9 +114,10 @@ async function serve(flags: ServeFlags): Promise<void> {
   const generateKeys = flags.tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
-  const [{ startGuard }, { SettingsFollower }] = await Promise.all([
+  const [{ startGuard }, { SettingsFollower }, { ServableConfigs }] = await Promise.all([
     import('../../guard/guard.ts'),
     import('../../guard/settings-follower.ts'),
+    import('../../references/servable-configs.ts'),
   ]);
   const stopSignal = waitForStopSignal();
   void stopSignal.then((signal) => {
@@ -139,13 +140,16 @@ async function serve(flags: ServeFlags): Promise<void> {
     return;
   }
   const [certificate, clientAuthority] = loaded;
-  const follower = new SettingsFollower({ api, log });
+  const servableConfigs = new ServableConfigs({ isStored: true });
+  const onStored = servableConfigs.mergeStored.bind(servableConfigs);
+  const follower = new SettingsFollower({ api, log, onStored });
   void follower.run(backgroundAbort.signal);
   const guard = await startGuard({
     api,
     certificate,
     log,
     settings: () => follower.settings,
+    servableConfigs,
     status: { leaseNamespace: flags.namespace ?? (await readPodNamespace()) },
     bindAddress: flags.bindAddress,
     securePort: flags.securePort,

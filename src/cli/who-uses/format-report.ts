@@ -107,6 +107,7 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport, ren
   const sentences = [
     `${countNoun(unused.length, 'unused rendered config')}, ${formatSize(totalBytes)} in total.`,
     POINT_IN_TIME_NOTICE,
+    'The guard still holds a config that a pool has named lately.',
     hasNotes ? 'NOTES counts references that do not keep the config; who-uses NAME lists them.' : '',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
   ].filter(Boolean);

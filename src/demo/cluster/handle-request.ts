@@ -99,18 +99,18 @@ async function handleWrite(
 ): Promise<ClusterResponse> {
   const { resource } = kind;
   const fields = isRecord(body) ? body : {};
+  // Options are checked before the object (k8s.io/apiserver, endpoints/handlers/delete.go).
+  const isDryRun = parseDryRun(fields['dryRun'] ?? query.getAll('dryRun'));
   if (method === 'POST' && name === undefined) {
     const metadata = { ...(fields['metadata'] as object), ...(namespace === '' ? {} : { namespace }) };
-    return { status: 201, body: cluster.create(resource, { ...fields, metadata }) };
+    return { status: 201, body: cluster.create(resource, { ...fields, metadata }, isDryRun) };
   }
   if (method === 'PATCH' && name !== undefined) {
     const patch = isStatus ? { status: fields['status'] } : fields;
-    return { status: 200, body: cluster.patch(resource, name, patch, namespace) };
+    return { status: 200, body: cluster.patch(resource, name, patch, namespace, isDryRun) };
   }
   if (method === 'DELETE' && name !== undefined) {
     const { uid } = (fields['preconditions'] ?? {}) as { readonly uid?: string };
-    // Options are checked before the object (k8s.io/apiserver, endpoints/handlers/delete.go).
-    const isDryRun = parseDryRun(fields['dryRun'] ?? query.getAll('dryRun'));
     const warnings = await cluster.requestDeletion(resource, name, { user, isDryRun, uid, namespace });
     return { status: 200, body: SUCCESS, warnings };
   }

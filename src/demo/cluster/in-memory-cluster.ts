@@ -23,7 +23,7 @@ export class InMemoryCluster {
   readonly store = new Store();
 
   /** @throws StatusError */
-  create(resource: string, object: NewObject): KubeObject {
+  create(resource: string, object: NewObject, isDryRun = false): KubeObject {
     const kind = findKind(resource);
     const { name = '', namespace } = object.metadata;
     if (this.get(resource, name, namespace) !== undefined) throw alreadyExists(kind, name);
@@ -41,17 +41,24 @@ export class InMemoryCluster {
       },
     };
     if (kind === WEBHOOK_CONFIGURATIONS) parseWebhooks(created);
-    return this.store.put(resource, created);
+    return isDryRun ? created : this.store.put(resource, created);
   }
 
   /** @throws StatusError, for example if the patch contains another resourceVersion */
-  patch(resource: string, name: string, patch: Readonly<Record<string, unknown>>, namespace = ''): KubeObject {
+  patch(
+    resource: string,
+    name: string,
+    patch: Readonly<Record<string, unknown>>,
+    namespace = '',
+    isDryRun = false,
+  ): KubeObject {
     const before = this.#getOrThrow(resource, name, namespace);
     const after = applyMergePatch(before, patch) as KubeObject;
     const { uid, resourceVersion, creationTimestamp } = before.metadata;
     if (after.metadata.resourceVersion !== resourceVersion) throw conflict(findKind(resource), name, MODIFIED);
     const metadata: ObjectMeta = { ...after.metadata, name, uid, creationTimestamp };
-    return this.store.put(resource, { ...after, metadata });
+    const patched = { ...after, metadata };
+    return isDryRun ? patched : this.store.put(resource, patched);
   }
 
   get(resource: string, name: string, namespace = ''): KubeObject | undefined {

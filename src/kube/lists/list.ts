@@ -61,12 +61,12 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations' | 'objectName'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations' | 'labels' | 'objectName'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const { kind, isMetadataOnly, annotations } = resource;
+  const { kind, isMetadataOnly } = resource;
   const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
     path: toListPath(path, resource, query),
@@ -83,7 +83,7 @@ export async function listCollection(
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   const parser =
     isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, annotations)
+      ? new ProtobufListParser(addObject, resource)
       : new JsonListParser(addObject, types);
   await parseBody(response, parser, signal);
   return parser.end().resourceVersion;

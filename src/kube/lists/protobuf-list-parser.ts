@@ -2,7 +2,7 @@ import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { type ListParser, METADATA } from './list-parser.ts';
-import { MetadataParser } from './protobuf-metadata.ts';
+import { MetadataParser, type WantedMetadata } from './protobuf-metadata.ts';
 import {
   LENGTH_DELIMITED,
   MalformedProtobuf,
@@ -47,10 +47,10 @@ export class ProtobufListParser implements ListParser {
   #resourceVersion = '';
   #continue = '';
 
-  /** @param annotations if present, keeps only these and the names of each object */
-  constructor(onItem: (item: ApiObject) => void, annotations?: readonly string[]) {
+  /** @param wanted if it has annotations, keeps only the {@link WantedMetadata} */
+  constructor(onItem: (item: ApiObject) => void, wanted: WantedMetadata = {}) {
     this.#onItem = onItem;
-    this.#parseItem = new MetadataParser(annotations).parse;
+    this.#parseItem = new MetadataParser(wanted).parse;
   }
 
   write(chunk: Buffer): void {

@@ -19,20 +19,28 @@ const NO_BYTES = Buffer.alloc(0);
 
 type KeysByLength = ReadonlyMap<number, readonly { readonly key: string; readonly bytes: Buffer }[]>;
 
+/** If `annotations` is present, only the names, the creationTimestamp and these annotations and labels are kept. */
+export interface WantedMetadata {
+  readonly annotations?: readonly string[];
+  readonly labels?: readonly string[];
+}
+
 /**
- * Parses PartialObjectMetadata: name, namespace, uid, times, labels and annotations, or only the names and some
- * annotations. These are 5 % of a node's metadata, so everything else is skipped.
+ * Parses PartialObjectMetadata: name, namespace, uid, times, labels and annotations, or only the wanted ones. These are
+ * 5 % of a node's metadata, so everything else is skipped.
  */
 export class MetadataParser {
-  /** The wanted annotations. Their length alone excludes almost every other one. */
+  /** The wanted annotations and labels. Their length alone excludes almost every other one. */
   readonly #wantedAnnotations: KeysByLength | undefined;
+  readonly #wantedLabels: KeysByLength | undefined;
   // Reused, because a list has thousands of messages.
   readonly #metadata = new ProtobufReader(NO_BYTES);
   readonly #entry = new ProtobufReader(NO_BYTES);
 
-  /** @param annotations if present, keeps only these and the names */
-  constructor(annotations?: readonly string[]) {
-    this.#wantedAnnotations = annotations === undefined ? undefined : groupByLength(annotations);
+  constructor({ annotations, labels = [] }: WantedMetadata) {
+    if (annotations === undefined) return;
+    this.#wantedAnnotations = groupByLength(annotations);
+    this.#wantedLabels = groupByLength(labels);
   }
 
   /** @throws MalformedProtobuf */
@@ -49,10 +57,10 @@ export class MetadataParser {
         if (field === OBJECT_META.annotations) this.#parseEntry(metadata, annotations, this.#wantedAnnotations);
         else if (field === OBJECT_META.name) values['name'] = metadata.text();
         else if (field === OBJECT_META.namespace) this.#parseNamespace(metadata, values);
-        else if (this.#wantedAnnotations !== undefined) continue;
-        else if (field === OBJECT_META.labels) this.#parseEntry(metadata, labels);
-        else if (field === OBJECT_META.uid) values['uid'] = metadata.text();
+        else if (field === OBJECT_META.labels) this.#parseEntry(metadata, labels, this.#wantedLabels);
         else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseTime(metadata);
+        else if (this.#wantedAnnotations !== undefined) continue;
+        else if (field === OBJECT_META.uid) values['uid'] = metadata.text();
         else if (field === OBJECT_META.deletionTimestamp) values['deletionTimestamp'] = parseTime(metadata);
       }
     }

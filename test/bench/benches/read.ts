@@ -5,7 +5,8 @@ import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
 import { type ListParser, METADATA } from '../../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
 import { acceptHeaderForList, acceptHeaderForStreamedList } from '../../../src/kube/resource.ts';
-import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
+import { parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
+import { NODES } from '../../../src/references/sources.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import type { BenchCluster } from '../bench-cluster.ts';
 import { measureAllowed } from '../deletions.ts';
@@ -107,8 +108,7 @@ function createReads(
     ['protobuf, bytes only', () => discard(PROTOBUF_ACCEPT)],
     [
       'protobuf, parsed while it streams (the guard)',
-      () =>
-        parse(PROTOBUF_ACCEPT, (onObject) => new ProtobufListParser(onObject, NODE_REFERENCE_ANNOTATIONS)),
+      () => parse(PROTOBUF_ACCEPT, (onObject) => new ProtobufListParser(onObject, NODES)),
     ],
   ];
 }

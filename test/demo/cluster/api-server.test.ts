@@ -101,3 +101,17 @@ test('sends the warnings of a webhook as headers', async () => {
   body.resume();
   expect(headers['warning']).toBe('299 - "say \\"hi\\"", 299 - "a \\\\ b"');
 });
+
+test('creates and changes nothing in a dry run', async () => {
+  cluster.create('nodes', { metadata: { name: 'a' } });
+  const version = cluster.resourceVersion;
+  const body = { metadata: { name: 'b', labels: { x: '1' } } };
+  expect(await cluster.request('POST', `${NODES}?dryRun=All`, body)).toMatchObject({ status: 201, body });
+  const patch = { metadata: { labels: { x: '1' } } };
+  expect(await cluster.request('PATCH', `${NODES}/a?dryRun=All`, patch)).toMatchObject({
+    status: 200,
+    body: patch,
+  });
+  expect(await cluster.request('POST', `${NODES}?dryRun=Some`, body)).toMatchObject({ status: 422 });
+  expect(cluster.resourceVersion).toBe(version);
+});

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 
 import type { Mode } from '../../../src/decision/settings.ts';
 import type { KubeResponse } from '../control-plane/kube-client.ts';
-import { pause } from '../control-plane/until.ts';
 import { auditedVerdicts, type AuditedOutcome } from '../support/audit-log.ts';
+import { PATHS } from '../support/paths.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
@@ -50,9 +50,8 @@ async function createConfig(situation: Situation): Promise<string> {
   const name = await cluster.config({ annotations: isOverridden ? reason : {} });
   if (isOverridden || situation === 'in use') await cluster.node({ currentConfig: name });
   if (situation === 'held') {
-    // Creation times have whole seconds. The later config supersedes the first one.
-    await pause(1_100);
-    await cluster.config();
+    const { metadata } = await cluster.pool({ spec: name });
+    await cluster.admin.delete(`${PATHS.pools}/${metadata.name}`);
   }
   return name;
 }

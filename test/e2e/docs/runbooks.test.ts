@@ -87,17 +87,21 @@ test('the runbook DanglingReference restores a config that was never in the API'
     status: { configuration: { name: '' }, updatedMachineCount: 0 },
   });
 
-  const [{ stdout: plan }] = await run('DanglingReference', { heading: '1. Plan' });
+  const runLines = (start: string) =>
+    run('DanglingReference', { heading: 'Mitigation', isWanted: (line) => line.startsWith(start) });
+  const restoreLine = 'machineconfig-guard restore --from node/control1.gw.lo';
+  const [{ stdout: plan }] = await run('DanglingReference', { isWanted: (line) => line === restoreLine });
   expect(plan).toMatch(/^ {2}1\. pause pool worker$/m);
 
-  const restored = run('DanglingReference', { heading: '2. Restore' });
+  const restored = runLines(`${restoreLine} --confirm`);
   await expect.poll(() => cluster.exists(missing.name), SOON).toBe(true);
-  const [pools] = await run('DanglingReference', { heading: '3. Continue or undo' });
+  await runLines('oc get csr');
+  const [pools] = await runLines('oc get machineconfigpool');
   expect(pools.stdout).toMatch(new RegExp(`^worker +true +${missing.name}$`, 'm'));
   await setNodeState(cluster, node.name, 'Done');
   expect((await restored)[0].stdout).toContain('Restored.');
 
-  await run('DanglingReference', { heading: '4. Check' });
+  await runLines('machineconfig-guard check --wait');
   disk.stop();
   await cluster.admin.delete(`${PATHS.nodes}/${node.name}`);
   await cluster.admin.patch(`${PATHS.pools}/worker/status`, poolStatus(CONFIG));

@@ -58,7 +58,7 @@ test('restores from the file that the machine-config-server has written', async 
   expect(exitCode).toBe(0);
   const { configs } = JSON.parse(stdout) as RestoreReport;
   const source = `node/${node}:/etc/mcs-machine-config-content.json`;
-  expect(configs).toMatchObject([{ name: missing.name, source, outcome: 'planned', refusal: null }]);
+  expect(configs).toMatchObject([{ name: missing.name, source, outcome: 'planned', rejection: null }]);
 });
 
 test('reads the file of the daemon if the other file has another config', async () => {

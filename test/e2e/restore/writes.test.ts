@@ -332,6 +332,27 @@ test.each([
   ]);
 });
 
+test('keeps a pool paused that a person pauses at the same moment', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  const daemons = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+  const raced = replaceJson(async (request) => {
+    const isPause = request.method === 'PATCH' && request.path === `${PATHS.pools}/master`;
+    if (isPause) await cluster.admin.patch(request.path, { spec: { paused: true } });
+    return await api.json(request);
+  });
+  expect(await restore(raced, toOptions(pool, { onProgress: daemons.onProgress }))).toMatchObject({
+    ok: true,
+  });
+  await daemons.finish();
+  const { spec, metadata } = await stuck.getPool();
+  expect([spec.paused, metadata.annotations?.[MARKER]]).toEqual([true, undefined]);
+});
+
 test('reports a missing right before the first write', async () => {
   const pool = await stuck.createStuckPool();
   const forbidden = new ApiError(403, 'Forbidden', 'no');

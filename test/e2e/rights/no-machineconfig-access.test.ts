@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import type { GuardStatus } from '../../../src/guard/status-writer.ts';
+import { statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { readJsonLines } from '../support/guard-process.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
@@ -69,9 +70,12 @@ test('logs once that it cannot read MachineConfigs', async () => {
   }
 });
 
-test('denies the deletion of unused configs while a hold is set', async () => {
+test('holds a config that a pool has left, and allows the deletion of others', async () => {
   await installed.setSettings({ mode: 'Enforce', holdSuperseded: '1h' });
-  await cluster.expectUnverified(await cluster.config());
-  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
+  const config = await cluster.config();
+  const pool = await cluster.pool({ spec: config });
+  const path = `${PATHS.pools}/${pool.metadata.name}`;
+  await cluster.admin.patch(path, { spec: { configuration: { name: await cluster.config() } } });
+  expect(statusOf(await cluster.delete(config)).message).toContain('MCG_HELD');
   await cluster.expectAllowed(await cluster.config());
 });

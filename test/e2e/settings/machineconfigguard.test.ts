@@ -64,7 +64,8 @@ test('a deleted MachineConfigGuard means Enforce, and the guard creates it again
   const dryRunStatus = async () => (await cluster.dryRun(config)).status;
   await expect.poll(dryRunStatus, { timeout: EFFECT_MS }).toBe(403);
   const readSpec = async () => (await cluster.admin.find(PATHS.guard))?.spec;
-  await expect.poll(readSpec).toEqual({ mode: 'Enforce', holdSuperseded: '0s' });
+  await expect.poll(readSpec).toEqual({ mode: 'Enforce' });
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
 });
 
 test.for([

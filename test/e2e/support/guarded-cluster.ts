@@ -1,13 +1,14 @@
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
+import type { Settings } from '../../../src/decision/settings.ts';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import type { Binaries } from '../control-plane/binaries.ts';
 import { ControlPlane, kubeconfig, type ApiServer } from '../control-plane/control-plane.ts';
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, unique, type ClusterConnection } from './cluster.ts';
-import { startGuardProcess, type Launch } from './guard-process.ts';
+import { readJsonLines, startGuardProcess, type Launch } from './guard-process.ts';
 import { issueGuardToken } from './guard-token.ts';
 import { kubectlOk } from './kubectl.ts';
 import { MANIFESTS } from './overlays.ts';
@@ -98,6 +99,23 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       if (prepare === lastPreparation) return;
       await guard.restart(await prepare?.(directory));
       lastPreparation = prepare;
+    },
+
+    /** Creates a MachineConfigGuard without a hold. Without its CRD, the guard holds configs for 2 h. */
+    async switchHoldOff() {
+      await kubectlOk(controlPlane, ['create', '--filename', join(MANIFESTS, 'base', 'crd.yaml')]);
+      const settings = {
+        apiVersion: 'machineconfig-guard.io/v1alpha1',
+        kind: 'MachineConfigGuard',
+        metadata: { name: 'cluster' },
+        spec: { holdSuperseded: '0s' },
+      };
+      const create = async () =>
+        (await apiServer.admin.request('POST', dirname(PATHS.guard), settings)).status === 201;
+      await until('the MachineConfigGuard', create);
+      const isApplied = async () =>
+        (await readJsonLines<Partial<Settings>>(guard.log)).some((line) => line.holdSupersededMs === 0);
+      await until('the guard without a hold', isApplied);
     },
 
     /** The value of a series, or 0 without one. */

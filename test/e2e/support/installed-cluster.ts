@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
 import { parseDuration } from '../../../src/decision/duration.ts';
-import type { Mode, Settings } from '../../../src/decision/settings.ts';
+import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/decision/settings.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, KubeClient, type KubeClientOptions } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
@@ -58,18 +58,26 @@ export class InstalledCluster {
     await kubectlOk(this.controlPlane, ['delete', '--wait=false', '--kustomize', overlay(name)]);
   }
 
-  /** Waits until all replicas run, the MachineConfigGuard exists and the API server calls the guard. */
+  /**
+   * Waits until all replicas run, the MachineConfigGuard exists and the API server calls the guard. Switches the hold
+   * off, because most tests delete configs that a pool has just left.
+   */
   async awaitGuard() {
     await this.kubelet.awaitRollout();
     const { cluster } = this;
     await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard), { timeoutMs: 20_000 });
+    await this.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
     await awaitGuardCalls(cluster.admin);
   }
 
-  /** Changes the MachineConfigGuard and waits until every replica applies it. */
-  async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string }) {
+  /** Changes the MachineConfigGuard, without a hold if it is null, and waits until every replica applies it. */
+  async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string | null }) {
     await this.cluster.admin.patch(PATHS.guard, { spec: { mode, holdSuperseded } });
-    const wanted = { mode, holdSupersededMs: parseDuration(holdSuperseded) };
+    const { holdSupersededMs } = DEFAULT_SETTINGS;
+    const wanted = {
+      mode,
+      holdSupersededMs: holdSuperseded === null ? holdSupersededMs : parseDuration(holdSuperseded),
+    };
     const isApplied = async () => {
       const applied = await Promise.all(this.kubelet.pods.map(({ log }) => readSettings(log)));
       return applied.every((settings) => isDeepStrictEqual(settings, wanted));
@@ -123,5 +131,6 @@ export class InstalledCluster {
 async function readSettings(log: string): Promise<Settings> {
   const lines = await readJsonLines<Partial<Settings>>(log);
   const last = lines.findLast((line) => line.mode !== undefined && line.holdSupersededMs !== undefined);
-  return { mode: last?.mode ?? 'Enforce', holdSupersededMs: last?.holdSupersededMs ?? 0 };
+  const { mode, holdSupersededMs } = { ...DEFAULT_SETTINGS, ...last };
+  return { mode, holdSupersededMs };
 }

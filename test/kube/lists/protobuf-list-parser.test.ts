@@ -4,6 +4,7 @@ import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
+import { NODES } from '../../../src/references/sources.ts';
 import {
   bytesField,
   encodeAnswer,
@@ -127,23 +128,34 @@ test('rejects an item that is too large', () => {
   expect(() => parse(encodeAnswer(Buffer.concat([huge, Buffer.alloc(100)])))).toThrow('too large');
 });
 
-test('keeps all references of nodes if it keeps only their annotations', () => {
+test('keeps all that the guard reads of nodes if it keeps only the wanted metadata', () => {
   const key = fc.oneof(fc.constantFrom(...NODE_REFERENCE_ANNOTATIONS), text);
   const config = fc.constantFrom('', 'rendered-1', 'drain-rendered-1', 'uncordon-rendered-2', 'x');
   const node = fc.record({
     name: fc.constantFrom('w0', 'w1'),
-    labels: map,
+    labels: fc.dictionary(
+      fc.oneof(fc.constant('kubernetes.io/os'), text),
+      fc.constantFrom('linux', 'windows'),
+    ),
     annotations: fc.dictionary(key, config),
+    creationSeconds: fc.option(seconds, { nil: undefined }),
   });
   fc.assert(
     fc.property(fc.array(node, { maxLength: 12 }), (items) => {
-      const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
+      const encoded = items.map(({ creationSeconds, ...item }) =>
+        creationSeconds === undefined ? item : { ...item, creationSeconds },
+      );
+      const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items: encoded }));
       const referrers: unknown[] = [];
       const add = (item: ApiObject) => void referrers.push(parseNodeReferrer(item));
-      const parser = new ProtobufListParser(add, NODE_REFERENCE_ANNOTATIONS);
+      const parser = new ProtobufListParser(add, NODES);
       parser.write(bytes);
       parser.end();
-      expect(referrers).toEqual(items.map((metadata) => parseNodeReferrer({ metadata })));
+      expect(referrers).toEqual(
+        items.map(({ creationSeconds, ...metadata }) =>
+          parseNodeReferrer({ metadata: { ...metadata, creationTimestamp: toTime(creationSeconds) } }),
+        ),
+      );
     }),
     { numRuns: 2_000 },
   );

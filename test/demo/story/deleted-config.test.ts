@@ -1,20 +1,26 @@
 import { expect, test } from 'vitest';
-import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { type Replay, replayIncidentA } from '../../src/demo/story/replay.ts';
-import type { StoryOptions } from '../../src/demo/story/story.ts';
-import { register, stubWebhook } from '../support/stub-webhook.ts';
-import { startTestCluster } from '../support/test-cluster.ts';
+import { renderMachineConfig } from '../../../src/demo/operator/machine-config.ts';
+import type { SimulationOptions } from '../../../src/demo/operator/simulation.ts';
+import { CHRONY_FILES } from '../../../src/demo/story/chrony-files.ts';
+import { replayDeletedConfig } from '../../../src/demo/story/deleted-config.ts';
+import type { InstallResult } from '../../../src/demo/story/install.ts';
+import { register, stubWebhook } from '../../support/stub-webhook.ts';
+import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 
-const FIRST = 'rendered-master-aaa111';
-const SECOND = 'rendered-master-bbb222';
+const { name: FIRST } = renderMachineConfig(CHRONY_FILES.bootstrap).metadata;
+const { name: SECOND } = renderMachineConfig(CHRONY_FILES.cluster).metadata;
 
-async function replay(cluster: InMemoryCluster, options: Partial<StoryOptions> = {}): Promise<Replay> {
+async function replay(
+  cluster: TestCluster,
+  options: Partial<SimulationOptions> = {},
+): Promise<InstallResult> {
   const server = { start: async () => {}, stop: async () => {} };
-  return await replayIncidentA({ cluster, server, speed: 5_000, ...options });
+  const api = cluster.connect();
+  return await replayDeletedConfig({ api, cleanUpApi: api, server, speed: 5_000, ...options });
 }
 
 test('ends in the deadlock of the incident if every deletion is allowed', async () => {
-  const { outcome, events, nodes, pool, configs } = await replay(new InMemoryCluster());
+  const { outcome, events, nodes, pool, configs } = await replay(await startTestCluster());
   expect(outcome).toBe('deadlock');
   expect(events.at(-1)).toMatchObject({ t: 570, actor: 'install' });
   expect(nodes.map(({ name, current, desired, state }) => [name, current, desired, state])).toEqual([
@@ -29,11 +35,11 @@ test('ends in the deadlock of the incident if every deletion is allowed', async 
 
 test('has the same events at any speed, and reports them as they happen', async () => {
   const reported: unknown[] = [];
-  const slow = await replay(new InMemoryCluster(), {
+  const slow = await replay(await startTestCluster(), {
     speed: 2_000,
     onEvent: (event) => reported.push(event),
   });
-  const fast = await replay(new InMemoryCluster(), { speed: 100_000 });
+  const fast = await replay(await startTestCluster(), { speed: 100_000 });
   expect(slow.events).toEqual(fast.events);
   expect(reported).toEqual(slow.events);
 });
@@ -44,6 +50,6 @@ test('completes and keeps the config if every deletion is denied', async () => {
   register(cluster, webhook.at);
   const { outcome, configs } = await replay(cluster);
   expect(outcome).toBe('completed');
-  expect(configs).toEqual([FIRST, SECOND]);
+  expect(configs).toEqual([FIRST, SECOND].sort());
   expect(webhook.calls).toHaveLength(4);
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import type { ConfigReport, RestoreReport } from '../../../src/restore/restore.ts';
+import { startCommand } from '../../cli/command-process.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { type ConfigOnDisk, createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { unique } from '../support/cluster.ts';
@@ -36,12 +37,12 @@ async function runRestore(
 }
 
 type Case = readonly [
-  code: NonNullable<ConfigReport['refusal']>['code'],
+  code: NonNullable<ConfigReport['rejection']>['code'],
   advice: string,
   prepare: (pool: StuckPool) => Promise<readonly string[]>,
 ];
 
-const REFUSALS: readonly Case[] = [
+const REJECTIONS: readonly Case[] = [
   [
     'NotReferenced',
     'run "machineconfig-guard check"',
@@ -107,7 +108,7 @@ const REFUSALS: readonly Case[] = [
   ],
 ];
 
-test.each(REFUSALS)('refuses with %s, and writes nothing', async (code, advice, prepare) => {
+test.each(REJECTIONS)('rejects with %s, and writes nothing', async (code, advice, prepare) => {
   const pool = await stuck.createStuckPool();
   const args = await prepare(pool);
   const before = [await admin.list(PATHS.configs), await stuck.getPool()];
@@ -116,8 +117,8 @@ test.each(REFUSALS)('refuses with %s, and writes nothing', async (code, advice, 
 
   expect(exitCode).toBe(1);
   expect(stderr).toBe('');
-  expect(report.configs).toMatchObject([{ outcome: 'refused', refusal: { code }, steps: [] }]);
-  expect(report.configs[0]?.refusal?.advice).toContain(advice);
+  expect(report.configs).toMatchObject([{ outcome: 'rejected', rejection: { code }, steps: [] }]);
+  expect(report.configs[0]?.rejection?.advice).toContain(advice);
   expect([await admin.list(PATHS.configs), await stuck.getPool()]).toEqual(before);
   await admin
     .patch(`${PATHS.configs}/${pool.missing.name}`, { metadata: { finalizers: null } })
@@ -190,14 +191,10 @@ test('reads standard input, prints the plan, and prints the command that unpause
   expect(plan.stdout).toMatch(/--confirm\.\n$/);
 
   const file = await writeFileOf(missing);
-  const script = `"$0" "$@" & pid=$!; sleep 3; kill -INT $pid; wait $pid`;
-  const confirmed = [PROGRAM, 'restore', '--from', file, '--kubeconfig', kubeconfig, '--confirm'];
-  const { exitCode, stdout, stderr } = await runProcess('bash', [
-    '-c',
-    `set -m; ${script}`,
-    process.execPath,
-    ...confirmed,
-  ]);
+  const command = startCommand(['restore', '--from', file, '--kubeconfig', kubeconfig, '--confirm']);
+  await expect.poll(command.stderr).toContain('waiting until');
+  command.child.kill('SIGINT');
+  const { exitCode, stdout, stderr } = await command.outcome;
 
   expect(exitCode).toBe(1);
   expect(stdout).toMatch(/^Incomplete: interrupted\. Run the same command again to continue\.\n$/m);

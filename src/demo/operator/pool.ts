@@ -1,0 +1,85 @@
+import { isDone, isUnavailable, type NodeView } from './nodes.ts';
+import type { ApiObject } from '../../kube/api-object.ts';
+import { MCO_GROUP } from '../../kube/api-paths.ts';
+import { MASTER_LABEL } from './nodes.ts';
+
+export const MASTER_POOL = 'master';
+
+/** The status of the pool (machine-config-operator, pkg/controller/node/status.go). */
+export interface PoolStatus {
+  readonly machineCount: number;
+  readonly updatedMachineCount: number;
+  readonly readyMachineCount: number;
+  readonly unavailableMachineCount: number;
+  readonly degradedMachineCount: number;
+  /** The last config that all machines had. Empty if there was none. */
+  readonly configuration: string;
+}
+
+export interface PoolView {
+  readonly uid: string;
+  /** The config that the pool rolls out. Empty before the first one is rendered. */
+  readonly config: string;
+  readonly isPaused: boolean;
+  readonly maxUnavailable: number;
+  readonly status: PoolStatus;
+}
+
+interface Part {
+  readonly configuration?: { readonly name?: string };
+}
+
+const NO_MACHINES = {
+  machineCount: 0,
+  updatedMachineCount: 0,
+  readyMachineCount: 0,
+  unavailableMachineCount: 0,
+  degradedMachineCount: 0,
+};
+
+export function parsePool(pool: ApiObject | undefined): PoolView {
+  const spec = (pool?.spec ?? {}) as Part & { readonly paused?: boolean; readonly maxUnavailable?: number };
+  const status = (pool?.status ?? {}) as Part & Partial<typeof NO_MACHINES>;
+  const counts = Object.keys(NO_MACHINES) as (keyof typeof NO_MACHINES)[];
+  return {
+    uid: String(pool?.metadata?.uid),
+    config: spec.configuration?.name ?? '',
+    isPaused: spec.paused === true,
+    maxUnavailable: spec.maxUnavailable ?? 1,
+    status: {
+      ...NO_MACHINES,
+      ...Object.fromEntries(counts.map((key) => [key, status[key] ?? 0])),
+      configuration: status.configuration?.name ?? '',
+    },
+  };
+}
+
+export function buildMasterPool(): object {
+  return {
+    apiVersion: `${MCO_GROUP}/v1`,
+    kind: 'MachineConfigPool',
+    metadata: { name: MASTER_POOL },
+    spec: {
+      machineConfigSelector: { matchLabels: { [`${MCO_GROUP}/role`]: MASTER_POOL } },
+      nodeSelector: { matchLabels: { [MASTER_LABEL]: '' } },
+      maxUnavailable: 1,
+      paused: false,
+    },
+  };
+}
+
+/** The status keeps its config until every machine runs the config of the spec. */
+export function computePoolStatus(pool: PoolView, nodes: readonly NodeView[]): PoolStatus {
+  const updated = nodes.filter((node) => isDone(node) && node.current === pool.config);
+  const ready = updated.filter((node) => node.ready);
+  const unavailable = nodes.filter(isUnavailable);
+  const areAllUpdated = ready.length === nodes.length && unavailable.length === 0;
+  return {
+    machineCount: nodes.length,
+    updatedMachineCount: updated.length,
+    readyMachineCount: ready.length,
+    unavailableMachineCount: unavailable.length,
+    degradedMachineCount: nodes.filter(({ state }) => state === 'Degraded').length,
+    configuration: areAllUpdated ? pool.config : pool.status.configuration,
+  };
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { findServedConfig } from '../../../src/demo/operator/machine-config-server.ts';
+import { MissingConfigStory } from '../../../src/demo/story/missing-config.ts';
+import { startTestCluster } from '../../support/test-cluster.ts';
+
+async function runToDeadlock() {
+  const cluster = await startTestCluster();
+  const server = { start: async () => {}, stop: async () => {} };
+  const story = new MissingConfigStory({ api: cluster.connect(), server, speed: 5_000 });
+  return { cluster, story, deadlock: await story.run() };
+}
+
+test('ends in the deadlock of an install whose first config was never in the API', async () => {
+  const { story, deadlock } = await runToDeadlock();
+  const { outcome, nodes, pool, configs, events } = deadlock;
+  const { name: missing } = story.missing.metadata;
+  expect(outcome).toBe('deadlock');
+  expect(configs).toHaveLength(1);
+  expect(configs).not.toContain(missing);
+  expect(nodes).toMatchObject(
+    ['control1', 'control2'].map((name) => ({
+      name,
+      current: missing,
+      desired: missing,
+      state: 'Degraded',
+      reason: `missing MachineConfig ${missing}`,
+      ready: true,
+    })),
+  );
+  expect(pool).toEqual({
+    machineCount: 2,
+    updatedMachineCount: 0,
+    readyMachineCount: 0,
+    unavailableMachineCount: 2,
+    degradedMachineCount: 2,
+    configuration: '',
+  });
+  expect(findServedConfig(story.simulation)).toBeUndefined();
+  const messages = events.map(({ message }) => message);
+  expect(messages).toContain(
+    'No capacity left (unavail=2 >= maxUnavailable=1): control1 and control2 Degraded',
+  );
+  expect(messages).toContain('control0 asks the machine-config-server for its config: HTTP 500; retries');
+});
