@@ -38,7 +38,7 @@ export interface ServableConfigsOptions {
   readonly now?: () => Date;
 }
 
-/** As in the schema of MachineConfigGuard. A cluster has a few configs in each pool, unless somebody never prunes. */
+/** As in the schema of MachineConfigGuard. A cluster that is pruned has a few configs in each pool. */
 const MAX_CONFIGS = 200;
 /** RFC 1123 subdomain, roughly. */
 const POSSIBLE_NAME = /^[-.a-z0-9]{1,253}$/;

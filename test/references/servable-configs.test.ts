@@ -133,7 +133,7 @@ test.each([['worker-config'], ['rendered-\u001b[31m'], [`rendered-${'x'.repeat(2
   },
 );
 
-test('counts what left while nobody watched from the next list', () => {
+test('counts what left while no guard watched from the next list', () => {
   const stored: readonly StoredConfig[] = [
     { name: X, pool: 'worker' },
     { name: Y, pool: 'worker', lastServable: toText(3) },
@@ -144,7 +144,7 @@ test('counts what left while nobody watched from the next list', () => {
   expect(untilOf(memory)).toMatchObject({ pool: 'worker', until: at(50) });
   expect(untilOf(memory, Y)).toMatchObject({ until: undefined });
   expect(untilOf(memory, Z)).toMatchObject({ node: undefined, removedAt: at(50) });
-  // The stored memory is late, or nobody writes it. That does not lengthen the hold.
+  // The stored memory is late, or no leader writes it. That does not lengthen the hold.
   second = 90;
   memory.mergeStored(stored);
   expect(untilOf(memory)).toMatchObject({ until: at(50) });
@@ -168,7 +168,7 @@ test('takes the later time of its own memory and the stored one, but none in the
     { name: X, pool: 'infra', lastServable: toText(4_000), removedNode: 'w', nodeRemoved: toText(20) },
   ]);
   expect(untilOf(memory)).toEqual({ pool: 'infra', until: at(60), node: 'w', removedAt: at(20) });
-  // Somebody deleted the status.
+  // A person deleted the status.
   memory.mergeStored([]);
   expect(untilOf(memory)).toMatchObject({ until: at(60), removedAt: at(20) });
 });

@@ -197,8 +197,8 @@ export class Simulation {
   }
 
   /**
-   * A replica reads the status, or writes the one that it has read before. Both may believe to be the leader, and
-   * somebody may delete the status.
+   * A replica reads the status, or writes the one that it has read before. Both may believe to be the leader, and a
+   * person may delete the status.
    */
   #followStatus(): void {
     const replica = this.#random.pick(this.#replicas);
