@@ -113,11 +113,11 @@ export class Guard {
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
       judge: new Judge({ api, index: this.#index, live, configs, settings, log }),
-      referenceJudge: new ReferenceJudge({ api, index: this.#configs, settings }),
       connections,
       settings,
       log,
       isDraining: () => this.#isDraining,
+      referenceJudge: new ReferenceJudge({ api, index: this.#configs, settings }),
       onDecision: (decision, review) => {
         this.#record(decision, review);
       },
