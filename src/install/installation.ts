@@ -100,6 +100,11 @@ const NEWER_KINDS = [
  */
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, hold, image, kubernetesVersion } = options;
+  if (profile === 'fail-open-with-floor' && !isAtLeast(kubernetesVersion, ADMISSION_POLICY)) {
+    const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
+    const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'use fail-closed';
+    throw new InvalidInstallation(`the profile fail-open-with-floor ${requirement}; ${advice}`);
+  }
   // Without match conditions every heartbeat of a kubelet would wait for the guard.
   if (options.referenceGuard === true && !isAtLeast(kubernetesVersion, MATCH_CONDITIONS)) {
     const requirement = 'needs match conditions of Kubernetes 1.28 (OpenShift 4.15)';
@@ -110,11 +115,6 @@ export function buildInstallation(options: InstallationOptions): Installation {
     throw new InvalidInstallation(
       'the reference guard needs the right to read MachineConfigs; leave out --no-machineconfig-access',
     );
-  }
-  if (profile === 'fail-open-with-floor' && !isAtLeast(kubernetesVersion, ADMISSION_POLICY)) {
-    const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
-    const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'use fail-closed';
-    throw new InvalidInstallation(`the profile fail-open-with-floor ${requirement}; ${advice}`);
   }
   const omitted = NEWER_KINDS.filter(({ since }) => !isAtLeast(kubernetesVersion, since));
   const omittedKinds = new Set<string>(omitted.flatMap(({ kinds }) => kinds));

@@ -12,10 +12,11 @@ import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
 import { MalformedJson, Outline, parseOutline } from '../../src/webhook/json-outline.ts';
+import { parseReferenceReview } from '../../src/webhook/parse-reference-review.ts';
 import { BadReview } from '../../src/webhook/parse-review.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
 import type { Random } from '../simulation/random.ts';
-import { finish, NAME, parseAtOnce, reviewBody } from '../support/review.ts';
+import { finish, NAME, nodeUpdateBody, parseAtOnce, reviewBody } from '../support/review.ts';
 
 export interface Target {
   readonly name: string;
@@ -52,6 +53,16 @@ function runReview(bytes: Buffer): string {
   if (uid === '') throw new Error('the answer has no uid');
   if (allowed && isDeletionOfUsedConfig(bytes)) throw new Error('allowed the deletion of a config in use');
   return allowed ? 'allowed' : 'denied';
+}
+
+function runReferenceReview(bytes: Buffer): string {
+  const review = tryParse(() => finish(parseReferenceReview(bytes)), BadReview);
+  if (review === undefined) return 'bad review';
+  if (review.uid === '') throw new Error('the review has no uid');
+  const lengths = review.references.map(({ config }) => config.length);
+  if (lengths.some((length) => length === 0 || length > 254))
+    throw new Error('a name is too short or too long');
+  return lengths.length === 0 ? 'no reference' : 'references';
 }
 
 function isDeletionOfUsedConfig(bytes: Buffer): boolean {
@@ -129,6 +140,10 @@ const LISTS = [
 const OVERRIDE = { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' };
 const OVERRIDDEN = { oldObject: { metadata: { name: NAME, uid: 'u', annotations: OVERRIDE } } };
 const REVIEWS = [reviewBody(), reviewBody({ operation: 'UPDATE' }), reviewBody(OVERRIDDEN)];
+const POOL_UPDATE = nodeUpdateBody({
+  resource: { group: MCO, version: 'v1', resource: 'machineconfigpools' },
+  object: { metadata: { name: 'worker' }, spec: { configuration: { name: NAME } } },
+});
 const NESTED = { a: [{}, [1.5e-7, true, '\u00e9\n']] };
 const ITEMS = [{ name: 'w0', annotations: ANNOTATIONS, labels: { a: 'b' } }];
 const toJson = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -141,6 +156,11 @@ function readSeeds(file: string): readonly Buffer[] {
 
 /** The parsers of untrusted bytes. */
 export const TARGETS: readonly Target[] = [
+  {
+    name: 'reference review',
+    seeds: [nodeUpdateBody(), POOL_UPDATE, reviewBody()].map(toJson),
+    run: runReferenceReview,
+  },
   {
     name: 'outline',
     seeds: [toJson(reviewBody()), toJson(NESTED), ...readSeeds('outline')],

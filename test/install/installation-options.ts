@@ -15,15 +15,21 @@ export const DEFAULT_OPTIONS = {
 const CHANGES: Partial<InstallationOptions>[][] = [
   [{ singleNode: false }, { singleNode: true }],
   [{ hostNetwork: false }, { hostNetwork: true }],
-  [{ machineconfigAccess: true }, { machineconfigAccess: false }, { referenceGuard: true }],
+  [{ machineconfigAccess: true }, { machineconfigAccess: false }],
   [{ openNetwork: false }, { openNetwork: true }],
   [{ authority: AUTHORITY }, { authority: undefined }],
   [{ profile: 'fail-closed' }, { profile: 'fail-open-with-floor' }],
   [{ mode: undefined }, { mode: 'Disabled' }],
 ];
 
-/** All combinations of the options that change the set. */
-export const ALL_OPTIONS = CHANGES.reduce<InstallationOptions[]>(
+const COMBINATIONS = CHANGES.reduce<InstallationOptions[]>(
   (sets, changes) => sets.flatMap((options) => changes.map((change) => ({ ...options, ...change }))),
   [DEFAULT_OPTIONS],
 );
+
+/** All combinations of the options that change the set. The reference guard only adds an object. */
+export const ALL_OPTIONS: readonly InstallationOptions[] = [
+  ...COMBINATIONS,
+  { ...DEFAULT_OPTIONS, referenceGuard: true },
+  { ...DEFAULT_OPTIONS, authority: undefined, referenceGuard: true },
+];
