@@ -149,9 +149,9 @@ function toAnnotation(field: string): Annotation {
   return { field, key: `${MCO_GROUP}/${field}` };
 }
 
-/** Returns undefined unless the value is a time. */
+/** Parses RFC 3339, or milliseconds (`WantedMetadata`). Returns undefined unless the value is a time. */
 function parseTime(value: unknown): Date | undefined {
-  const time = new Date(typeof value === 'string' ? value : Number.NaN);
+  const time = new Date(typeof value === 'string' || typeof value === 'number' ? value : Number.NaN);
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 

@@ -19,7 +19,10 @@ const NO_BYTES = Buffer.alloc(0);
 
 type KeysByLength = ReadonlyMap<number, readonly { readonly key: string; readonly bytes: Buffer }[]>;
 
-/** If `annotations` is present, only the names, the creationTimestamp and these annotations and labels are kept. */
+/**
+ * If `annotations` is present, only the names, these annotations and labels, and the creationTimestamp in milliseconds
+ * are kept.
+ */
 export interface WantedMetadata {
   readonly annotations?: readonly string[];
   readonly labels?: readonly string[];
@@ -58,14 +61,23 @@ export class MetadataParser {
         else if (field === OBJECT_META.name) values['name'] = metadata.text();
         else if (field === OBJECT_META.namespace) this.#parseNamespace(metadata, values);
         else if (field === OBJECT_META.labels) this.#parseEntry(metadata, labels, this.#wantedLabels);
-        else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseTime(metadata);
-        else if (this.#wantedAnnotations !== undefined) continue;
+        else if (this.#wantedAnnotations !== undefined) {
+          if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = this.#parseMs(metadata);
+        } else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseTime(metadata);
         else if (field === OBJECT_META.uid) values['uid'] = metadata.text();
         else if (field === OBJECT_META.deletionTimestamp) values['deletionTimestamp'] = parseTime(metadata);
       }
     }
     return { metadata: values };
   };
+
+  /** Milliseconds, because a text takes longer than all other wanted fields, and the guard reads few of them. */
+  #parseMs(metadata: ProtobufReader): number | undefined {
+    const time = this.#entry.enter(metadata);
+    let seconds: number | undefined;
+    while (time.next()) if (time.field === TIME.seconds) seconds = time.value;
+    return seconds === undefined ? undefined : seconds * 1_000;
+  }
 
   /** Cluster-wide objects have an empty one. */
   #parseNamespace(metadata: ProtobufReader, values: Record<string, unknown>): void {

@@ -55,6 +55,17 @@ test.each([
   expect(Object.keys(policy.spec.ingress[0] ?? {})).toEqual(fields);
 });
 
+test('writes the hold into a MachineConfigGuard, and rejects what the API server would reject', async () => {
+  await render('--hold', '24h');
+  const guard = parse(read('99_machineconfig-guard-90-machineconfigguard.yaml')) as { spec: object };
+  expect(guard.spec).toEqual({ holdSuperseded: '24h' });
+  for (const hold of ['soon', '1.5h', '721h']) {
+    expect(await render('--force', '--hold', hold)).toEqual(
+      usageError(/Must be a duration of at most 720h/),
+    );
+  }
+});
+
 test('replaces an earlier set only with --force, and no other file', async () => {
   await render('--mode', 'Warn');
   const before = read(SECRET);
