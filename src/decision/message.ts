@@ -43,8 +43,13 @@ function formatConsequence({ strong, isPoolTerminating }: ReferenceSummary): rea
   if (nodeCount === 0 || !isPoolTerminating)
     return [result, `Delete it once ${subjectPhrase} moved on to another config.`];
   const [nodePhrase, pronounPhrase] = nodeCount > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
-  const removeLabel = `Its pool is being deleted: remove the pool's label from ${nodePhrase}`;
-  return [result, `${removeLabel}, and delete the config once ${pronounPhrase} moved to another one.`];
+  // Seen with the real operator: without a change of a label it moves no node of a deleted pool.
+  const advice = [
+    `Its pool is deleted: remove the pool's label from ${nodePhrase},`,
+    'or change another label if it is gone already, because only then the operator moves a node.',
+    `Delete the config once ${pronounPhrase} moved to another one.`,
+  ];
+  return [result, advice.join(' ')];
 }
 
 export function explainHeld(name: ConfigName, hold: Hold): string {

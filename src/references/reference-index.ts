@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import type { ConfigName } from '../decision/config-name.ts';
+import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import type { Reference, Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { ReferrersByConfig } from './referrers-by-config.ts';
 import type { ServableConfigs } from './servable-configs.ts';
-import { REFERRER_RESOURCES } from './sources.ts';
+import { POOLS, REFERRER_RESOURCES } from './sources.ts';
 
 export interface ReferenceIndexOptions extends Pick<ReflectorOptions<Referrer>, 'api' | 'log' | 'timing'> {
   /** Follows the pools and nodes of the watches. */
@@ -75,10 +75,23 @@ export class ReferenceIndex {
   }
 
   /**
-   * Returns the referrers of a config and all pools that are being deleted, because a denial mentions both.
+   * Returns the referrers of a config and all pools that are being deleted, because a denial mentions both. A pool that
+   * does not exist counts as being deleted.
    */
   findReferrers(config: ConfigName): readonly Referrer[] {
-    return this.#referrersByConfig.flatMap((referrers) => referrers.find(config));
+    const referrers = this.#referrersByConfig.flatMap((candidates) => candidates.find(config));
+    const pool = parsePoolName(config);
+    if (pool !== undefined && this.#isDeletedPool(pool)) {
+      referrers.push({ kind: 'MachineConfigPool', name: pool, references: [], isTerminating: true });
+    }
+    return referrers;
+  }
+
+  /** Early in an installation there are no pools. */
+  #isDeletedPool(name: string): boolean {
+    const pools = this.#reflectors.find(({ resource }) => resource.name === POOLS.name);
+    if (pools === undefined || !pools.isSynced || pools.get(name) !== undefined) return false;
+    return [...pools.objects()].length > 0;
   }
 
   /** Watches until the signal aborts. Never rejects. */

@@ -66,7 +66,9 @@ test('says how to remove a node from its pool if the pool is terminating', () =>
     isTerminating: true,
   };
   const { message } = decideReferrers([pool, WORKER]);
-  expect(message).toContain("Its pool is being deleted: remove the pool's label from the node");
+  expect(message).toContain(
+    "Its pool is deleted: remove the pool's label from the node, or change another label if it is gone already",
+  );
 });
 
 test('mentions an override without a reason', () => {

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
-import { startTestCluster } from '../support/test-cluster.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
@@ -17,6 +17,26 @@ test('an annotation that imitates two references changes no other node', async (
   };
   create('a', 'rendered-a strong,desiredConfig rendered-b');
   create('b', 'rendered-a', 'rendered-b');
+  const index = await startIndex(cluster);
+  const referrers = index.findReferrers(toConfigName('rendered-a'));
+  expect(referrers.map(({ name }) => name)).toEqual(['b']);
+});
+
+test('a pool that does not exist counts as being deleted, if other pools exist', async () => {
+  const cluster = await startTestCluster();
+  const index = await startIndex(cluster);
+  const findPools = (pool: string) =>
+    index
+      .findReferrers(toConfigName(`rendered-${pool}-${'0'.repeat(32)}`))
+      .filter(({ isTerminating }) => isTerminating === true)
+      .map(({ name }) => name);
+  expect(findPools('infra')).toEqual([]);
+  cluster.create('machineconfigpools', { metadata: { name: 'worker' }, spec: {} });
+  await expect.poll(() => findPools('infra')).toEqual(['infra']);
+  expect(findPools('worker')).toEqual([]);
+});
+
+async function startIndex(cluster: TestCluster): Promise<ReferenceIndex> {
   const index = new ReferenceIndex({ api: cluster.connect(), log: memoryLog().log });
   const stop = new AbortController();
   const running = index.run(stop.signal);
@@ -25,6 +45,5 @@ test('an annotation that imitates two references changes no other node', async (
     await running;
   });
   await expect.poll(() => index.isSynced).toBe(true);
-  const referrers = index.findReferrers(toConfigName('rendered-a'));
-  expect(referrers.map(({ name }) => name)).toEqual(['b']);
-});
+  return index;
+}
