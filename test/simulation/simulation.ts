@@ -78,6 +78,8 @@ interface Deletion {
   /** When a pool last named the config, and when a node that did was removed, before the review. */
   readonly servedUntil: number;
   readonly removedAt: number;
+  /** The earliest last change that the pool has shown since. */
+  poolChange: number;
   readonly replica: Replica;
   readonly timer: ReturnType<typeof setTimeout>;
   judgement?: Judgement;
@@ -140,7 +142,7 @@ export class Simulation {
   #takeStep(): void {
     const number = this.#random.next();
     if (number < 0.55) this.#random.pick(this.#replicas).api.step();
-    else if (number < 0.7) this.#model.writeOnce(this.#step);
+    else if (number < 0.7) this.#write();
     else if (number < 0.8) this.#requestDeletion();
     else if (number < 0.9) this.#deliverEvents();
     else if (number < 0.92) this.#followStatus();
@@ -149,6 +151,13 @@ export class Simulation {
       this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
     else if (number < 0.999) this.#crash();
     else this.#changeSettings();
+  }
+
+  #write(): void {
+    this.#model.writeOnce(this.#step);
+    const poolChange = this.#model.lastPoolChange();
+    for (const deletion of this.#deletions)
+      deletion.poolChange = Math.min(deletion.poolChange, poolChange);
   }
 
   /** A watch delivers some changes, or lists again and misses those since the last one. */
@@ -280,6 +289,7 @@ export class Simulation {
       sentAt: this.#step,
       servedUntil: this.#model.servedUntil(config),
       removedAt: this.#model.removedAt(config),
+      poolChange: this.#model.lastPoolChange(),
       replica,
       timer,
     };
@@ -324,17 +334,19 @@ export class Simulation {
    * When a machine last needed the config, as far as the replica can know it: from its watches, from the status that it
    * has read, or from the times of the pool. The node watch can be so late that it misses a whole registration.
    */
-  #findHeldSince({ config, servedUntil, removedAt, replica: { watches, read } }: Deletion): number {
+  #findHeldSince(deletion: Deletion): number {
+    const { config, servedUntil, removedAt, replica } = deletion;
+    const { watches, read } = replica;
     const [nodes, pools] = watches;
     if (nodes === undefined || pools === undefined) throw new Error('nodes and pools are always watched');
     const stored = read?.find(({ name }) => name === config);
     const isStoredSince = (time: string | undefined, ms: number): boolean =>
       time !== undefined && new Date(time).getTime() >= ms;
     const isServedKnown =
-      pools.listedAt <= servedUntil ||
-      servedUntil < this.#model.lastPoolChange() ||
+      pools.listedAt < servedUntil ||
+      servedUntil < deletion.poolChange ||
       isStoredSince(stored?.lastServable, servedUntil);
-    const isRemovedKnown = nodes.listedAt <= removedAt || isStoredSince(stored?.nodeRemoved, removedAt);
+    const isRemovedKnown = nodes.listedAt < removedAt || isStoredSince(stored?.nodeRemoved, removedAt);
     const isRegistrationMissed = nodes.changes.some(({ type }) => type === 'ADDED');
     return Math.max(
       isServedKnown ? servedUntil : 0,
