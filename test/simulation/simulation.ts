@@ -17,6 +17,7 @@ import { ClusterModel } from './cluster-model.ts';
 import { Random } from './random.ts';
 import { SimulatedApi } from './simulated-api.ts';
 
+const START = new Date('2026-01-01T00:00:00Z');
 const REPLICAS = 2;
 const MAX_CONCURRENT_DELETIONS = 12;
 const DEADLINE_MS = 3_800;
@@ -117,6 +118,8 @@ export class Simulation {
     this.#random = new Random(seed);
     // The pauses between retries are random, too.
     vi.spyOn(Math, 'random').mockImplementation(() => this.#random.next());
+    // The API server cuts the fractions of its times, so the start has an effect.
+    vi.setSystemTime(START);
     this.#model = new ClusterModel(this.#random);
     this.#createReader = createReader;
     this.#createHistory = createHistory;
