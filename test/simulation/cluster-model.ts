@@ -147,12 +147,14 @@ export class ClusterModel {
 
   /** Removes the node, or registers it again with the config on its disk. */
   #moveLeavingNode(spec: string): void {
-    if (this.cluster.get('nodes', LEAVING_NODE) === undefined) {
+    const isAway = this.cluster.get('nodes', LEAVING_NODE) === undefined;
+    if (isAway && this.#leavingConfig !== undefined && this.#random.chance(0.8)) return;
+    if (isAway) {
       const annotations = toAnnotations(this.#leavingConfig ?? spec, this.#leavingConfig ?? spec);
       this.cluster.create('nodes', { metadata: { name: LEAVING_NODE, annotations } });
       this.#leavingConfig ??= spec;
       this.#removedAt.delete(this.#leavingConfig);
-    } else if (this.#random.chance(0.1)) {
+    } else if (this.#random.chance(0.5)) {
       this.#leavingConfig = spec;
       this.cluster.patch('nodes', LEAVING_NODE, { metadata: { annotations: toAnnotations(spec, spec) } });
     } else {

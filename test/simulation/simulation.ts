@@ -17,6 +17,7 @@ import { ClusterModel } from './cluster-model.ts';
 import { Random } from './random.ts';
 import { SimulatedApi } from './simulated-api.ts';
 
+const START = new Date('2026-01-01T00:00:00Z');
 const REPLICAS = 2;
 const MAX_CONCURRENT_DELETIONS = 12;
 const DEADLINE_MS = 3_800;
@@ -78,6 +79,8 @@ interface Deletion {
   /** When a pool last named the config, and when a node that did was removed, before the review. */
   readonly servedUntil: number;
   readonly removedAt: number;
+  /** The earliest last change that the pool has shown since. */
+  poolChange: number;
   readonly replica: Replica;
   readonly timer: ReturnType<typeof setTimeout>;
   judgement?: Judgement;
@@ -115,6 +118,8 @@ export class Simulation {
     this.#random = new Random(seed);
     // The pauses between retries are random, too.
     vi.spyOn(Math, 'random').mockImplementation(() => this.#random.next());
+    // The API server cuts the fractions of its times, so the start has an effect.
+    vi.setSystemTime(START);
     this.#model = new ClusterModel(this.#random);
     this.#createReader = createReader;
     this.#createHistory = createHistory;
@@ -140,7 +145,7 @@ export class Simulation {
   #takeStep(): void {
     const number = this.#random.next();
     if (number < 0.55) this.#random.pick(this.#replicas).api.step();
-    else if (number < 0.7) this.#model.writeOnce(this.#step);
+    else if (number < 0.7) this.#write();
     else if (number < 0.8) this.#requestDeletion();
     else if (number < 0.9) this.#deliverEvents();
     else if (number < 0.92) this.#followStatus();
@@ -149,6 +154,13 @@ export class Simulation {
       this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
     else if (number < 0.999) this.#crash();
     else this.#changeSettings();
+  }
+
+  #write(): void {
+    this.#model.writeOnce(this.#step);
+    const poolChange = this.#model.lastPoolChange();
+    for (const deletion of this.#deletions)
+      deletion.poolChange = Math.min(deletion.poolChange, poolChange);
   }
 
   /** A watch delivers some changes, or lists again and misses those since the last one. */
@@ -280,6 +292,7 @@ export class Simulation {
       sentAt: this.#step,
       servedUntil: this.#model.servedUntil(config),
       removedAt: this.#model.removedAt(config),
+      poolChange: this.#model.lastPoolChange(),
       replica,
       timer,
     };
@@ -324,17 +337,19 @@ export class Simulation {
    * When a machine last needed the config, as far as the replica can know it: from its watches, from the status that it
    * has read, or from the times of the pool. The node watch can be so late that it misses a whole registration.
    */
-  #findHeldSince({ config, servedUntil, removedAt, replica: { watches, read } }: Deletion): number {
+  #findHeldSince(deletion: Deletion): number {
+    const { config, servedUntil, removedAt, replica } = deletion;
+    const { watches, read } = replica;
     const [nodes, pools] = watches;
     if (nodes === undefined || pools === undefined) throw new Error('nodes and pools are always watched');
     const stored = read?.find(({ name }) => name === config);
     const isStoredSince = (time: string | undefined, ms: number): boolean =>
       time !== undefined && new Date(time).getTime() >= ms;
     const isServedKnown =
-      pools.listedAt <= servedUntil ||
-      servedUntil < this.#model.lastPoolChange() ||
+      pools.listedAt < servedUntil ||
+      servedUntil < deletion.poolChange ||
       isStoredSince(stored?.lastServable, servedUntil);
-    const isRemovedKnown = nodes.listedAt <= removedAt || isStoredSince(stored?.nodeRemoved, removedAt);
+    const isRemovedKnown = nodes.listedAt < removedAt || isStoredSince(stored?.nodeRemoved, removedAt);
     const isRegistrationMissed = nodes.changes.some(({ type }) => type === 'ADDED');
     return Math.max(
       isServedKnown ? servedUntil : 0,
