@@ -127,7 +127,12 @@ class RestoreRun {
     const pool = findPool(state, poolName);
     const actions = new Set(steps.map(({ action }) => action));
     await readWithRetries(async (signal) => {
-      if (actions.has('CreateConfig')) await writes.createConfig(config, pool, signal);
+      if (actions.has('CreateConfig')) {
+        await writes.createConfig(config, pool, signal).catch((error: unknown) => {
+          // Another restore has created it meanwhile. The step looks again.
+          if (!isConflict(error)) throw error;
+        });
+      }
       if (pool === undefined) return;
       if (actions.has('PausePool')) await writes.pausePool(pool, config.name, signal);
       if (actions.has('SetPoolStatus')) await writes.setPoolStatus(pool, config.name, signal);
@@ -325,8 +330,12 @@ function toStepKey({ config }: RestorePlan, action: StepAction): string {
   return `${config.name} ${action}`;
 }
 
-/** A conflict means that the object has changed since it was read. */
 function isRetryableStep(error: unknown): boolean {
+  return isRetryableRead(error) || isConflict(error);
+}
+
+/** The object has changed since it was read, or exists already. */
+function isConflict(error: unknown): boolean {
   const { cause } = error instanceof ClusterAccessError ? error : {};
-  return isRetryableRead(error) || (cause instanceof ApiError && cause.status === 409);
+  return cause instanceof ApiError && cause.status === 409;
 }

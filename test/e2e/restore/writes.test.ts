@@ -353,6 +353,52 @@ test('keeps a pool paused that a person pauses at the same moment', async () => 
   expect([spec.paused, metadata.annotations?.[MARKER]]).toEqual([true, undefined]);
 });
 
+test('keeps the status that the operator sets at the same moment', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  const daemons = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+  const raced = replaceJson(async (request) => {
+    const isStatus = request.method === 'PATCH' && request.path === `${PATHS.pools}/master/status`;
+    if (isStatus) await stuck.setPoolStatus({ configuration: { name: pool.rendered } });
+    return await api.json(request);
+  });
+  expect(await restore(raced, toOptions(pool, { onProgress: daemons.onProgress }))).toMatchObject({
+    ok: true,
+    pausedPools: [],
+  });
+  await daemons.finish();
+  expect((await stuck.getPool()).status?.configuration?.name).toBe(pool.rendered);
+});
+
+test('continues if another restore creates the config after the plan', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  const daemons = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+  let isCreated = false;
+  const raced = replaceJson(async (request) => {
+    const isCreation = request.method === 'POST' && request.path.startsWith(PATHS.configs);
+    if (isCreation && !isCreated) {
+      isCreated = true;
+      await api.json({ ...request, path: PATHS.configs });
+    }
+    return await api.json(request);
+  });
+  expect(await restore(raced, toOptions(pool, { onProgress: daemons.onProgress }))).toMatchObject({
+    ok: true,
+    configs: [{ outcome: 'restored' }],
+    pausedPools: [],
+  });
+  await daemons.finish();
+});
+
 test('reports a missing right before the first write', async () => {
   const pool = await stuck.createStuckPool();
   const forbidden = new ApiError(403, 'Forbidden', 'no');
