@@ -94,7 +94,7 @@ class RestoreRun {
   async run() {
     const { configs, isConfirmed } = this.#options;
     this.#controlPlaneReplicas =
-      this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api, this.#signal));
+      this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api));
     const state = await readWithRetries((signal) => this.#readState(signal));
     const { name, acceptContent } = this.#options;
     const plans = configs.map((config) => planRestore(config, state, { name, acceptContent }));

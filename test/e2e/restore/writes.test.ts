@@ -399,6 +399,29 @@ test('continues if another restore creates the config after the plan', async () 
   await daemons.finish();
 });
 
+test('waits for missing machines if the API server answers the question for their number late', async () => {
+  const pool = await stuck.createStuckPool();
+  let isAsked = false;
+  const busy = replaceJson(async (request) => {
+    const isFirst = request.path.includes('cluster-config-v1') && !isAsked;
+    isAsked ||= isFirst;
+    if (isFirst) throw new ApiUnreachable('connection refused');
+    return await api.json(request);
+  });
+  const report = await restore(busy, toOptions(pool, { isConfirmed: false }));
+  expect(report.configs[0]?.steps.map(({ action }) => action)).toContain('AwaitMachines');
+});
+
+test('warns if it may not read the number of machines', async () => {
+  const pool = await stuck.createStuckPool();
+  const denied = replaceJson(async (request) => {
+    if (request.path.includes('cluster-config-v1')) throw new ApiError(403, 'Forbidden', 'no');
+    return await api.json(request);
+  });
+  const report = await restore(denied, toOptions(pool, { isConfirmed: false }));
+  expect(report.configs[0]?.warnings).toEqual([expect.stringContaining('--control-plane-replicas')]);
+});
+
 test('reports a missing right before the first write', async () => {
   const pool = await stuck.createStuckPool();
   const forbidden = new ApiError(403, 'Forbidden', 'no');
