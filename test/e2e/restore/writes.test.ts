@@ -4,6 +4,7 @@ import type { ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
 import { checkCluster } from '../../../src/inspect/check-report.ts';
 import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
+import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
@@ -262,6 +263,34 @@ test.each([
 
   await daemons.finish();
   expect((await stuck.getPool()).status).toEqual(status);
+});
+
+test('sets the status of a pool while a node of another pool stays Degraded', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  const worker = createConfigOnDisk('worker');
+  await stuck.createPool({ name: 'worker', spec: await cluster.config() });
+  const node = await cluster.node({ currentConfig: worker.name, desiredConfig: worker.name });
+  await stuck.setNodeState(node, 'Degraded');
+  const daemons = reactTo([
+    [
+      /^waiting until control/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+  const configs = [worker.config, pool.missing.config];
+
+  const report = await restore(
+    api,
+    toOptions(pool, { configs, timeoutMs: 4_000, onProgress: daemons.onProgress }),
+  );
+
+  await daemons.finish();
+  expect(report.problem).toMatch(new RegExp(`^timed out waiting until ${node} leaves Degraded`));
+  expect(report.pausedPools.map(({ name }) => name)).toEqual(['worker']);
+  expect(report.configs.map(({ outcome }) => outcome)).toEqual(['incomplete', 'restored']);
+  const { spec, status } = await stuck.getPool();
+  expect([spec.paused, status?.configuration?.name]).toEqual([false, pool.missing.name]);
+  expect(new Set(daemons.texts).size).toBe(daemons.texts.length);
 });
 
 test('stops at the timeout, and names the pending certificate request', async () => {
