@@ -111,8 +111,8 @@ class RestoreRun {
   async #readState(signal: AbortSignal): Promise<RestoreState> {
     const state = await readRestoreState(this.#api, this.#controlPlaneReplicas, signal);
     const names = new Set<string | undefined>(this.#options.configs.map((config) => config.name));
-    for (const { referrer, pausedFor } of state.pools) {
-      const isPaused = names.has(pausedFor) && !this.#unpausedPools.has(referrer.name);
+    for (const { referrer, paused, pausedFor } of state.pools) {
+      const isPaused = paused && names.has(pausedFor) && !this.#unpausedPools.has(referrer.name);
       if (isPaused) this.#pausedPools.add(referrer.name);
       else this.#pausedPools.delete(referrer.name);
     }
