@@ -95,7 +95,11 @@ function findLastChange(
   { references, updatedChangedAt }: Referrer,
   createdAt: ConfigHistory['createdAt'],
 ): Date | undefined {
-  const times = [updatedChangedAt, ...references.map((reference) => createdAt(reference.config))]
+  const creations = references.map((reference) => createdAt(reference.config));
+  const isRollingOut = new Set(references.map((reference) => reference.config)).size > 1;
+  // The guard may not have listed the configs yet, and the pool can have moved to a new one during the roll-out.
+  if (isRollingOut && creations.includes(undefined)) return undefined;
+  const times = [updatedChangedAt, ...creations]
     .filter((time) => time !== undefined)
     .map((time) => time.getTime());
   return times.length === 0 ? undefined : new Date(Math.max(...times) + API_TIME_RESOLUTION_MS);

@@ -26,8 +26,8 @@ export interface JudgeOptions {
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigLookup, 'find' | 'isIndexed'>;
-  /** What the guard remembers of a config, compared with the referrers of a live read. */
-  readonly historyOf: (config: ConfigName, referrers: Iterable<Referrer>) => ConfigHistory;
+  /** What the guard remembers of a config, compared with the pools of a live read. */
+  readonly historyOf: (config: ConfigName, pools: Iterable<Referrer>) => ConfigHistory;
   readonly settings: () => Settings;
   readonly log: Logger;
   readonly now?: () => Date;
@@ -107,11 +107,13 @@ export class Judge implements ReviewJudge {
     signal: AbortSignal,
   ): Promise<ConfigHistory> {
     const all = [...referrers];
-    let history = this.#options.historyOf(config, all);
+    // Hundreds of reviews can wait for the watch, and there can be thousands of nodes.
+    const pools = all.filter(({ kind }) => kind === 'MachineConfigPool');
+    let history = this.#options.historyOf(config, pools);
     if (unreadable.length > 0 || all.some((referrer) => hasStrongReference(config, referrer))) return history;
     while (history.unreadable !== undefined && !signal.aborted) {
       await sleep(WATCH_INTERVAL_MS, signal);
-      history = this.#options.historyOf(config, all);
+      history = this.#options.historyOf(config, pools);
     }
     // The watch can be late to report that a node was removed.
     const isListed = (node: Referrer): boolean =>

@@ -1,7 +1,7 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 import { type ConsistencyResult, findReferencedConfig, isMissingForever, type Problem } from './consistency.ts';
-import { toUnpauseCommand } from './paused-for-restore.ts';
+import { PAUSED_FOR_RESTORE, toUnpauseCommand } from './paused-for-restore.ts';
 import { toShellWord } from './shell-word.ts';
 
 export interface Repair {
@@ -79,8 +79,17 @@ function planRestore(config: ConfigName, node: string): Repair {
 }
 
 /** A restore that was killed leaves its pool paused, even if everything else is fine. */
-function planUnpause({ pool: { referrer, pausedFor } }: ConsistencyResult['pools'][number]): Repair[] {
+function planUnpause({ pool: { referrer, paused, pausedFor } }: ConsistencyResult['pools'][number]): Repair[] {
   if (pausedFor === undefined) return [];
+  if (!paused) {
+    // A restore would take the next pause by a person for its own.
+    const command = [
+      ['oc', 'annotate', 'machineconfigpool', toShellWord(referrer.name), `${PAUSED_FOR_RESTORE}-`],
+    ];
+    return [
+      { description: `pool ${referrer.name}: it is not paused, so remove the mark of a restore`, command },
+    ];
+  }
   const description = `pool ${referrer.name}: unpause it, or run the restore that paused it again`;
   return [{ description, command: toUnpauseCommand(referrer.name) }];
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
 import { formatTime } from '../decision/message.ts';
 import type { ConfigHistory, Referrer, UnreadableSource } from '../decision/references.ts';
@@ -25,6 +26,12 @@ interface Memory {
   lastServable?: Date | undefined;
   removedNode?: string | undefined;
   nodeRemovedAt?: Date | undefined;
+}
+
+/** A stored config, and when it was first read like this. */
+interface ReadConfig {
+  readonly config: StoredConfig;
+  readonly readAt: Date;
 }
 
 interface PoolState {
@@ -57,7 +64,7 @@ export class ServableConfigs {
   /** When the current watch of each kind was listed. Undefined before and while its list is reported. */
   #poolsListedAt: Date | undefined;
   #nodesListedAt: Date | undefined;
-  #stored: readonly StoredConfig[] | undefined;
+  #stored: readonly ReadConfig[] | undefined;
 
   constructor({ isStored = false, now = () => new Date() }: ServableConfigsOptions = {}) {
     this.#now = now;
@@ -93,7 +100,12 @@ export class ServableConfigs {
    * of this process, the time of the list counts. Undefined means that there is no stored memory.
    */
   mergeStored(stored: readonly StoredConfig[] | undefined): void {
-    this.#stored = stored ?? [];
+    const before = new Map(this.#stored?.map((read) => [read.config.name, read]));
+    const now = this.#now();
+    this.#stored = (stored ?? []).map((config) => {
+      const known = before.get(config.name);
+      return known !== undefined && isDeepStrictEqual(known.config, config) ? known : { config, readAt: now };
+    });
     this.#reconcile();
   }
 
@@ -114,11 +126,11 @@ export class ServableConfigs {
    * Returns what is known of a config after a live read. The watch can be late: a pool that it has not delivered in the
    * version of the read can have named any config in between.
    */
-  historyOf(name: ConfigName, referrers: Iterable<Referrer>): History {
+  historyOf(name: ConfigName, pools: Iterable<Referrer>): History {
     const { pool = '', lastServable, removedNode, nodeRemovedAt } = this.#memories.get(name) ?? {};
     const isServable = this.#isServable(name);
     return {
-      unreadable: this.#findUnread() ?? this.#findLatePool(referrers),
+      unreadable: this.#findUnread() ?? this.#findLatePool(pools),
       watchedSince: this.#poolsListedAt,
       ...(isServable || lastServable !== undefined
         ? { servable: { pool, until: isServable ? undefined : lastServable } }
@@ -148,9 +160,9 @@ export class ServableConfigs {
     return this.#nodesListedAt === undefined ? { name: 'nodes', reason } : undefined;
   }
 
-  #findLatePool(referrers: Iterable<Referrer>): UnreadableSource | undefined {
-    for (const { kind, name, version } of referrers) {
-      if (kind !== 'MachineConfigPool' || version === undefined) continue;
+  #findLatePool(pools: Iterable<Referrer>): UnreadableSource | undefined {
+    for (const { name, version } of pools) {
+      if (version === undefined) continue;
       const watched = this.#pools.get(name)?.version;
       if (watched === undefined || isOlderVersion(watched, version)) {
         return {
@@ -213,15 +225,20 @@ export class ServableConfigs {
   }
 
   #reconcile(): void {
-    for (const { name, pool, lastServable, isOnNode, removedNode, nodeRemoved } of this.#stored ?? []) {
-      const config = toConfigName(name);
-      const servableUntil = this.#parsePast(lastServable) ?? this.#poolsListedAt;
+    for (const { config: stored, readAt } of this.#stored ?? []) {
+      const { pool, lastServable, isOnNode, removedNode, nodeRemoved } = stored;
+      const config = toConfigName(stored.name);
+      const known = this.#memories.get(config);
+      // A list after the first reading has answered what was open then. A later one tells nothing more.
+      const isAnswered = (time: Date | undefined): boolean => time !== undefined && time >= readAt;
+      const servableUntil =
+        this.#parsePast(lastServable) ?? (isAnswered(known?.lastServable) ? undefined : this.#poolsListedAt);
       if (pool !== undefined && servableUntil !== undefined && !this.#isServable(config)) {
         const memory = this.#remember(config);
         if (isLater(servableUntil, memory.lastServable))
           Object.assign(memory, { pool, lastServable: servableUntil });
       }
-      const isGone = isOnNode === true && !this.#nodeCounts.has(config);
+      const isGone = isOnNode === true && !this.#nodeCounts.has(config) && !isAnswered(known?.nodeRemovedAt);
       const nodeRemovedAt = this.#parsePast(nodeRemoved) ?? (isGone ? this.#nodesListedAt : undefined);
       if (nodeRemovedAt === undefined) continue;
       const memory = this.#remember(config);

@@ -1,23 +1,31 @@
 import { parse } from 'yaml';
+import { accessCluster, isRetryableRead } from '../inspect/cluster-access.ts';
+import { readWithRetries } from '../inspect/poll.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { withTimeout } from '../kube/wait.ts';
 
 /** The installer stores its configuration here, and the etcd operator reads the same field. */
 const INSTALL_CONFIG_PATH = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
-const READ_TIMEOUT_MS = 5_000;
 
 interface InstallConfig {
   readonly controlPlane?: { readonly replicas?: unknown };
 }
 
-/** The machines that the control plane shall have. Undefined if the cluster does not say it. Never rejects. */
-export async function readControlPlaneReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
+/**
+ * The machines that the control plane shall have. Undefined if the cluster does not say it, or denies access.
+ *
+ * @throws ClusterAccessError or TimeoutError if the API server cannot answer now
+ */
+export async function readControlPlaneReplicas(api: KubeApi): Promise<number | undefined> {
+  const path = INSTALL_CONFIG_PATH;
   try {
-    const read = async (limited: AbortSignal) => await api.json({ path: INSTALL_CONFIG_PATH, signal: limited });
-    const { data } = (await withTimeout(READ_TIMEOUT_MS, signal, read)) as { data?: Record<string, string> };
+    const configMap = await readWithRetries((signal) =>
+      accessCluster('get', path, signal, () => api.json({ path, signal })),
+    );
+    const { data } = configMap as { data?: Record<string, string> };
     const { controlPlane } = parse(data?.['install-config'] ?? '') as InstallConfig;
     return typeof controlPlane?.replicas === 'number' ? controlPlane.replicas : undefined;
-  } catch {
+  } catch (error) {
+    if (isRetryableRead(error)) throw error;
     return undefined;
   }
 }

@@ -7,6 +7,7 @@ import { matchesNodeSelector } from '../references/node-selector.ts';
 import { computeRenderedName } from '../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../rendered-config/rendered-config.ts';
 import {
+  CONTROL_PLANE_POOL,
   countMissingMachines,
   findNodesOfConfig,
   findPool,
@@ -72,7 +73,7 @@ export function planRestore(config: RenderedConfig, state: RestoreState, options
     exists,
     referrers: isReferenced ? formatReferrers(strong) : '',
     rejection,
-    warnings: steps.length > 0 && !exists ? findWarnings(config, pool) : [],
+    warnings: steps.length > 0 && !exists ? findWarnings(config, pool, state) : [],
     steps,
   };
 }
@@ -141,13 +142,23 @@ function selectsEverything(selector: unknown): boolean {
   return isEmpty || matchesNodeSelector(selector, {});
 }
 
-function findWarnings(config: RenderedConfig, pool: RestorePool | undefined): string[] {
+function findWarnings(
+  config: RenderedConfig,
+  pool: RestorePool | undefined,
+  { controlPlaneReplicas }: RestoreState,
+): string[] {
   const warnings: string[] = [];
   if (!isOwnContent(config)) {
     warnings.push(`The hash of the content is not the one in the name: ${DAEMON_CONSEQUENCE}.`);
   }
   if (pool?.paused === true && pool.pausedFor !== config.name) {
     warnings.push(`Its pool ${pool.referrer.name} is paused, and stays paused.`);
+  }
+  if (pool?.referrer.name === CONTROL_PLANE_POOL && controlPlaneReplicas === undefined) {
+    warnings.push(
+      'The number of control plane machines is unknown, so no step waits for a missing one. ' +
+        'Use --control-plane-replicas to set it.',
+    );
   }
   if (pool === undefined) {
     warnings.push('Its pool does not exist, so the config gets no owner. Delete it once it is not in use.');

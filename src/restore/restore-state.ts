@@ -20,6 +20,8 @@ import {
 } from '../inspect/consistency.ts';
 import { NODES, POOLS } from '../references/sources.ts';
 
+export const CONTROL_PLANE_POOL = 'master';
+
 export interface RestorePool extends InspectedPool {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -85,7 +87,7 @@ export function findNodesOfConfig({ nodes }: RestoreState, config: ConfigName): 
 /** The number of machines that the pool lacks. 0 if the number that it shall have is unknown. */
 export function countMissingMachines(state: RestoreState, { referrer: { name } }: RestorePool): number {
   const { nodes, pools, controlPlaneReplicas = 0 } = state;
-  if (name !== 'master') return 0;
+  if (name !== CONTROL_PLANE_POOL) return 0;
   const joined = nodes.filter(
     (node) => node.referrer.isConfigUnreported !== true && findPoolOfNode(node, pools)?.referrer.name === name,
   );

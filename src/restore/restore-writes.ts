@@ -43,20 +43,21 @@ export class RestoreWrites {
     await this.#patchPool(pool, toPausePatch(false, null), signal);
   }
 
-  async setPoolStatus({ referrer }: RestorePool, config: ConfigName, signal: AbortSignal): Promise<void> {
-    const path = this.#toPath(`${objectPath(POOLS_PATH, referrer.name)}/status`);
-    const body = { status: { configuration: { name: config } } };
-    await this.#patch(path, body, signal);
+  async setPoolStatus(pool: RestorePool, config: ConfigName, signal: AbortSignal): Promise<void> {
+    await this.#patchPool(pool, { status: { configuration: { name: config } } }, signal, '/status');
   }
 
   /** Fails with a conflict if the pool has changed, such as when a person has paused it. */
-  async #patchPool({ referrer, resourceVersion }: RestorePool, patch: PausePatch, signal: AbortSignal) {
+  async #patchPool(
+    { referrer, resourceVersion }: RestorePool,
+    patch: PoolPatch,
+    signal: AbortSignal,
+    subresource = '',
+  ): Promise<void> {
     // Nothing is written in a dry run, so no change can be lost.
     const metadata = this.#isDryRun ? patch.metadata : { ...patch.metadata, resourceVersion };
-    await this.#patch(this.#toPath(objectPath(POOLS_PATH, referrer.name)), { ...patch, metadata }, signal);
-  }
-
-  async #patch(path: string, body: object, signal: AbortSignal): Promise<void> {
+    const path = this.#toPath(`${objectPath(POOLS_PATH, referrer.name)}${subresource}`);
+    const body = { ...patch, metadata };
     const request = { method: 'PATCH', path, body, contentType: MERGE_PATCH, signal } as const;
     await accessCluster('patch', path, signal, () => this.#api.json(request));
   }
@@ -67,7 +68,10 @@ export class RestoreWrites {
   }
 }
 
-type PausePatch = ReturnType<typeof toPausePatch>;
+interface PoolPatch {
+  readonly metadata?: object;
+  readonly [field: string]: unknown;
+}
 
 /** The command that undoes {@link RestoreWrites.pausePool}. */
 export function formatUnpauseCommand(pool: string): string {

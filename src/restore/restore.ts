@@ -48,14 +48,9 @@ export interface RestoreOptions {
 export type RestoreReport = Awaited<ReturnType<typeof restore>>;
 export type ConfigReport = RestoreReport['configs'][number];
 
-const STEP_ORDER: readonly StepAction[] = [
-  'PausePool',
-  'CreateConfig',
-  'AwaitNodes',
-  'SetPoolStatus',
-  'AwaitMachines',
-  'UnpausePool',
-];
+/** They wait for nothing, so all pools take them before the first wait. */
+const FIRST_STEPS: readonly StepAction[] = ['PausePool', 'CreateConfig'];
+const LAST_STEPS: readonly StepAction[] = ['AwaitNodes', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool'];
 const MAX_REASON_LENGTH = 200;
 const MAX_NAMED_NODES = 3;
 
@@ -82,8 +77,10 @@ class RestoreRun {
   readonly #doneSteps = new Set<string>();
   /** The pools that this restore has paused, or may have: the response to the write can be lost. */
   readonly #pausedPools = new Set<string>();
+  /** A step of another pool can have read the state before. */
+  readonly #unpausedPools = new Set<string>();
   #controlPlaneReplicas: number | undefined;
-  #lastProgress = '';
+  readonly #lastProgress = new Map<string, string>();
 
   constructor(api: KubeApi, options: RestoreOptions) {
     this.#api = api;
@@ -94,7 +91,7 @@ class RestoreRun {
   async run() {
     const { configs, isConfirmed } = this.#options;
     this.#controlPlaneReplicas =
-      this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api, this.#signal));
+      this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api));
     const state = await readWithRetries((signal) => this.#readState(signal));
     const { name, acceptContent } = this.#options;
     const plans = configs.map((config) => planRestore(config, state, { name, acceptContent }));
@@ -114,8 +111,9 @@ class RestoreRun {
   async #readState(signal: AbortSignal): Promise<RestoreState> {
     const state = await readRestoreState(this.#api, this.#controlPlaneReplicas, signal);
     const names = new Set<string | undefined>(this.#options.configs.map((config) => config.name));
-    for (const { referrer, pausedFor } of state.pools) {
-      if (names.has(pausedFor)) this.#pausedPools.add(referrer.name);
+    for (const { referrer, paused, pausedFor } of state.pools) {
+      const isPaused = paused && names.has(pausedFor) && !this.#unpausedPools.has(referrer.name);
+      if (isPaused) this.#pausedPools.add(referrer.name);
       else this.#pausedPools.delete(referrer.name);
     }
     return state;
@@ -127,7 +125,12 @@ class RestoreRun {
     const pool = findPool(state, poolName);
     const actions = new Set(steps.map(({ action }) => action));
     await readWithRetries(async (signal) => {
-      if (actions.has('CreateConfig')) await writes.createConfig(config, pool, signal);
+      if (actions.has('CreateConfig')) {
+        await writes.createConfig(config, pool, signal).catch((error: unknown) => {
+          // Another restore has created it meanwhile. The step looks again.
+          if (!isConflict(error)) throw error;
+        });
+      }
       if (pool === undefined) return;
       if (actions.has('PausePool')) await writes.pausePool(pool, config.name, signal);
       if (actions.has('SetPoolStatus')) await writes.setPoolStatus(pool, config.name, signal);
@@ -135,9 +138,27 @@ class RestoreRun {
     });
   }
 
+  /** A wait for one pool must not delay the steps of another. Configs of one pool share its pause. */
   async #executeSteps(plans: readonly RestorePlan[]): Promise<void> {
-    // One step of all plans before the next, because a wait for one pool must not delay the configs of another.
-    for (const action of STEP_ORDER) {
+    await this.#executeInOrder(FIRST_STEPS, plans);
+    const plansByPool = new Map<string, RestorePlan[]>();
+    for (const plan of plans) {
+      const key = plan.pool ?? plan.config.name;
+      plansByPool.set(key, [...(plansByPool.get(key) ?? []), plan]);
+    }
+    const results = await Promise.allSettled(
+      [...plansByPool.values()].map(async (group) => await this.#executeInOrder(LAST_STEPS, group)),
+    );
+    const errors: unknown[] = results.flatMap((result) =>
+      result.status === 'rejected' ? [result.reason as unknown] : [],
+    );
+    const waits = errors.filter((error) => error instanceof UnfinishedWait);
+    if (errors.length > waits.length) throw errors.find((error) => !(error instanceof UnfinishedWait));
+    if (waits.length > 0) throw new UnfinishedWait(joinWithAnd(waits.map(({ message }) => message)));
+  }
+
+  async #executeInOrder(actions: readonly StepAction[], plans: readonly RestorePlan[]): Promise<void> {
+    for (const action of actions) {
       for (const plan of plans) {
         if (!plan.steps.some((step) => step.action === action)) continue;
         await this.#executeStep(action, plan);
@@ -150,6 +171,7 @@ class RestoreRun {
   /** Repeats the step until it needs nothing more. */
   async #executeStep(action: StepAction, plan: RestorePlan): Promise<void> {
     const remainingMs = this.#options.timeoutMs - this.#getElapsedMs();
+    const key = toStepKey(plan, action);
     const { answer: waitReason } = await pollUntilSettled({
       read: (timeoutMs) =>
         withTimeout(timeoutMs, this.#signal, async (signal) => {
@@ -160,14 +182,14 @@ class RestoreRun {
       timeoutMs: Math.max(remainingMs, 0),
       retryUntilMs: (error) => (!this.#signal.aborted && isRetryableStep(error) ? Number.POSITIVE_INFINITY : 0),
       onAnswer: (reason) => {
-        if (reason !== undefined) this.#report(`waiting ${reason}`);
+        if (reason !== undefined) this.#report(`waiting ${reason}`, key);
       },
       onFailure: (error) => {
         const failure =
           error instanceof ClusterAccessError
             ? `${error.message}: ${describeError(error.cause)}`
             : describeError(error);
-        this.#report(`${failure}; retrying`);
+        this.#report(`${failure}; retrying`, key);
       },
       signal: this.#signal,
       ...(this.#options.intervalMs === undefined ? {} : { intervalMs: this.#options.intervalMs }),
@@ -210,6 +232,7 @@ class RestoreRun {
         if (pool === undefined || pool.pausedFor !== name) return undefined;
         await writes.unpausePool(pool, signal);
         this.#pausedPools.delete(pool.referrer.name);
+        this.#unpausedPools.add(pool.referrer.name);
         return undefined;
       default:
         return action satisfies never;
@@ -248,9 +271,10 @@ class RestoreRun {
     this.#report(`pool ${pool} stays paused for this restore. To unpause it: ${formatUnpauseCommand(pool)}`);
   }
 
-  #report(text: string): void {
-    if (text === this.#lastProgress) return;
-    this.#lastProgress = text;
+  /** @param key what the text is about; the same text is reported once */
+  #report(text: string, key = ''): void {
+    if (text === this.#lastProgress.get(key)) return;
+    this.#lastProgress.set(key, text);
     this.#options.onProgress?.(text, this.#getElapsedMs());
   }
 
@@ -325,8 +349,12 @@ function toStepKey({ config }: RestorePlan, action: StepAction): string {
   return `${config.name} ${action}`;
 }
 
-/** A conflict means that the object has changed since it was read. */
 function isRetryableStep(error: unknown): boolean {
+  return isRetryableRead(error) || isConflict(error);
+}
+
+/** The object has changed since it was read, or exists already. */
+function isConflict(error: unknown): boolean {
   const { cause } = error instanceof ClusterAccessError ? error : {};
-  return isRetryableRead(error) || (cause instanceof ApiError && cause.status === 409);
+  return cause instanceof ApiError && cause.status === 409;
 }

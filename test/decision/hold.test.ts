@@ -5,6 +5,7 @@ import type { ConfigHistory, Referrer } from '../../src/decision/references.ts';
 
 const OLD = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NEW = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
+const OTHER = toConfigName(`rendered-worker-${'c'.repeat(32)}`);
 const H = 3_600_000;
 
 /** A time in hours of the test. */
@@ -41,6 +42,14 @@ function hold({ referrers = [], createdAtHours = {}, ...history }: Situation): s
 }
 
 const WORKER = toPool('worker', { updatedChangedAt: at(9) });
+/** A pool whose roll-out began long ago. */
+const ROLLING = toPool('worker', {
+  updatedChangedAt: at(1),
+  references: [
+    { field: 'spec', config: NEW, strength: 'strong' },
+    { field: 'status', config: OTHER, strength: 'strong' },
+  ],
+});
 const LEFT = { pool: 'worker', until: at(9) };
 const STARTED = { watchedSince: at(9.5) };
 
@@ -73,6 +82,16 @@ test.each<[string, string, Situation]>([
       referrers: [toPool('worker', { updatedChangedAt: at(1) })],
       createdAtHours: { [NEW]: 2 },
     },
+  ],
+  [
+    'is not remembered and its pool rolls out a config whose creation is unknown',
+    'maybe-pool 9 to 11',
+    { ...STARTED, referrers: [ROLLING] },
+  ],
+  [
+    'is not remembered and its pool rolls out a config that was created long ago',
+    'none',
+    { ...STARTED, referrers: [ROLLING], createdAtHours: { [NEW]: 2, [OTHER]: 1 } },
   ],
   [
     'is not remembered and its pool shows no time',

@@ -105,6 +105,14 @@ test('unpauses a pool that a killed restore has paused, even if everything is co
   ]);
 });
 
+test('removes the mark of a restore from a pool that a person has unpaused', () => {
+  const pool = { ...inspectedPool('worker', { spec: WORKER, status: WORKER }), pausedFor: MISSING };
+  const nodes = [inspectedNode('n', { current: WORKER, desired: WORKER })];
+  expect(commands(nodes, [pool], [WORKER])).toEqual([
+    'oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore-',
+  ]);
+});
+
 test('quotes names for the shell', () => {
   const pool = inspectedPool('master', { spec: MASTER, status: MASTER });
   expect(commands([inspectedNode("n'$(reboot)", STUCK)], [pool], [MASTER])).toEqual([

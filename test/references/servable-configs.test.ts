@@ -155,6 +155,30 @@ test('counts what left while no guard watched from the next list', () => {
   expect(untilOf(memory, Y)).toMatchObject({ until: at(100) });
 });
 
+test('counts what left while no guard watched from one list only, even if no leader writes the status', () => {
+  const stored = [
+    { name: X, pool: 'worker' },
+    { name: Z, isOnNode: true },
+  ] as const;
+  const memory = createMemory([toPool('worker', [Y])], stored);
+  second = 50;
+  memory.mergeStored(stored);
+  for (const kind of ['MachineConfigPool', 'Node']) {
+    memory.startList(kind);
+    memory.endList(kind);
+  }
+  expect(untilOf(memory)).toMatchObject({ until: at(0) });
+  expect(untilOf(memory, Z)).toMatchObject({ removedAt: at(0) });
+  // Another guard has stored it again, while the watch of this one was late.
+  memory.mergeStored([{ name: X, pool: 'worker', lastServable: toText(20) }]);
+  second = 60;
+  memory.mergeStored(stored);
+  second = 70;
+  memory.startList('MachineConfigPool');
+  memory.endList('MachineConfigPool');
+  expect(untilOf(memory)).toMatchObject({ until: at(70) });
+});
+
 test('takes the later time of its own memory and the stored one, but none in the future', () => {
   const memory = createMemory([toPool('worker', [X])]);
   second = 10;

@@ -114,10 +114,11 @@ test.each<[string, Situation, readonly string[]]>([
   expect(planActions(situation)).toEqual(actions);
 });
 
-test('does not wait for machines if their number is unknown', () => {
+test('warns and does not wait for machines if their number is unknown', () => {
   const state = { ...createState({ masters: 1 }), controlPlaneReplicas: undefined };
-  const actions = planRestore(CONFIG, state, OPTIONS).steps.map(({ action }) => action);
-  expect(actions).toEqual(SET_STATUS);
+  const { steps, warnings } = planRestore(CONFIG, state, OPTIONS);
+  expect(steps.map(({ action }) => action)).toEqual(SET_STATUS);
+  expect(warnings).toEqual([expect.stringContaining('Use --control-plane-replicas')]);
 });
 
 test('plans a config that only a pool names', () => {

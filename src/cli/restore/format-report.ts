@@ -1,5 +1,9 @@
+import { toPrintableLine } from '../../decision/printable-text.ts';
 import type { ConfigReport, RestoreReport } from '../../restore/restore.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
+
+/** Longer than every text of a report. */
+const MAX_TEXT_LENGTH = 4_000;
 
 export function formatRestoreReport(format: TextFormat, report: RestoreReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
@@ -12,7 +16,8 @@ function formatConfig(
   format: TextFormat,
   { name, source, outcome, namedBy, rejection, warnings, steps }: ConfigReport,
 ) {
-  const lines = [`${name} (from ${source})`];
+  // The name and the source can come from the disk of an untrusted node.
+  const lines = [toPrintableLine(`${name} (from ${source})`, MAX_TEXT_LENGTH)];
   if (outcome === 'exists') lines.push('  exists. Nothing to do.');
   if (outcome === 'unreferenced') lines.push('  skipped: no node and no pool names it.');
   if (outcome === 'rejected' && rejection !== null) {
@@ -29,7 +34,7 @@ function formatConfig(
 }
 
 function indent({ width }: TextFormat, text: string): string[] {
-  return wrapText(text, width - 2).map((line) => `  ${line}`);
+  return wrapText(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
 }
 
 function formatConclusion({ ok, problem, configs }: RestoreReport): readonly [Style, string] {

@@ -4,6 +4,7 @@ import type { ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
 import { checkCluster } from '../../../src/inspect/check-report.ts';
 import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
+import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
@@ -264,6 +265,34 @@ test.each([
   expect((await stuck.getPool()).status).toEqual(status);
 });
 
+test('sets the status of a pool while a node of another pool stays Degraded', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  const worker = createConfigOnDisk('worker');
+  await stuck.createPool({ name: 'worker', spec: await cluster.config() });
+  const node = await cluster.node({ currentConfig: worker.name, desiredConfig: worker.name });
+  await stuck.setNodeState(node, 'Degraded');
+  const daemons = reactTo([
+    [
+      /^waiting until control/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+  const configs = [worker.config, pool.missing.config];
+
+  const report = await restore(
+    api,
+    toOptions(pool, { configs, timeoutMs: 4_000, onProgress: daemons.onProgress }),
+  );
+
+  await daemons.finish();
+  expect(report.problem).toMatch(new RegExp(`^timed out waiting until ${node} leaves Degraded`));
+  expect(report.pausedPools.map(({ name }) => name)).toEqual(['worker']);
+  expect(report.configs.map(({ outcome }) => outcome)).toEqual(['incomplete', 'restored']);
+  const { spec, status } = await stuck.getPool();
+  expect([spec.paused, status?.configuration?.name]).toEqual([false, pool.missing.name]);
+  expect(new Set(daemons.texts).size).toBe(daemons.texts.length);
+});
+
 test('stops at the timeout, and names the pending certificate request', async () => {
   const pool = await stuck.createStuckPool();
   const { texts, onProgress } = reactTo([]);
@@ -351,6 +380,75 @@ test('keeps a pool paused that a person pauses at the same moment', async () => 
   await daemons.finish();
   const { spec, metadata } = await stuck.getPool();
   expect([spec.paused, metadata.annotations?.[MARKER]]).toEqual([true, undefined]);
+});
+
+test('keeps the status that the operator sets at the same moment', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  const daemons = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+  const raced = replaceJson(async (request) => {
+    const isStatus = request.method === 'PATCH' && request.path === `${PATHS.pools}/master/status`;
+    if (isStatus) await stuck.setPoolStatus({ configuration: { name: pool.rendered } });
+    return await api.json(request);
+  });
+  expect(await restore(raced, toOptions(pool, { onProgress: daemons.onProgress }))).toMatchObject({
+    ok: true,
+    pausedPools: [],
+  });
+  await daemons.finish();
+  expect((await stuck.getPool()).status?.configuration?.name).toBe(pool.rendered);
+});
+
+test('continues if another restore creates the config after the plan', async () => {
+  const pool = await stuck.createStuckPool({ masters: 3 });
+  const daemons = reactTo([
+    [
+      /^waiting until/,
+      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
+    ],
+  ]);
+  let isCreated = false;
+  const raced = replaceJson(async (request) => {
+    const isCreation = request.method === 'POST' && request.path.startsWith(PATHS.configs);
+    if (isCreation && !isCreated) {
+      isCreated = true;
+      await api.json({ ...request, path: PATHS.configs });
+    }
+    return await api.json(request);
+  });
+  expect(await restore(raced, toOptions(pool, { onProgress: daemons.onProgress }))).toMatchObject({
+    ok: true,
+    configs: [{ outcome: 'restored' }],
+    pausedPools: [],
+  });
+  await daemons.finish();
+});
+
+test('waits for missing machines if the API server answers the question for their number late', async () => {
+  const pool = await stuck.createStuckPool();
+  let isAsked = false;
+  const busy = replaceJson(async (request) => {
+    const isFirst = request.path.includes('cluster-config-v1') && !isAsked;
+    isAsked ||= isFirst;
+    if (isFirst) throw new ApiUnreachable('connection refused');
+    return await api.json(request);
+  });
+  const report = await restore(busy, toOptions(pool, { isConfirmed: false }));
+  expect(report.configs[0]?.steps.map(({ action }) => action)).toContain('AwaitMachines');
+});
+
+test('warns if it may not read the number of machines', async () => {
+  const pool = await stuck.createStuckPool();
+  const denied = replaceJson(async (request) => {
+    if (request.path.includes('cluster-config-v1')) throw new ApiError(403, 'Forbidden', 'no');
+    return await api.json(request);
+  });
+  const report = await restore(denied, toOptions(pool, { isConfirmed: false }));
+  expect(report.configs[0]?.warnings).toEqual([expect.stringContaining('--control-plane-replicas')]);
 });
 
 test('reports a missing right before the first write', async () => {
