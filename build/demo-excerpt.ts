@@ -11,7 +11,7 @@ const ITEM = '  │ - ';
 const ITEM_REST = '  │   ';
 const TABLE_ROW = /^ {2}│ \S+ {2,}\S+ {2,}\S/;
 const FROM = '1a  A config in use';
-const TABLES = 'Without the guard: ';
+const TABLES = '1a  Without the guard: ';
 const CONCLUSION = 'The guard denies';
 const TO = 'Next, in README.md';
 

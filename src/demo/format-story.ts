@@ -25,7 +25,9 @@ const STORIES: Readonly<Record<DemoStory, { readonly title: string; readonly exp
   },
   guarded: {
     title: '1b  The same install with the guard',
-    explanation: 'The guard is a validating webhook for deletions.',
+    explanation:
+      'The guard is a validating webhook for deletions. By default it also denies the deletion of a config for 2 ' +
+      'hours after a pool last named it. This demo switches that off.',
   },
   restored: {
     title: '2  A config that was never in the API',
@@ -91,8 +93,10 @@ export function formatConclusion(
   format: TextFormat,
   { runs, restored, asExpected }: Omit<DemoReport, 'speed'>,
 ): string {
-  const ends = runs.map((run) => formatEnd(format, run.guard ? 'With the guard' : 'Without the guard', run));
-  const tables = [...ends, formatEnd(format, 'After the restore', restored)].join('\n');
+  const ends = runs.map((run) =>
+    formatEnd(format, run.guard ? '1b  With the guard' : '1a  Without the guard', run),
+  );
+  const tables = [...ends, formatEnd(format, '2  After the restore', restored)].join('\n');
   const verdict = asExpected
     ? 'The guard denies the deletion of a config in use. It cannot create a config that never existed: check finds ' +
       'it, and restore creates it from the disk of a node.'
@@ -103,8 +107,8 @@ export function formatConclusion(
   );
   const next = [
     'Next, in README.md:',
-    '  "Try it"   machineconfig-guard dev     with your own cluster',
-    '  "Run it"   machineconfig-guard serve   as in a real installation',
+    '  "Try it"      the guard and kubectl on a real API server',
+    '  "Install it"  the guard in your cluster',
   ];
   return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
 }

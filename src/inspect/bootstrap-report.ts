@@ -156,7 +156,9 @@ class Comparison {
       comparedWith: other === undefined ? null : (comparedWith ?? null),
       differences: await this.#describeDifferences(differences, pool),
       sources: isMissing ? this.#compareSources(pool) : { onlyBootstrap: [], onlyCluster: [] },
-      restore: canRestore ? `machineconfig-guard restore ${name} --from ${toShellWord(file)}` : null,
+      restore: canRestore
+        ? `machineconfig-guard restore ${name} --from ${toShellWord(this.#options.directory)}`
+        : null,
     };
   }
 

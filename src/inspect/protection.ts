@@ -59,7 +59,7 @@ const DENIED_BY_POLICY =
   /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/;
 const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
 
-const INSTALL_ADVICE = 'install the guard: see docs/install.md';
+const INSTALL_ADVICE = 'install the guard (docs/install.md)';
 const LIST_PODS_COMMAND = 'oc -n machineconfig-guard get pods';
 
 /** The first match counts. */

@@ -22,14 +22,14 @@ export function planRepairs(
   configs: ReadonlySet<ConfigName>,
   pendingRequests: readonly string[],
 ): Repair[] {
-  const unpauses = pools.flatMap(planUnpause);
+  const nodeByConfig = findRestorableConfigs(nodes);
+  const unpauses = pools.flatMap((result) => planUnpause(result, nodes, nodeByConfig));
   if (problems.every(({ isRecoverable }) => isRecoverable)) return unpauses;
   const configByPool = new Map<string, ConfigName>();
   for (const { pool } of pools) {
     const config = findReferencedConfig(pool.referrer, 'spec');
     if (config !== undefined && configs.has(config)) configByPool.set(pool.referrer.name, config);
   }
-  const nodeByConfig = findRestorableConfigs(nodes);
   const poolsWithRestore = new Set([...nodeByConfig.keys()].map(parsePoolName));
   const repairs = [...nodeByConfig].map(([config, node]) => planRestore(config, node));
   repairs.push(...unpauses);
@@ -50,8 +50,8 @@ export function planRepairs(
   const getPoolConfig: ConfigChoice = ({ suggestion }, pool) =>
     suggestion === undefined && pool !== undefined ? configByPool.get(pool) : undefined;
   const lastResort =
-    'last resort: name the config of the pool. The disk keeps the missing one, so the machine-config-daemon reports ' +
-    '"unexpected on-disk state", or the difference stays hidden if you force it';
+    'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on the ' +
+    'disk, so the machine-config-daemon reports "unexpected on-disk state". Forcing it hides the difference';
   repairs.push(...planAnnotationRepairs(nodes, getPoolConfig, lastResort));
   return repairs;
 }
@@ -73,25 +73,41 @@ function findRestorableConfigs(nodes: ConsistencyResult['nodes']): ReadonlyMap<C
 function planRestore(config: ConfigName, node: string): Repair {
   const source = toShellWord(`node/${node}`);
   return {
-    description: `plan to create the missing config again; on the bootstrap host: --from ${BOOTSTRAP_CONFIGS}`,
+    description:
+      'create the missing config again; without --confirm this writes nothing. ' +
+      `On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`,
     command: [['machineconfig-guard', 'restore', toShellWord(config), '--from', source]],
   };
 }
 
 /** A restore that was killed leaves its pool paused, even if everything else is fine. */
-function planUnpause({ pool: { referrer, paused, pausedFor } }: ConsistencyResult['pools'][number]): Repair[] {
+function planUnpause(
+  { pool: { referrer, paused, pausedFor } }: ConsistencyResult['pools'][number],
+  nodes: ConsistencyResult['nodes'],
+  nodeByConfig: ReadonlyMap<string, string>,
+): Repair[] {
   if (pausedFor === undefined) return [];
+  const { name } = referrer;
   if (!paused) {
     // A restore would take the next pause by a person for its own.
-    const command = [
-      ['oc', 'annotate', 'machineconfigpool', toShellWord(referrer.name), `${PAUSED_FOR_RESTORE}-`],
-    ];
-    return [
-      { description: `pool ${referrer.name}: it is not paused, so remove the mark of a restore`, command },
-    ];
+    const command = [['oc', 'annotate', 'machineconfigpool', toShellWord(name), `${PAUSED_FOR_RESTORE}-`]];
+    return [{ description: `pool ${name}: it is not paused, so remove the mark of a restore`, command }];
   }
-  const description = `pool ${referrer.name}: unpause it, or run the restore that paused it again`;
-  return [{ description, command: toUnpauseCommand(referrer.name) }];
+  const source = nodes.find(({ node }) =>
+    node.referrer.references.some(({ config, strength }) => config === pausedFor && strength === 'strong'),
+  );
+  const undo = {
+    description: `pool ${name}: unpause it, only to give up its restore`,
+    command: toUnpauseCommand(name),
+  };
+  // Without the config, another repair already has the restore.
+  if (source === undefined || nodeByConfig.has(pausedFor)) return [undo];
+  const words = ['machineconfig-guard', 'restore', toShellWord(pausedFor), '--from'];
+  const restore = {
+    description: `pool ${name} is paused by a restore. Let it run, or continue it if it has ended early`,
+    command: [[...words, toShellWord(`node/${source.node.referrer.name}`), '--confirm']],
+  };
+  return [restore, undo];
 }
 
 function planAnnotationRepairs(

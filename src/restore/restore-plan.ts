@@ -126,11 +126,11 @@ function isOwnContent({ name, spec }: RenderedConfig): boolean {
 function explainForeignContent(config: RenderedConfig): Rejection {
   return {
     code: 'HashDiffers',
-    reason: `the hash of the content of ${config.source} is not the one in the name`,
+    reason: `the content of ${config.source} does not match the hash in the name`,
     advice:
-      'read the config from another node or file. The machine-config-server changes kernel arguments for Ignition ' +
-      'before 3.3, and the osImageURL of layered images. --accept-content creates the config with this content all ' +
-      `the same: ${DAEMON_CONSEQUENCE}`,
+      'read the config from another node or file. Copies of one config can differ, because the machine-config-server ' +
+      'changes kernel arguments for Ignition before 3.3, and the osImageURL of layered images. --accept-content ' +
+      `creates the config with this content all the same: ${DAEMON_CONSEQUENCE}`,
   };
 }
 
@@ -149,7 +149,7 @@ function findWarnings(
 ): string[] {
   const warnings: string[] = [];
   if (!isOwnContent(config)) {
-    warnings.push(`The hash of the content is not the one in the name: ${DAEMON_CONSEQUENCE}.`);
+    warnings.push(`The content does not match the hash in the name: ${DAEMON_CONSEQUENCE}.`);
   }
   if (pool?.paused === true && pool.pausedFor !== config.name) {
     warnings.push(`Its pool ${pool.referrer.name} is paused, and stays paused.`);

@@ -70,7 +70,7 @@ describe('is exposed if the deletion is allowed', () => {
       'nothing is installed',
       { webhooks: [] },
       /neither the webhook nor the policies/,
-      /^install the guard: see/,
+      /^install the guard/,
     ],
     ['the mode is Warn', { mode: 'Warn' }, /: the mode is Warn$/, /"Enforce"/],
     ['the guard fails open', OPEN, /could not call the guard, .* Ignore$/, /get pods/],

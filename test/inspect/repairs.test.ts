@@ -113,6 +113,19 @@ test('removes the mark of a restore from a pool that a person has unpaused', () 
   ]);
 });
 
+test('continues a restore that has created its config, before it unpauses the pool', () => {
+  const pool = { ...inspectedPool('worker', { spec: WORKER }), paused: true, pausedFor: MISSING };
+  const nodes = [inspectedNode('n', { current: MISSING, desired: MISSING, role: 'worker' })];
+  expect(commands(nodes, [pool], [WORKER, MISSING])).toEqual([
+    `machineconfig-guard restore ${MISSING} --from node/n --confirm`,
+    expect.stringContaining('"paused":false'),
+  ]);
+  expect(commands(nodes, [pool], [WORKER]).slice(0, 2)).toEqual([
+    `machineconfig-guard restore ${MISSING} --from node/n`,
+    expect.stringContaining('"paused":false'),
+  ]);
+});
+
 test('quotes names for the shell', () => {
   const pool = inspectedPool('master', { spec: MASTER, status: MASTER });
   expect(commands([inspectedNode("n'$(reboot)", STUCK)], [pool], [MASTER])).toEqual([

@@ -45,25 +45,25 @@ function getStyle({ state, needed, canHeal }: BootstrapConfig): Style | undefine
 function formatConfig(format: TextFormat, config: BootstrapConfig): string[] {
   const parts = [wrap(format, explainConfig(config))];
   if (config.differences.length > 0) {
+    parts[0] += `\n${wrap(format, `Differences from ${config.comparedWith} in the API:`)}`;
     parts.push(formatTable(format, DIFFERENCE_COLUMNS, config.differences.map(toRow)));
   }
   parts.push(...config.differences.flatMap((difference) => formatContents(difference)));
   if (config.restore !== null) {
-    const comment = applyStyle(format, 'dim', '# create it again; without --confirm nothing is changed');
+    const comment = applyStyle(format, 'dim', '# create it again; without --confirm this writes nothing');
     parts.push(`  ${comment}\n  ${config.restore}\n  ${config.restore} --confirm`);
   }
   return parts;
 }
 
 function explainConfig(config: BootstrapConfig): string {
-  const { file, comparedWith, contentMatchesName, differences, sources } = config;
+  const { file, contentMatchesName, sources } = config;
   const sentences = [
     ...explainState(config),
     ...explainSources(sources.onlyBootstrap, 'on the bootstrap host'),
     ...explainSources(sources.onlyCluster, 'in the cluster'),
   ];
-  if (!contentMatchesName) sentences.push(`The hash in its name is not of the content of ${file}.`);
-  if (differences.length > 0) sentences.push(`Differences from ${comparedWith} in the API:`);
+  if (!contentMatchesName) sentences.push(`The content of ${file} does not match the hash in its name.`);
   return sentences.join(' ');
 }
 
@@ -71,7 +71,7 @@ function explainState({ name, pool, state, needed, canHeal, usedBy }: BootstrapC
   if (state === 'terminating') return [`${name} is being deleted. Keep its finalizers.`];
   if (state === 'different') {
     return [
-      `${name} has another content in the API. A node that boots with it reports "unexpected on-disk state".`,
+      `${name} has other content in the API. A node that boots with it reports "unexpected on-disk state".`,
     ];
   }
   if (canHeal) return [`${name} does not exist. The operator can still render it for pool ${pool}.`];

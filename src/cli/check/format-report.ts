@@ -130,11 +130,11 @@ function explainProblems(group: Problems): string {
     case 'SpecEmpty':
       return `${subjectsHave} an empty spec.configuration.name: the operator has not rendered a config yet.`;
     case 'StatusEmpty': {
-      const exception = first.canHeal ? '' : ' Nodes that reference a missing config never run it.';
+      const exception = first.canHeal ? '' : ' A node whose config is missing cannot move to it.';
       return (
         `${subjectsHave} an empty status.configuration.name: ` +
         'the machine-config-server answers new machines with HTTP 500. ' +
-        `The operator sets the field when all machines of the pool run its config.${exception}`
+        `The operator sets the field when all machines of the pool run the config in its spec.${exception}`
       );
     }
     case 'ConfigMissing':
@@ -219,9 +219,17 @@ function formatRepairs(format: TextFormat, repairs: readonly Repair[]): string {
   if (repairs.length === 0) return '';
   const commands = repairs.map(({ description, command }) => {
     const lines = command.map((words) => words.join(' '));
-    return `  ${applyStyle(format, 'dim', `# ${description}`)}\n  ${lines.join(' \\\n    ')}`;
+    return `${formatComment(format, description)}\n  ${lines.join(' \\\n    ')}`;
   });
   return `Repair commands (not run):\n${commands.join('\n')}`;
+}
+
+/** A shell ignores each line. */
+function formatComment(format: TextFormat, text: string): string {
+  const prefix = '  # ';
+  return wrapText(text, format.width - prefix.length)
+    .map((line) => `  ${applyStyle(format, 'dim', `# ${line}`)}`)
+    .join('\n');
 }
 
 function formatConclusion(report: CheckReport, hasWaited: boolean): string {

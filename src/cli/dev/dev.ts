@@ -23,6 +23,13 @@ interface DevFlags extends ClusterFlags {
 
 const READY_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 5_000;
+interface WarningLine {
+  readonly msg?: string;
+  readonly verdict?: unknown;
+  /** In a warning about a certificate. */
+  readonly daysLeft?: number;
+}
+
 /** Limits a session that is never stopped. */
 const CERTIFICATE_DAYS = 7;
 
@@ -40,7 +47,8 @@ export function createDevCommand(): Command {
       `
 Creates a temporary certificate, registers a webhook with failurePolicy Ignore
 and prints every decision. Its denials are real. Ctrl-C removes the webhook.
-After a crash, the next start removes it.
+After a crash, the next start removes it. The mode is Enforce and the hold is
+off (holdSuperseded 0s), whatever the cluster's MachineConfigGuard says.
 Permissions: as serve; create and delete validatingwebhookconfigurations.
 Exit codes: 0 stopped, 1 unexpected error, 2 wrong usage or a port in use,
 3 the API server is unreachable or denies access.
@@ -84,7 +92,9 @@ async function dev(flags: DevFlags): Promise<void> {
     const call = api.json({ method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body, signal });
     await explainFailure('cannot register the webhook', call);
     isRegistered = true;
-    printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
+    printLine(
+      `guarding rendered MachineConfigs of ${api.address} at ${url.href}; mode Enforce, no hold; press Ctrl-C to stop`,
+    );
     await stopSignal;
   } finally {
     // While the webhook is registered, the API server calls the guard.
@@ -179,8 +189,9 @@ function createWarningLog(): Logger {
     { level: 'warn', base: null },
     {
       write: (line: string) => {
-        const { msg = '', verdict } = JSON.parse(line) as { msg?: string; verdict?: unknown };
-        if (verdict === undefined) printLine(`warning    ${msg}`);
+        const { msg = '', verdict, daysLeft = 0 } = JSON.parse(line) as WarningLine;
+        // The temporary certificate always expires soon.
+        if (verdict === undefined && daysLeft <= 0) printLine(`warning    ${msg}`);
       },
     },
   );

@@ -1,4 +1,4 @@
-import { toPrintableLine } from '../../decision/printable-text.ts';
+import { joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import type { ConfigReport, RestoreReport } from '../../restore/restore.ts';
 import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
 
@@ -37,9 +37,14 @@ function indent({ width }: TextFormat, text: string): string[] {
   return wrapText(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
 }
 
-function formatConclusion({ ok, problem, configs }: RestoreReport): readonly [Style, string] {
+function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {
   const has = (wanted: ConfigReport['outcome']): boolean => configs.some(({ outcome }) => outcome === wanted);
-  if (problem !== null) return ['red', `Incomplete: ${problem}. Run the same command again to continue.`];
+  if (problem !== null) {
+    const pools = joinWithAnd(pausedPools.map(({ name }) => name));
+    const phrase = pausedPools.length === 1 ? `pool ${pools} stays` : `pools ${pools} stay`;
+    const note = pausedPools.length === 0 ? '' : ` Until then ${phrase} paused.`;
+    return ['red', `Incomplete: ${problem}. Run the same command again to continue.${note}`];
+  }
   if (has('planned')) {
     const text =
       'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';

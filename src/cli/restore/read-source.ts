@@ -21,6 +21,7 @@ export interface Source {
 
 const STDIN = '-';
 const NODE_PREFIX = /^nodes?\//;
+const NODE_NAME = /^(?!.*\.(?:json|ya?ml)$)[a-z0-9][-.a-z0-9]*$/;
 
 /**
  * Reads the configs of `--from`.
@@ -39,7 +40,10 @@ export async function readSource(
     return { configs, isDirectory: isDirectory && name === undefined };
   } catch (error) {
     if (signal.aborted) throw new CliError('interrupted; nothing was written', EXIT_CODE.failure);
-    if (error instanceof ConfigFileError) throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
+    if (error instanceof ConfigFileError) {
+      const advice = couldBeNode(from, error) ? `; to read the disk of a node, use --from node/${from}` : '';
+      throw new CliError(`${error.message}${advice}`, EXIT_CODE.usage, { cause: error });
+    }
     if (error instanceof NodeSourceError)
       throw new CliError(error.message, EXIT_CODE.failure, { cause: error });
     throw error;
@@ -61,6 +65,10 @@ async function readDirectory(directory: string, name: ConfigName | undefined) {
   throw new ConfigFileError(
     `${directory} does not contain ${name ?? 'a rendered config'}; choose another directory`,
   );
+}
+
+function couldBeNode(from: string, { cause }: ConfigFileError): boolean {
+  return (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT' && NODE_NAME.test(from);
 }
 
 async function isDirectoryPath(path: string): Promise<boolean> {

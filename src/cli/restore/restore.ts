@@ -23,7 +23,7 @@ interface RestoreFlags extends ClusterFlags {
 
 /** `oc get machineconfig -o name` prints this prefix. */
 const KIND_PREFIX = /^.*\//;
-const parseSource = createParser(/\S/, 'Must be a file, a directory, - or node/NAME.');
+const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
 const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
 
 export function createRestoreCommand(): Command {

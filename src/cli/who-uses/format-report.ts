@@ -55,7 +55,7 @@ export function formatConfigList(
     formatCounts(configs),
     missingCount === 0
       ? ''
-      : 'Nodes and pools of missing configs cannot update: run machineconfig-guard check.',
+      : 'Nodes and pools that name a missing config cannot update: run machineconfig-guard check.',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use any config.'),
   ].filter(Boolean);
   return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;

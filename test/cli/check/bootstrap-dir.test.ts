@@ -141,18 +141,19 @@ test('explains a missing config that a node names: sources, parts and the restor
         },
       ],
       sources: { onlyBootstrap: ['00-worker', '97-master-old'], onlyCluster: ['99-master-audit'] },
-      restore: `machineconfig-guard restore ${MISSING} --from ${file}`,
+      restore: `machineconfig-guard restore ${MISSING} --from ${directory}`,
     },
   ]);
 });
 
 test('prints names and digests, and contents only with --show-contents', async () => {
-  const file = writeConfig(MISSING, BOOTSTRAP_SPEC);
+  writeConfig(MISSING, BOOTSTRAP_SPEC);
   createDeadLock();
   const { stdout } = await check();
   expect(stdout).toMatch(/^file +\/etc\/motd +sha256:[0-9a-f]{12} +sha256:[0-9a-f]{12} +00-master$/m);
   expect(stdout).toMatch(/^kernel argument +audit=0 +<none> +set +99-master-audit$/m);
-  expect(stdout).toContain(`\n  machineconfig-guard restore ${MISSING} --from ${file} --confirm\n`);
+  expect(stdout).toContain(`\n  machineconfig-guard restore ${MISSING} --from ${directory} --confirm\n`);
+  expect(stdout).toMatch(/^Differences from rendered-master-\w+ in the API:$/m);
   expect(stdout).toContain('Do not reboot the bootstrap host before');
   expect(stdout).not.toContain(SECRET);
   const { stdout: withContents } = await check('--show-contents');
@@ -209,7 +210,7 @@ test.each([
   expect((await check()).stdout).toContain('Run this command again');
 });
 
-test('finds a config that has another content in the API', async () => {
+test('finds a config that has other content in the API', async () => {
   writeConfig(MISSING, BOOTSTRAP_SPEC);
   createConfig(MISSING, { ...BOOTSTRAP_SPEC, kernelType: 'realtime' });
   createMasterPool(MISSING);
@@ -235,9 +236,7 @@ test('says that the content of a file does not match its name', async () => {
   writeConfig(MISSING, { ...BOOTSTRAP_SPEC, fips: true });
   createDeadLock();
   expect(await readReport()).toMatchObject({ report: { configs: [{ contentMatchesName: false }] } });
-  expect((await check()).stdout.replaceAll('\n', ' ')).toContain(
-    'The hash in its name is not of the content of ',
-  );
+  expect((await check()).stdout.replaceAll('\n', ' ')).toContain('does not match the hash in its name.');
 });
 
 test.each([

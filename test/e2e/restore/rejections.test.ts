@@ -197,7 +197,9 @@ test('reads standard input, prints the plan, and prints the command that unpause
   const { exitCode, stdout, stderr } = await command.outcome;
 
   expect(exitCode).toBe(1);
-  expect(stdout).toMatch(/^Incomplete: interrupted\. Run the same command again to continue\.\n$/m);
+  expect(stdout).toMatch(
+    /^Incomplete: interrupted\. Run the same command again to continue\. Until then pool master stays paused\.\n$/m,
+  );
   const [, undo = ''] = /To unpause it: oc (.*)$/m.exec(stderr) ?? [];
   expect((await stuck.getPool()).spec.paused).toBe(true);
   await runProcess('bash', ['-c', `${controlPlane.kubectl} --kubeconfig ${kubeconfig} ${undo}`]);
@@ -207,7 +209,9 @@ test('reads standard input, prints the plan, and prints the command that unpause
 
 test.each([
   [['--from', '/nonexistent'], 2, /does not exist/],
+  [['--from', 'control1'], 2, /use --from node\/control1/],
   [['--from', ' '], 2, /Must be a file/],
+  [['--from', 'node/'], 2, /Must be a file/],
   [[], 2, /required option '--from/],
   [['--from', 'node/unknown'], 1, /node unknown does not exist/],
 ])('with %j, exits with %i', async (args, exitCode, text) => {
