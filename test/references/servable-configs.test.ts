@@ -7,11 +7,9 @@ import {
   type StoredConfig,
 } from '../../src/references/servable-configs.ts';
 
-const [X, Y, Z] = ['x', 'y', 'z'].map((letter) => toConfigName(`rendered-worker-${letter}`)) as [
-  ReturnType<typeof toConfigName>,
-  ReturnType<typeof toConfigName>,
-  ReturnType<typeof toConfigName>,
-];
+const X = toConfigName('rendered-worker-x');
+const Y = toConfigName('rendered-worker-y');
+const Z = toConfigName('rendered-worker-z');
 
 /** Seconds of the test. */
 let second: number;
