@@ -24,17 +24,25 @@ export async function readClusterSnapshot(
   const query = labelSelector === undefined ? {} : { labelSelector };
   const nodes = await listAll(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
-  const configs = await readConfigs(api, signal);
-  const findNames = (isWanted: (config: WatchedConfig) => boolean) =>
-    new Set(configs.filter(isWanted).map(({ name }) => name));
+  const configNames = await readConfigNames(api, signal);
   const roles = nodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
   return {
     nodes: sortByName(nodes),
     pools: sortByName(pools),
-    configs: findNames(({ isTerminating }) => !isTerminating),
-    terminatingConfigs: findNames(({ isTerminating }) => isTerminating),
+    ...configNames,
     roles,
   };
+}
+
+/** The names of all configs, apart for those that are being deleted. */
+export async function readConfigNames(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<Pick<ClusterSnapshot, 'configs' | 'terminatingConfigs'>> {
+  const all = await readConfigs(api, signal);
+  const findNames = (areTerminating: boolean) =>
+    new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
+  return { configs: findNames(false), terminatingConfigs: findNames(true) };
 }
 
 async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {

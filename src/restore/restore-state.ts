@@ -1,4 +1,5 @@
 import type { ConfigName } from '../decision/config-name.ts';
+import { hasStrongReference } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import {
@@ -9,7 +10,7 @@ import {
   listAll,
   parseInspectedNode,
   parseInspectedPool,
-  readConfigs,
+  readConfigNames,
   sortByName,
 } from '../inspect/cluster-reader.ts';
 import {
@@ -47,14 +48,11 @@ export async function readRestoreState(
   const nodes = await listAll(api, NODES, parseInspectedNode, signal);
   const pools = await listAll(api, POOLS, parseRestorePool, signal);
   const { requests } = await readPendingCertificateRequests(api, signal);
-  const configs = await readConfigs(api, signal);
-  const findNames = (isTerminating: boolean) =>
-    new Set(configs.filter((config) => config.isTerminating === isTerminating).map(({ name }) => name));
+  const configNames = await readConfigNames(api, signal);
   return {
     nodes: sortByName(nodes),
     pools: sortByName(pools).filter(({ referrer }) => referrer.isTerminating !== true),
-    configs: findNames(false),
-    terminatingConfigs: findNames(true),
+    ...configNames,
     pendingRequests: requests,
     controlPlaneReplicas,
   };
@@ -77,9 +75,7 @@ export function findPool({ pools }: RestoreState, name: string | undefined): Res
 
 /** The nodes whose currentConfig or desiredConfig is the config. */
 export function findNodesOfConfig({ nodes }: RestoreState, config: ConfigName): readonly InspectedNode[] {
-  return nodes.filter(({ referrer }) =>
-    ['currentConfig', 'desiredConfig'].some((field) => findReferencedConfig(referrer, field) === config),
-  );
+  return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
 }
 
 /** The number of machines that the pool lacks. 0 if the number that it shall have is unknown. */
