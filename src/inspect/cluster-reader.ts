@@ -7,6 +7,7 @@ import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
+import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster } from './cluster-access.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistency.ts';
 import { PAUSED_FOR_RESTORE } from './paused-for-restore.ts';
@@ -124,6 +125,7 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
     machineCount: toCount(status.machineCount),
     updatedMachineCount: toCount(status.updatedMachineCount),
+    sources: listPoolSources(pool),
   };
 }
 

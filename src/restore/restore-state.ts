@@ -14,6 +14,7 @@ import {
   sortByName,
 } from '../inspect/cluster-reader.ts';
 import {
+  type ClusterSnapshot,
   findPoolOfNode,
   findReferencedConfig,
   type InspectedNode,
@@ -27,13 +28,10 @@ export interface RestorePool extends InspectedPool {
   readonly machineConfigSelector: unknown;
 }
 
-/** What a restore depends on. The configs were listed last, so a missing config was missing after all references. */
-export interface RestoreState {
-  readonly nodes: readonly InspectedNode[];
+/** What a restore depends on. */
+export interface RestoreState extends ClusterSnapshot {
   /** Without those that are being deleted. */
   readonly pools: readonly RestorePool[];
-  readonly configs: ReadonlySet<ConfigName>;
-  readonly terminatingConfigs: ReadonlySet<ConfigName>;
   readonly pendingRequests: readonly PendingCertificateRequest[];
   /** The machines that the control plane shall have. Undefined if unknown. */
   readonly controlPlaneReplicas: number | undefined;
