@@ -31,8 +31,10 @@ function toOptions({ missing }: StuckPool, options: Partial<RestoreOptions> = {}
   };
 }
 
+type Reaction = readonly [RegExp, () => Promise<unknown>];
+
 /** Calls `react` with the text of each step, one after another, as an operator would react to it. */
-function reactTo(reactions: readonly (readonly [RegExp, () => Promise<unknown>])[]) {
+function reactTo(reactions: readonly Reaction[]) {
   const texts: string[] = [];
   const pending: Promise<unknown>[] = [];
   const onProgress = (text: string): void => {
@@ -40,6 +42,14 @@ function reactTo(reactions: readonly (readonly [RegExp, () => Promise<unknown>])
     for (const [pattern, react] of reactions) if (pattern.test(text)) pending.push(react());
   };
   return { texts, onProgress, finish: () => Promise.all(pending) };
+}
+
+/** The daemons are no longer Degraded once the restore waits for them. */
+function leaveDegraded({ masters }: StuckPool): Reaction {
+  return [
+    /^waiting until/,
+    () => Promise.all(masters.map((master) => stuck.setNodeState(master, 'Done'))),
+  ];
 }
 
 /** The commands of `check` that unpause pools. */
@@ -60,9 +70,7 @@ test('writes the config as the operator does, and the garbage collector keeps it
   const pool = await stuck.createStuckPool({ masters: 3, status: 'rendered-master-other' });
   await stuck.setPoolStatus({ updatedMachineCount: 1 });
   const { name, spec } = pool.missing;
-  const daemons = reactTo([
-    [/^waiting until/, () => Promise.all(pool.masters.map((m) => stuck.setNodeState(m, 'Done')))],
-  ]);
+  const daemons = reactTo([leaveDegraded(pool)]);
 
   const report = await restore(api, toOptions(pool, { onProgress: daemons.onProgress }));
 
@@ -129,10 +137,7 @@ test('pauses the pool, serves new machines, and unpauses after the missing machi
     seen.push([spec.paused, metadata.annotations?.[MARKER], status?.configuration?.name]);
   };
   const operator = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
+    leaveDegraded(pool),
     [/^paused pool master/, look],
     [/^waiting for 1 machine to join/, () => look().then(() => stuck.joinMaster(name, 'Done'))],
   ]);
@@ -177,10 +182,9 @@ test.each([
     const pool = await stuck.createStuckPool();
     const { name } = pool.missing;
     const stop = new AbortController();
-    const setDone = () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done')));
     const first = reactTo([
       [step, async () => stop.abort()],
-      ...(String(step) === '/^waiting until/' ? [] : [[/^waiting until/, setDone] as const]),
+      ...(String(step) === '/^waiting until/' ? [] : [leaveDegraded(pool)]),
     ]);
 
     const interrupted = await restore(
@@ -204,7 +208,7 @@ test.each([
     expect(await checkPools()).toEqual([expect.stringMatching(/^oc patch machineconfigpool master /)]);
 
     const second = reactTo([
-      [/^waiting until/, setDone],
+      leaveDegraded(pool),
       [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')],
     ]);
     expect(await restore(api, toOptions(pool, { onProgress: second.onProgress }))).toMatchObject({
@@ -225,12 +229,7 @@ test.each([
 test('keeps a pool paused that a person has paused', async () => {
   const pool = await stuck.createStuckPool({ masters: 3 });
   await cluster.admin.patch(`${PATHS.pools}/master`, { spec: { paused: true } });
-  const daemons = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
-  ]);
+  const daemons = reactTo([leaveDegraded(pool)]);
 
   const report = await restore(api, toOptions(pool, { onProgress: daemons.onProgress }));
 
@@ -249,12 +248,7 @@ test.each([
   const pool = await stuck.createStuckPool({ masters: 3 });
   await stuck.setPoolStatus(await toStatus(pool));
   const { status } = await stuck.getPool();
-  const daemons = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
-  ]);
+  const daemons = reactTo([leaveDegraded(pool)]);
 
   expect(await restore(api, toOptions(pool, { onProgress: daemons.onProgress }))).toMatchObject({
     ok: true,
@@ -310,10 +304,7 @@ test.each([
   const pool = await stuck.createStuckPool();
   const { name } = pool.missing;
   const operator = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
+    leaveDegraded(pool),
     [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')],
   ]);
   const options = toOptions(pool, { onProgress: operator.onProgress });
@@ -334,12 +325,7 @@ test.each([
 
 test('keeps a pool paused that a person pauses at the same moment', async () => {
   const pool = await stuck.createStuckPool({ masters: 3 });
-  const daemons = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
-  ]);
+  const daemons = reactTo([leaveDegraded(pool)]);
   const raced = replaceJson(async (request) => {
     const isPause = request.method === 'PATCH' && request.path === `${PATHS.pools}/master`;
     if (isPause) await cluster.admin.patch(request.path, { spec: { paused: true } });
