@@ -5,6 +5,7 @@ import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
 import { checkCluster } from '../../../src/inspect/check-report.ts';
 import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
 import { until } from '../control-plane/until.ts';
+import { requestCertificate } from '../inspect/incident-b.ts';
 import { PATHS } from '../support/paths.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
 
@@ -258,7 +259,7 @@ test.each([
   expect((await stuck.getPool()).status).toEqual(status);
 });
 
-test('stops at the timeout, and names the pending certificate request', async () => {
+test('stops at the timeout, and names the Degraded nodes, or the pending certificate request', async () => {
   const pool = await stuck.createStuckPool();
   const { texts, onProgress } = reactTo([]);
   const report = await restore(api, toOptions(pool, { timeoutMs: 500, onProgress }));
@@ -267,6 +268,14 @@ test('stops at the timeout, and names the pending certificate request', async ()
   );
   expect(report.configs[0]?.outcome).toBe('incomplete');
   expect(texts.at(-1)).toContain('pool master stays paused');
+
+  for (const master of pool.masters) await stuck.setNodeState(master, 'Done');
+  await requestCertificate(cluster, 'control0');
+  const { problem } = await restore(api, toOptions(pool, { timeoutMs: 500 }));
+  expect(problem).toBe(
+    'timed out waiting for 1 machine to join pool master; certificate requests of control0 are pending. ' +
+      'Check their requestors, then run: oc adm certificate approve csr-8vnps',
+  );
 });
 
 /** The client with another `json`. */
