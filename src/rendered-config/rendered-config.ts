@@ -5,7 +5,7 @@ import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/con
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { resolvePlainScalar } from './plain-scalar.ts';
 
-/** A rendered config as it lies on a disk or in the API. Its spec can contain secrets. */
+/** A rendered config as it is on a disk or in the API. Its spec can contain secrets. */
 export interface RenderedConfig {
   readonly name: ConfigName;
   readonly apiVersion: string;

@@ -10,7 +10,7 @@ interface InstallConfig {
   readonly controlPlane?: { readonly replicas?: unknown };
 }
 
-/** The machines that the control plane shall have. Undefined if the cluster does not say it. Never rejects. */
+/** The wanted number of control plane machines. Undefined if the cluster does not say it. Never rejects. */
 export async function readControlPlaneReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
   try {
     const read = async (limited: AbortSignal) => await api.json({ path: INSTALL_CONFIG_PATH, signal: limited });

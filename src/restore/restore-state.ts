@@ -33,7 +33,7 @@ export interface RestoreState extends ClusterSnapshot {
   /** Without those that are being deleted. */
   readonly pools: readonly RestorePool[];
   readonly pendingRequests: readonly PendingCertificateRequest[];
-  /** The machines that the control plane shall have. Undefined if unknown. */
+  /** The wanted number of control plane machines. Undefined if unknown. */
   readonly controlPlaneReplicas: number | undefined;
 }
 
@@ -76,7 +76,7 @@ export function findNodesOfConfig({ nodes }: RestoreState, config: ConfigName): 
   return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
 }
 
-/** The number of machines that the pool lacks. 0 if the number that it shall have is unknown. */
+/** The number of machines that the pool lacks. 0 if their wanted number is unknown. */
 export function countMissingMachines(state: RestoreState, { referrer: { name } }: RestorePool): number {
   const { nodes, pools, controlPlaneReplicas = 0 } = state;
   if (name !== 'master') return 0;

@@ -60,7 +60,7 @@ const MAX_REASON_LENGTH = 200;
 const MAX_NAMED_NODES = 3;
 
 /**
- * Creates missing configs, and ends the deadlock of their pools. Each step looks at the live state first, so a second
+ * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
  * run continues where the first one stopped. It returns early at the timeout and after an abort.
  *
  * @throws ClusterAccessError, TimeoutError
