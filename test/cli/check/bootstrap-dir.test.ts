@@ -164,15 +164,10 @@ test('prints names and digests, and contents only with --show-contents', async (
 });
 
 test.each([
-  ['a config that nothing needs', 'worker', true, 0, 'No node or pool names it.'],
-  [
-    'a config of the control plane that no node names yet',
-    'master',
-    false,
-    1,
-    'Restore it as soon as a node names it.',
-  ],
-])('%s has no restore command', async (_, pool, ok, exitCode, sentence) => {
+  ['worker', true, 0, 'No node or pool names it.'],
+  ['master', false, 1, 'Restore it as soon as a node names it.'],
+  ['arbiter', false, 1, 'Restore it as soon as a node names it.'],
+])('a config of %s that no node names has no restore command', async (pool, ok, exitCode, sentence) => {
   const name = computeRenderedName(pool, BOOTSTRAP_SPEC);
   writeConfig(name, BOOTSTRAP_SPEC);
   createConfig('rendered-other', CLUSTER_SPEC);
@@ -203,8 +198,11 @@ test.each([
   ],
 ])('with %s, says that the operator can still render the config', async (_, prepare) => {
   writeConfig(MISSING, BOOTSTRAP_SPEC);
+  writePoolSources(['00-master']);
   prepare();
-  const configs = [{ state: 'missing', canHeal: true, comparedWith: null, restore: null }];
+  // The pools have no sources yet.
+  const sources = { onlyBootstrap: [], onlyCluster: [] };
+  const configs = [{ state: 'missing', canHeal: true, comparedWith: null, sources, restore: null }];
   expect(await readReport()).toMatchObject({ exitCode: 1, report: { ok: false, configs } });
   expect((await check()).stdout).toContain('Run this command again');
 });
