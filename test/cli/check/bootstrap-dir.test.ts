@@ -163,6 +163,17 @@ test('prints names and digests, and contents only with --show-contents', async (
   expect(report.configs[0]?.differences[0]?.contents?.bootstrap).toContain(`\n${SECRET}\nsame\n`);
 });
 
+test('with --show-contents, prints at most 100 lines, and no control characters', async () => {
+  const source = `data:,${'%1B[31m%0A'.repeat(102)}`;
+  const files = [{ ...FILE, contents: { source } }];
+  writeConfig(MISSING, { ...CLUSTER_SPEC, config: { ...CLUSTER_SPEC.config, storage: { files } } });
+  createDeadLock();
+  const { stdout } = await check('--show-contents');
+  expect(stdout.split('\n').filter((line) => line === '- \uFFFD[31m')).toHaveLength(100);
+  expect(stdout).toContain('\n- (and 2 more lines, see --output json)\n+ first line\n');
+  expect(stdout).not.toContain('\u001B');
+});
+
 test.each([
   ['worker', true, 0, 'No node or pool names it.'],
   ['master', false, 1, 'Restore it as soon as a node names it.'],
