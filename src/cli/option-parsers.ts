@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { MAX_DAYS } from '../certificates/validity.ts';
+import { type ConfigName, toConfigName } from '../decision/config-name.ts';
 import { parseDuration } from '../decision/duration.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
@@ -35,6 +36,13 @@ export function toDurationOption(option: Option, defaultValue: string): Option {
 export function parseOutputDirectory(value: string): string {
   if (value === '') throw new CliError('--out must not be empty', EXIT_CODE.usage);
   return value;
+}
+
+/** `oc get machineconfig -o name` prints a prefix that ends with a slash. */
+export function parseConfigName(value: string): ConfigName {
+  const name = value.replace(/^.*\//, '');
+  if (name.trim() === '') throw new CliError('config name must not be empty', EXIT_CODE.usage);
+  return toConfigName(name);
 }
 
 /** `MCG_SECURE_PORT` sets `--secure-port`, too. */

@@ -44,6 +44,10 @@ export function wrapText(text: string, width: number): string[] {
   return lines;
 }
 
+export function wrapParagraph({ width }: TextFormat, text: string): string {
+  return wrapText(text, width).join('\n');
+}
+
 export function applyStyle({ hasColors }: TextFormat, style: Style | undefined, text: string): string {
   if (!hasColors || style === undefined || text === '') return text;
   // By default, styleText checks stdout, but this text can go to stderr.

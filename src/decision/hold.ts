@@ -45,8 +45,10 @@ export function findHold(
       cause: { kind: isRemembered ? 'pool' : 'maybe-pool', pool },
     });
     const node = findUnreportedNode(all, history.createdAt(config));
-    const cause = { kind: 'unreported-node', pool, node: node?.name ?? '' } as const;
-    if (node !== undefined) holds.push({ since, until: plus(since, UNREPORTED_HOLD_MS), cause });
+    if (node !== undefined) {
+      const cause = { kind: 'unreported-node', pool, node: node.name } as const;
+      holds.push({ since, until: plus(since, UNREPORTED_HOLD_MS), cause });
+    }
   }
   if (history.removedNode !== undefined) {
     const { name: node, at: since } = history.removedNode;
@@ -90,7 +92,7 @@ function findLastServable(
   return { since: bound, pool: pool.name, isRemembered: false };
 }
 
-/** When the pool last started to name one of its configs, or finished to move its nodes to it, as far as it shows. */
+/** The later of the creation of the pool's configs, and the last transition of its condition `Updated`. */
 function findLastChange(
   { references, updatedChangedAt }: Referrer,
   createdAt: ConfigHistory['createdAt'],

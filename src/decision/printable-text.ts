@@ -36,3 +36,9 @@ export function countNoun(count: number, noun: string): string {
 export function joinWithAnd(parts: readonly string[]): string {
   return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }
+
+/** `a, b and c`, or `a, b, c and 2 more`. */
+export function joinFirst(parts: readonly string[], max: number): string {
+  const more = parts.length - max;
+  return joinWithAnd(more > 0 ? [...parts.slice(0, max), `${more} more`] : parts);
+}

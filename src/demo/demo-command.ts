@@ -1,5 +1,7 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { CliError, EXIT_CODE } from '../cli/exit.ts';
+import { createNumberParser } from '../cli/option-parsers.ts';
+import { printReport } from '../cli/report-output.ts';
 import { createTextFormat } from '../cli/text-format.ts';
 import {
   formatCheck,
@@ -23,6 +25,7 @@ const MAX_SPEED = 10_000;
 const STORY_SECONDS = 2_100;
 /** Keys, three API servers and the guard. */
 const START_SECONDS = 4;
+const parseSpeed = createNumberParser(1, MAX_SPEED, `Must be a whole number from 1 to ${MAX_SPEED}.`);
 
 export function createDemoCommand(): Command {
   const command = new Command('demo')
@@ -45,9 +48,8 @@ Examples:
     .action(async ({ output, speed }: DemoFlags) => {
       const format = createTextFormat(process.stdout, process.env);
       const seconds = Math.ceil(STORY_SECONDS / speed) + START_SECONDS;
-      const isText = output === 'text';
       const printText = (text: string): void => {
-        if (isText) print(command, text);
+        if (output === 'text') command.configureOutput().writeOut?.(text);
       };
       printText(formatIntro(format, seconds));
       const report = await runDemo({
@@ -57,20 +59,8 @@ Examples:
         onRestore: (command) => printText(formatCommand(format, command)),
         onEvent: (event) => printText(formatEvent(format, event)),
       });
-      print(command, isText ? formatConclusion(format, report) : `${JSON.stringify(report, null, 2)}\n`);
+      printReport(command, output, report, formatConclusion(format, report));
       if (!report.asExpected) throw new CliError('', EXIT_CODE.failure);
     });
   return command;
-}
-
-function print(command: Command, text: string): void {
-  command.configureOutput().writeOut?.(text);
-}
-
-function parseSpeed(value: string): number {
-  const factor = Number(value);
-  if (!/^\d+$/.test(value) || factor < 1 || factor > MAX_SPEED) {
-    throw new InvalidArgumentError(`Must be a whole number from 1 to ${MAX_SPEED}.`);
-  }
-  return factor;
 }

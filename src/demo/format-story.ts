@@ -1,6 +1,6 @@
 import { formatCheckReport } from '../cli/check/format-report.ts';
 import { formatTable } from '../cli/table.ts';
-import { applyStyle, type Style, type TextFormat, wrapText } from '../cli/text-format.ts';
+import { applyStyle, type Style, type TextFormat, wrapParagraph, wrapText } from '../cli/text-format.ts';
 import type { CheckReport } from '../inspect/check-report.ts';
 import type { Repair } from '../inspect/repairs.ts';
 import type { SimulationEvent } from './operator/simulation.ts';
@@ -46,13 +46,13 @@ export function formatIntro(format: TextFormat, seconds: number): string {
       'runs (current) and the config that it should run (desired). If one of them does not exist, the node turns ' +
       'Degraded: its machine-config-daemon cannot update it.',
   ];
-  const [title = '', ...rest] = paragraphs.map((paragraph) => wrapText(paragraph, format.width).join('\n'));
+  const [title = '', ...rest] = paragraphs.map((paragraph) => wrapParagraph(format, paragraph));
   return `${[applyStyle(format, 'bold', title), ...rest].join('\n\n')}\n`;
 }
 
 export function formatStoryTitle(format: TextFormat, story: DemoStory): string {
   const { title, explanation } = STORIES[story];
-  return `\n${applyStyle(format, 'bold', title)}\n${wrapText(explanation, format.width).join('\n')}\n\n`;
+  return `\n${applyStyle(format, 'bold', title)}\n${wrapParagraph(format, explanation)}\n\n`;
 }
 
 /** What `check` prints, with its first repair. */

@@ -3,10 +3,10 @@ import type { Logger } from 'pino';
 import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import { toPrintableLine } from '../decision/printable-text.ts';
 import type { Review } from '../decision/review.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { toPrintableLine } from '../decision/printable-text.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { LeaseTiming } from '../kube/lease.ts';
 import { RateLimiter } from '../kube/rate-limiter.ts';
@@ -92,11 +92,10 @@ export class Guard {
   #stopPromise: Promise<void> | undefined;
 
   constructor(options: GuardOptions) {
-    const { api, log, certificate, status, reflectorTiming } = options;
+    const { api, log, certificate, status, reflectorTiming, servableConfigs = new ServableConfigs() } = options;
     const { minVersion = 'TLSv1.2', ciphers, clientAuthority, settings = () => DEFAULT_SETTINGS } = options;
     const mode = () => settings().mode;
     this.#options = options;
-    const { servableConfigs = new ServableConfigs() } = options;
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming, servableConfigs });
     const onDeleted = servableConfigs.forget.bind(servableConfigs);
     this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming, onDeleted });
@@ -137,7 +136,7 @@ export class Guard {
     const tls = { certificate, minVersion, ciphers, log };
     this.#webhookServer = new TlsServer({ ...tls, app, clientAuthority, connections });
     if (status !== undefined) {
-      const reporterOptions = {
+      this.#reporter = new StatusReporter({
         api,
         log,
         index: this.#index,
@@ -146,8 +145,8 @@ export class Guard {
         servableConfigs,
         certificate,
         mode,
-      };
-      this.#reporter = new StatusReporter({ ...reporterOptions, ...status });
+        ...status,
+      });
     }
     this.#metrics = new Metrics({
       mode,

@@ -37,7 +37,7 @@ export interface JudgeOptions {
 const CONFIRM_TIMEOUT_MS = 1_250;
 /** An override must also work while the API server cannot be reached. */
 const OVERRIDE_TIMEOUT_MS = 500;
-/** Between two looks whether the watch has delivered what the live read shows. */
+/** Between two checks whether the watch has delivered what the live read shows. */
 const WATCH_INTERVAL_MS = 20;
 
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */

@@ -144,7 +144,7 @@ export class StatusReporter {
     });
   }
 
-  /** The stored status can contain configs that another leader wrote, and that this replica has not heard of. */
+  /** The stored status can contain configs that another leader wrote, and that this replica does not know. */
   #status(stored: Readonly<Record<string, unknown>>): GuardStatus {
     const { mode, certificate, servableConfigs } = this.#options;
     servableConfigs.mergeStored(parseStoredConfigs(stored));

@@ -4,7 +4,6 @@ import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
-import { POOLS } from '../references/sources.ts';
 import { computeRenderedName } from '../rendered-config/config-hash.ts';
 import {
   type ConfigPart,
@@ -14,9 +13,9 @@ import {
   type PartDifference,
   summarizePart,
 } from '../rendered-config/config-parts.ts';
-import { listPoolSources, type RenderedConfig } from '../rendered-config/rendered-config.ts';
+import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
 import { accessCluster } from './cluster-access.ts';
-import { listAll, readClusterSnapshot } from './cluster-reader.ts';
+import { readClusterSnapshot } from './cluster-reader.ts';
 import { type ClusterSnapshot, findReferencedConfig } from './consistency.ts';
 import { readWithRetries } from './poll.ts';
 import { toShellWord } from './shell-word.ts';
@@ -83,7 +82,8 @@ const CONTROL_PLANE_POOLS: ReadonlySet<string | null> = new Set(['master', 'arbi
  * @throws ClusterAccessError, TimeoutError
  */
 export async function checkBootstrapConfigs(api: KubeApi, options: BootstrapOptions): Promise<BootstrapReport> {
-  const comparison = await Comparison.read(api, options);
+  const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
+  const comparison = new Comparison(api, options, snapshot);
   const configs: BootstrapConfig[] = [];
   for (const config of options.configs) configs.push(await comparison.checkConfig(config));
   return {
@@ -99,37 +99,21 @@ class Comparison {
   readonly #api: KubeApi;
   readonly #options: BootstrapOptions;
   readonly #snapshot: ClusterSnapshot;
-  /** Names of source MachineConfigs, by pool. */
-  readonly #sourcesByPool: ReadonlyMap<string, readonly string[]>;
 
-  /** Reads the references before the configs: a missing config did not exist after its references were read. */
-  static async read(api: KubeApi, options: BootstrapOptions): Promise<Comparison> {
-    return await readWithRetries(async (signal) => {
-      const snapshot = await readClusterSnapshot(api, undefined, signal);
-      const pools = await listAll(api, POOLS, (pool) => ({ name: POOLS.parse(pool).name, pool }), signal);
-      const sourcesByPool = new Map(pools.map(({ name, pool }) => [name, listPoolSources(pool)]));
-      return new Comparison(api, options, snapshot, sourcesByPool);
-    });
-  }
-
-  private constructor(
-    api: KubeApi,
-    options: BootstrapOptions,
-    snapshot: ClusterSnapshot,
-    sourcesByPool: ReadonlyMap<string, readonly string[]>,
-  ) {
+  constructor(api: KubeApi, options: BootstrapOptions, snapshot: ClusterSnapshot) {
     this.#api = api;
     this.#options = options;
     this.#snapshot = snapshot;
-    this.#sourcesByPool = sourcesByPool;
   }
 
   async checkConfig(config: RenderedConfig): Promise<BootstrapConfig> {
     const { name, source: file, spec } = config;
-    const pool = parsePoolName(name) ?? null;
+    const poolName = parsePoolName(name) ?? null;
+    const pool = this.#snapshot.pools.find(({ referrer }) => referrer.name === poolName);
     const usedBy = this.#findReferrers(name);
     const object = await this.#readConfig(name);
-    const poolConfig = this.#findPoolConfig(pool);
+    // The config that the operator rendered for the pool.
+    const poolConfig = pool === undefined ? undefined : findReferencedConfig(pool.referrer, 'spec');
     const comparedWith = object === undefined ? poolConfig : name;
     const other = object ?? (poolConfig === undefined ? undefined : await this.#readConfig(poolConfig));
     const differences = other === undefined ? [] : diffSpecs(spec, readSpec(other));
@@ -141,7 +125,7 @@ class Comparison {
     return {
       name,
       file,
-      pool,
+      pool: poolName,
       state: isMissing
         ? 'missing'
         : isTerminating
@@ -149,13 +133,13 @@ class Comparison {
           : differences.length > 0
             ? 'different'
             : 'exists',
-      needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(pool),
+      needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName),
       canHeal,
-      contentMatchesName: pool !== null && computeRenderedName(pool, spec) === name,
+      contentMatchesName: poolName !== null && computeRenderedName(poolName, spec) === name,
       usedBy,
       comparedWith: other === undefined ? null : (comparedWith ?? null),
-      differences: await this.#describeDifferences(differences, pool),
-      sources: isMissing ? this.#compareSources(pool) : { onlyBootstrap: [], onlyCluster: [] },
+      differences: await this.#describeDifferences(differences, pool?.sources),
+      sources: isMissing ? this.#compareSources(pool?.sources) : { onlyBootstrap: [], onlyCluster: [] },
       restore: canRestore
         ? `machineconfig-guard restore ${name} --from ${toShellWord(this.#options.directory)}`
         : null,
@@ -169,14 +153,8 @@ class Comparison {
       .map(({ kind, name }) => ({ kind, name }));
   }
 
-  /** The config that the operator rendered for a pool. Undefined if the pool does not exist or has none yet. */
-  #findPoolConfig(name: string | null): ConfigName | undefined {
-    const pool = this.#snapshot.pools.find(({ referrer }) => referrer.name === name);
-    return pool === undefined ? undefined : findReferencedConfig(pool.referrer, 'spec');
-  }
-
-  async #describeDifferences(differences: readonly PartDifference[], pool: string | null) {
-    const partsBySource = differences.length === 0 ? [] : await this.#readSourceParts(pool);
+  async #describeDifferences(differences: readonly PartDifference[], sources: readonly string[] = []) {
+    const partsBySource = differences.length === 0 ? [] : await this.#readSourceParts(sources);
     return differences.map(({ kind, name, first, second }): BootstrapDifference => {
       const setBy = partsBySource.filter(({ parts }) =>
         parts.some((part) => part.kind === kind && part.name === name),
@@ -194,9 +172,9 @@ class Comparison {
     });
   }
 
-  async #readSourceParts(pool: string | null): Promise<{ source: string; parts: readonly ConfigPart[] }[]> {
+  async #readSourceParts(sources: readonly string[]) {
     const parts: { source: string; parts: readonly ConfigPart[] }[] = [];
-    for (const source of this.#sourcesByPool.get(pool ?? '') ?? []) {
+    for (const source of sources) {
       const object = await this.#readConfig(source);
       if (object !== undefined) parts.push({ source, parts: listParts(readSpec(object)) });
     }
@@ -204,13 +182,13 @@ class Comparison {
   }
 
   /** The bootstrap host does not know which source belongs to which pool. */
-  #compareSources(pool: string | null): BootstrapConfig['sources'] {
+  #compareSources(poolSources: readonly string[] = []): BootstrapConfig['sources'] {
     const { sources } = this.#options;
-    const clusterSources = new Set([...this.#sourcesByPool.values()].flat());
+    const clusterSources = new Set(this.#snapshot.pools.flatMap((pool) => pool.sources));
     if (sources === undefined || clusterSources.size === 0) return { onlyBootstrap: [], onlyCluster: [] };
     return {
       onlyBootstrap: [...sources].filter((source) => !clusterSources.has(source)).toSorted(),
-      onlyCluster: (this.#sourcesByPool.get(pool ?? '') ?? []).filter((source) => !sources.has(source)),
+      onlyCluster: poolSources.filter((source) => !sources.has(source)),
     };
   }
 

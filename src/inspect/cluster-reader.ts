@@ -7,6 +7,7 @@ import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
+import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster } from './cluster-access.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistency.ts';
 import { PAUSED_FOR_RESTORE } from './paused-for-restore.ts';
@@ -24,17 +25,25 @@ export async function readClusterSnapshot(
   const query = labelSelector === undefined ? {} : { labelSelector };
   const nodes = await listAll(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
-  const configs = await readConfigs(api, signal);
-  const findNames = (isWanted: (config: WatchedConfig) => boolean) =>
-    new Set(configs.filter(isWanted).map(({ name }) => name));
+  const configNames = await readConfigNames(api, signal);
   const roles = nodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
   return {
     nodes: sortByName(nodes),
     pools: sortByName(pools),
-    configs: findNames(({ isTerminating }) => !isTerminating),
-    terminatingConfigs: findNames(({ isTerminating }) => isTerminating),
+    ...configNames,
     roles,
   };
+}
+
+/** The names of all configs, apart for those that are being deleted. */
+export async function readConfigNames(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<Pick<ClusterSnapshot, 'configs' | 'terminatingConfigs'>> {
+  const all = await readConfigs(api, signal);
+  const findNames = (areTerminating: boolean) =>
+    new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
+  return { configs: findNames(false), terminatingConfigs: findNames(true) };
 }
 
 async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
@@ -116,6 +125,7 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
     machineCount: toCount(status.machineCount),
     updatedMachineCount: toCount(status.updatedMachineCount),
+    sources: listPoolSources(pool),
   };
 }
 

@@ -23,6 +23,8 @@ export interface InspectedPool {
   readonly pausedFor?: string;
   readonly machineCount: number;
   readonly updatedMachineCount: number;
+  /** The source MachineConfigs of the config in its spec. */
+  readonly sources: readonly string[];
 }
 
 /** The configs are listed last: a missing config did not exist after the references were read. */

@@ -36,12 +36,12 @@ interface CommandStatus {
 export async function execInPod(api: KubeApi, command: PodCommand, signal: AbortSignal): Promise<string> {
   const { server } = api.connection;
   const { headers, ...tls } = await api.connection.credentials();
-  signal.throwIfAborted();
   const url = new URL(server);
   url.protocol = server.protocol.replace('http', 'ws');
   url.pathname = server.pathname.replace(/\/$/, '') + toExecPath(command);
   url.search = toQuery(command);
   const { WebSocket } = await import('ws');
+  signal.throwIfAborted();
   const socket = new WebSocket(url, PROTOCOL, {
     ...tls,
     headers: { ...headers },

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
+import { type ConfigName, isObjectName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
 import { formatTime } from '../decision/message.ts';
 import type { ConfigHistory, Referrer, UnreadableSource } from '../decision/references.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
@@ -47,8 +47,6 @@ export interface ServableConfigsOptions {
 
 /** As in the schema of MachineConfigGuard. A cluster that is pruned has a few configs in each pool. */
 const MAX_CONFIGS = 200;
-/** RFC 1123 subdomain, roughly. */
-const POSSIBLE_NAME = /^[-.a-z0-9]{1,253}$/;
 /** The watch of MachineConfigs is never that late. */
 const MIN_FORGET_MS = 3_600_000;
 
@@ -288,5 +286,5 @@ function findStrongConfigs(referrer: Referrer | undefined): ReadonlySet<ConfigNa
 }
 
 function isPossibleName(name: ConfigName): boolean {
-  return isRenderedConfig(name) && POSSIBLE_NAME.test(name);
+  return isRenderedConfig(name) && isObjectName(name);
 }

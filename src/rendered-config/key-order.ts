@@ -11,9 +11,9 @@ function isLess(a: readonly string[], b: readonly string[]): boolean {
   const position = a.findIndex((character, index) => character !== b[index]);
   if (position === -1 || position >= b.length) return a.length < b.length;
   const [left = '', right = ''] = [a[position], b[position]];
-  const areLetters = [LETTER.test(left), LETTER.test(right)];
-  if (areLetters[0] === true && areLetters[1] === true) return codePoint(left) < codePoint(right);
-  if (areLetters[0] === true || areLetters[1] === true) return areLetters[1] === true;
+  const [isLeftLetter, isRightLetter] = [LETTER.test(left), LETTER.test(right)];
+  if (isLeftLetter && isRightLetter) return codePoint(left) < codePoint(right);
+  if (isLeftLetter || isRightLetter) return isRightLetter;
   const start = (left === '0' || right === '0') && followsNonZeroDigit(a, position) ? 1n : 0n;
   const [leftNumber, rightNumber] = [readNumber(a, position, start), readNumber(b, position, start)];
   if (leftNumber.value !== rightNumber.value) return leftNumber.value < rightNumber.value;

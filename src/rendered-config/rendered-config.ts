@@ -5,13 +5,12 @@ import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/con
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { resolvePlainScalar } from './plain-scalar.ts';
 
-/** A rendered config as it lies on a disk or in the API. Its spec can contain secrets. */
+/** A rendered config as it is on a disk or in the API. Its spec can contain secrets. */
 export interface RenderedConfig {
   readonly name: ConfigName;
   readonly apiVersion: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly annotations: Readonly<Record<string, string>>;
-  readonly labels: Readonly<Record<string, string>>;
   /** Where it was read, for messages. */
   readonly source: string;
 }
@@ -158,7 +157,7 @@ function isMachineConfig(object: unknown): object is Readonly<Record<string, unk
 
 function toConfig(object: Readonly<Record<string, unknown>>, source: string): RenderedConfig {
   const { metadata, spec, apiVersion } = object;
-  const { name, annotations, labels } = isRecord(metadata) ? metadata : {};
+  const { name, annotations } = isRecord(metadata) ? metadata : {};
   if (typeof name !== 'string' || name === '') {
     throw new ConfigFileError(`${source} contains a MachineConfig without metadata.name`);
   }
@@ -168,7 +167,6 @@ function toConfig(object: Readonly<Record<string, unknown>>, source: string): Re
     apiVersion: String(apiVersion),
     spec,
     annotations: toTexts(annotations),
-    labels: toTexts(labels),
     source,
   };
 }

@@ -11,7 +11,7 @@ interface InstallConfig {
 }
 
 /**
- * The machines that the control plane shall have. Undefined if the cluster does not say it, or denies access.
+ * The wanted number of control plane machines. Undefined if the cluster does not say it, or denies access.
  *
  * @throws ClusterAccessError or TimeoutError if the API server cannot answer now
  */

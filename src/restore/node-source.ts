@@ -30,8 +30,7 @@ const EXEC_TIMEOUT_MS = 30_000;
 const MAX_REASON_LENGTH = 300;
 
 /**
- * Reads the configs that a node names from its disk, with the machine-config-daemon's pod, which keeps running while
- * the node is Degraded.
+ * Reads configs from the disk of a node with its machine-config-daemon pod, which also runs while it is Degraded.
  *
  * @param name undefined means the configs that the node names, and of these the missing ones if there are any
  * @throws NodeSourceError, ClusterAccessError, TimeoutError, or the signal's reason

@@ -64,14 +64,13 @@ export function planRestore(config: RenderedConfig, state: RestoreState, options
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
-  const isReferenced = strong.total > 0;
-  const rejection = findRejection(config, state, { ...options, exists, isReferenced });
+  const rejection = findRejection(config, state, { ...options, exists, isReferenced: strong.total > 0 });
   const steps = rejection === undefined ? planSteps(state, name, pool, exists) : [];
   return {
     config,
     pool: pool?.referrer.name,
     exists,
-    referrers: isReferenced ? formatReferrers(strong) : '',
+    referrers: formatReferrers(strong),
     rejection,
     warnings: steps.length > 0 && !exists ? findWarnings(config, pool, state) : [],
     steps,

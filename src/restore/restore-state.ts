@@ -1,4 +1,5 @@
 import type { ConfigName } from '../decision/config-name.ts';
+import { hasStrongReference } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import {
@@ -9,10 +10,11 @@ import {
   listAll,
   parseInspectedNode,
   parseInspectedPool,
-  readConfigs,
+  readConfigNames,
   sortByName,
 } from '../inspect/cluster-reader.ts';
 import {
+  type ClusterSnapshot,
   findPoolOfNode,
   findReferencedConfig,
   type InspectedNode,
@@ -28,15 +30,12 @@ export interface RestorePool extends InspectedPool {
   readonly machineConfigSelector: unknown;
 }
 
-/** What a restore depends on. The configs were listed last, so a missing config was missing after all references. */
-export interface RestoreState {
-  readonly nodes: readonly InspectedNode[];
+/** What a restore depends on. */
+export interface RestoreState extends ClusterSnapshot {
   /** Without those that are being deleted. */
   readonly pools: readonly RestorePool[];
-  readonly configs: ReadonlySet<ConfigName>;
-  readonly terminatingConfigs: ReadonlySet<ConfigName>;
   readonly pendingRequests: readonly PendingCertificateRequest[];
-  /** The machines that the control plane shall have. Undefined if unknown. */
+  /** The wanted number of control plane machines. Undefined if unknown. */
   readonly controlPlaneReplicas: number | undefined;
 }
 
@@ -49,14 +48,11 @@ export async function readRestoreState(
   const nodes = await listAll(api, NODES, parseInspectedNode, signal);
   const pools = await listAll(api, POOLS, parseRestorePool, signal);
   const { requests } = await readPendingCertificateRequests(api, signal);
-  const configs = await readConfigs(api, signal);
-  const findNames = (isTerminating: boolean) =>
-    new Set(configs.filter((config) => config.isTerminating === isTerminating).map(({ name }) => name));
+  const configNames = await readConfigNames(api, signal);
   return {
     nodes: sortByName(nodes),
     pools: sortByName(pools).filter(({ referrer }) => referrer.isTerminating !== true),
-    configs: findNames(false),
-    terminatingConfigs: findNames(true),
+    ...configNames,
     pendingRequests: requests,
     controlPlaneReplicas,
   };
@@ -79,12 +75,10 @@ export function findPool({ pools }: RestoreState, name: string | undefined): Res
 
 /** The nodes whose currentConfig or desiredConfig is the config. */
 export function findNodesOfConfig({ nodes }: RestoreState, config: ConfigName): readonly InspectedNode[] {
-  return nodes.filter(({ referrer }) =>
-    ['currentConfig', 'desiredConfig'].some((field) => findReferencedConfig(referrer, field) === config),
-  );
+  return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
 }
 
-/** The number of machines that the pool lacks. 0 if the number that it shall have is unknown. */
+/** The number of machines that the pool lacks. 0 if their wanted number is unknown. */
 export function countMissingMachines(state: RestoreState, { referrer: { name } }: RestorePool): number {
   const { nodes, pools, controlPlaneReplicas = 0 } = state;
   if (name !== CONTROL_PLANE_POOL) return 0;

@@ -36,11 +36,11 @@ export class RestoreWrites {
   }
 
   async pausePool(pool: RestorePool, config: ConfigName, signal: AbortSignal): Promise<void> {
-    await this.#patchPool(pool, toPausePatch(true, config), signal);
+    await this.#patchPool(pool, toPausePatch(config), signal);
   }
 
   async unpausePool(pool: RestorePool, signal: AbortSignal): Promise<void> {
-    await this.#patchPool(pool, toPausePatch(false, null), signal);
+    await this.#patchPool(pool, toPausePatch(null), signal);
   }
 
   async setPoolStatus(pool: RestorePool, config: ConfigName, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ConfigName } from '../decision/config-name.ts';
-import { countNoun, joinWithAnd, toPrintableLine } from '../decision/printable-text.ts';
+import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../decision/printable-text.ts';
 import { ClusterAccessError, isRetryableRead } from '../inspect/cluster-access.ts';
 import { pollUntilSettled, readWithRetries } from '../inspect/poll.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -55,7 +55,7 @@ const MAX_REASON_LENGTH = 200;
 const MAX_NAMED_NODES = 3;
 
 /**
- * Creates missing configs, and ends the deadlock of their pools. Each step looks at the live state first, so a second
+ * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
  * run continues where the first one stopped. It returns early at the timeout and after an abort.
  *
  * @throws ClusterAccessError, TimeoutError
@@ -243,12 +243,10 @@ class RestoreRun {
     const degraded = findNodesOfConfig(state, name).filter((node) => node.state === 'Degraded');
     const [first] = degraded;
     if (first === undefined) return undefined;
-    const names = degraded.slice(0, MAX_NAMED_NODES).map(({ referrer }) => referrer.name);
-    const more = degraded.length - names.length;
-    const nodes = joinWithAnd(more > 0 ? [...names, `${more} more`] : names);
+    const names = degraded.map(({ referrer }) => referrer.name);
     const verb = degraded.length === 1 ? 'leaves' : 'leave';
     const reason = first.reason === '' ? '' : ` (${toPrintableLine(first.reason, MAX_REASON_LENGTH)})`;
-    return `until ${nodes} ${verb} Degraded${reason}`;
+    return `until ${joinFirst(names, MAX_NAMED_NODES)} ${verb} Degraded${reason}`;
   }
 
   #describeMissingMachines({ pendingRequests }: RestoreState, count: number, pool: string): string | undefined {

@@ -180,6 +180,15 @@ test.each<[string, string, Situation]>([
     'MCG_HELD',
     { index: [referrer('w0')], object: new ApiError(404, 'NotFound', 'not found') },
   ],
+  [
+    'does not hold a config of a node that the live read lists with another config',
+    'MCG_NOT_IN_USE',
+    {
+      index: [referrer('w0')],
+      object: node('w0', 'rendered-other'),
+      live: { ...UNUSED, referrers: [{ kind: 'Node', name: 'w0', references: [] }] },
+    },
+  ],
   ['does not wait if the config is in use', 'MCG_IN_USE', { live: USED, histories: ALWAYS_LATE }],
   ['asks for no history without a hold', 'MCG_NOT_IN_USE', { settings: NO_HOLD, histories: ALWAYS_LATE }],
 ])('%s', async (_title, code, situation) => {

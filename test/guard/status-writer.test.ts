@@ -125,6 +125,21 @@ test('writes the last of many denials, at most every ten seconds', async () => {
   ]);
 });
 
+test('writes a denial that is recorded while another is being written', async () => {
+  const { writer } = createWriter(false);
+  const denial = { time: new Date(), user: 'gc', references: [] };
+  writer.recordDenial({ ...denial, name: 'rendered-0' });
+  const written = writer.writeIfChanged(signal);
+  writer.recordDenial({ ...denial, name: 'rendered-1' });
+  await written;
+  vi.advanceTimersByTime(10_000);
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toMatchObject([
+    { lastDenial: { name: 'rendered-0' } },
+    { lastDenial: { name: 'rendered-1' } },
+  ]);
+});
+
 test('logs once that it cannot write the status, and nothing if the object is absent', async () => {
   const { writer, lines } = createWriter();
   cluster.erase(GUARDS, 'cluster');

@@ -95,6 +95,12 @@ test('replaces no annotation if no config is left for the node', () => {
   ]);
 });
 
+test('restores no config whose name cannot be that of a rendered config', () => {
+  const pool = inspectedPool('worker', { spec: 'rendered-worker-gone', status: WORKER });
+  const node = inspectedNode('n', { current: 'other', desired: 'other' });
+  expect(commands([node], [pool], [WORKER])).toEqual([]);
+});
+
 test('unpauses a pool that a killed restore has paused, even if everything is consistent', () => {
   const pool = { ...inspectedPool('worker', { spec: WORKER, status: WORKER }), paused: true };
   const nodes = [inspectedNode('n', { current: WORKER, desired: WORKER })];

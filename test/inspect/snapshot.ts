@@ -48,6 +48,7 @@ export function inspectedPool(
     paused: false,
     machineCount: 1,
     updatedMachineCount: 1,
+    sources: [],
   };
 }
 

@@ -7,11 +7,9 @@ import {
   type StoredConfig,
 } from '../../src/references/servable-configs.ts';
 
-const [X, Y, Z] = ['x', 'y', 'z'].map((letter) => toConfigName(`rendered-worker-${letter}`)) as [
-  ReturnType<typeof toConfigName>,
-  ReturnType<typeof toConfigName>,
-  ReturnType<typeof toConfigName>,
-];
+const X = toConfigName('rendered-worker-x');
+const Y = toConfigName('rendered-worker-y');
+const Z = toConfigName('rendered-worker-z');
 
 /** Seconds of the test. */
 let second: number;
@@ -229,16 +227,16 @@ test('forgets a deleted config, unless it is or was lately in use', () => {
   expect(untilOf(memory)).toMatchObject({ until: undefined, pool: undefined });
 });
 
-test('keeps the configs that were servable last, and those that are', () => {
+test('keeps the configs that were servable last, and those that pools and nodes name', () => {
   const toName = (index: number) => toConfigName(`rendered-worker-${index}`);
-  const memory = createMemory([toPool('master', [Z])]);
+  const memory = createMemory([toPool('master', [Z]), toNode('w0', X)]);
   for (let index = 0; index < 300; index += 1) {
     second = index;
     memory.update(undefined, toPool('worker', [toName(index)]));
   }
   const stored = memory.toStored();
   expect(stored).toHaveLength(200);
-  expect(stored.map(({ name }) => name)).toContain(Z);
+  expect(stored.map(({ name }) => name)).toEqual(expect.arrayContaining([X, Z]));
   expect(untilOf(memory, toName(298))).toMatchObject({ until: at(299) });
   expect(untilOf(memory, toName(0))).toMatchObject({ pool: undefined });
 });
@@ -248,7 +246,7 @@ test.each([
   [null],
   [{}],
   [{ servableConfigs: 7 }],
-  [{ servableConfigs: [7, null, {}, { name: 'a' }] }],
+  [{ servableConfigs: [7, null, {}, { name: 7 }, { name: 'a' }] }],
 ])('reads no configs from the status %j', (status) => {
   expect(parseStoredConfigs(status)).toEqual([]);
 });

@@ -61,6 +61,14 @@ test.each([
   ['config.systemd.units.0.contents', '', 'unit', 'a.service', DIGEST, DIGEST],
   ['config.systemd.units.0.dropins.0.contents', 'b', 'drop-in', 'a.service.d/10.conf', DIGEST, DIGEST],
   ['config.systemd.units.0.dropins', [], 'drop-in', 'a.service.d/10.conf', DIGEST, undefined],
+  [
+    'config.systemd.units.1',
+    { name: 'b.service', dropins: [{ name: '10.conf' }] },
+    'drop-in',
+    'b.service.d/10.conf',
+    undefined,
+    DIGEST,
+  ],
   ['config.passwd.users.0.sshAuthorizedKeys', [], 'user', 'core', DIGEST, DIGEST],
   ['config.passwd.groups.0.gid', 10, 'group', 'wheel', DIGEST, DIGEST],
   ['config.ignition.version', '3.4.0', 'setting', 'config.ignition.version', '3.5.0', '3.4.0'],
@@ -130,5 +138,13 @@ test.each([
   const part = { kind: 'file', name: 'name', field: 'config', value };
   expect(formatPartContent(part)).toEqual(
     content instanceof RegExp ? expect.stringMatching(content) : content,
+  );
+});
+
+test('decompresses no content that is larger than any config', () => {
+  const source = `data:;base64,${gzipSync(Buffer.alloc(8 * 1024 * 1024 + 1)).toString('base64')}`;
+  const value = { contents: { source, compression: 'gzip' } };
+  expect(formatPartContent({ kind: 'file', name: 'name', field: 'config', value })).toMatch(
+    /\n\(\d+ characters that are not text\)$/,
   );
 });

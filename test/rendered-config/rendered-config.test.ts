@@ -82,7 +82,6 @@ test.each([
     apiVersion: CONFIG.apiVersion,
     spec: CONFIG.spec,
     annotations: CONFIG.metadata.annotations,
-    labels: { team: 'a' },
     source: 'config',
   });
 });

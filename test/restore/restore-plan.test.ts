@@ -121,6 +121,21 @@ test('warns and does not wait for machines if their number is unknown', () => {
   expect(warnings).toEqual([expect.stringContaining('Use --control-plane-replicas')]);
 });
 
+test('counts a master as missing until it has reported its config', () => {
+  const state = createState({ status: RENDERED, masters: 2 });
+  const nodes = [...state.nodes, inspectedNode('control2', { role: 'master' })];
+  const { steps } = planRestore(CONFIG, { ...state, nodes }, OPTIONS);
+  expect(steps.map(({ action }) => action)).toContain('AwaitMachines');
+});
+
+test.each([
+  [undefined, ['Its pool master is paused, and stays paused.']],
+  [MISSING, []],
+])('if the pool is paused for %s, warns: %j', (pausedFor, warnings) => {
+  const state = createState({ paused: true, ...(pausedFor === undefined ? {} : { pausedFor }) });
+  expect(planRestore(CONFIG, state, OPTIONS).warnings).toEqual(warnings);
+});
+
 test('plans a config that only a pool names', () => {
   const plan = planRestore(
     CONFIG,

@@ -1,11 +1,10 @@
-import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
-import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
+import { countNoun, toPrintableLine } from '../../decision/printable-text.ts';
 import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from '../../inspect/bootstrap-report.ts';
 import { type Cell, formatTable } from '../table.ts';
-import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
+import { applyStyle, type Style, type TextFormat, wrapParagraph } from '../text-format.ts';
+import { formatObjectNames } from './format-object-names.ts';
 
 const NONE = '<none>';
-const MAX_NAMES = 3;
 const MAX_NAME_LENGTH = 253;
 /** Of each part, with --show-contents. */
 const MAX_CONTENT_LINES = 100;
@@ -18,7 +17,7 @@ const DIFFERENCE_COLUMNS = ['DIFFERENT', 'NAME', 'BOOTSTRAP HOST', 'CLUSTER', 'S
 export function formatBootstrapReport(format: TextFormat, report: BootstrapReport): string {
   const rows = report.configs.map((config): Cell[] => [
     { text: config.name },
-    { text: config.usedBy.length === 0 ? NONE : formatReferrers(config) },
+    { text: formatObjectNames(config.usedBy) || NONE },
     { text: formatState(config), style: getStyle(config) },
   ]);
   const parts = [
@@ -26,7 +25,7 @@ export function formatBootstrapReport(format: TextFormat, report: BootstrapRepor
     ...report.configs
       .filter(({ state }) => state !== 'exists')
       .flatMap((config) => formatConfig(format, config)),
-    applyStyle(format, [report.ok ? 'green' : 'red', 'bold'], wrap(format, formatConclusion(report))),
+    applyStyle(format, [report.ok ? 'green' : 'red', 'bold'], wrapParagraph(format, formatConclusion(report))),
   ];
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n`;
 }
@@ -43,9 +42,9 @@ function getStyle({ state, needed, canHeal }: BootstrapConfig): Style | undefine
 }
 
 function formatConfig(format: TextFormat, config: BootstrapConfig): string[] {
-  const parts = [wrap(format, explainConfig(config))];
+  const parts = [wrapParagraph(format, explainConfig(config))];
   if (config.differences.length > 0) {
-    parts[0] += `\n${wrap(format, `Differences from ${config.comparedWith} in the API:`)}`;
+    parts[0] += `\n${wrapParagraph(format, `Differences from ${config.comparedWith} in the API:`)}`;
     parts.push(formatTable(format, DIFFERENCE_COLUMNS, config.differences.map(toRow)));
   }
   parts.push(...config.differences.flatMap((difference) => formatContents(difference)));
@@ -116,17 +115,6 @@ function formatLines(sign: string, lines: readonly string[]): string[] {
   return more > 0 ? [...shown, `${sign} (and ${more} more lines, see --output json)`] : shown;
 }
 
-function formatReferrers({ usedBy }: BootstrapConfig): string {
-  const texts = REFERRER_KINDS.flatMap((kind) => {
-    const names = usedBy.filter((referrer) => referrer.kind === kind).map(({ name }) => name);
-    if (names.length === 0) return [];
-    const more = names.length - MAX_NAMES;
-    const listedNames = more > 0 ? [...names.slice(0, MAX_NAMES), `${more} more`] : names;
-    return [`${REFERRER_NOUNS[kind]}${names.length === 1 ? '' : 's'} ${joinWithAnd(listedNames)}`];
-  });
-  return joinWithAnd(texts);
-}
-
 function formatConclusion({ ok, directory, configs }: BootstrapReport): string {
   const isComplete = configs.every(({ state }) => state === 'exists');
   if (ok) return `Fine: every ${isComplete ? '' : 'needed '}rendered config in ${directory} exists in the API.`;
@@ -140,8 +128,4 @@ function formatConclusion({ ok, directory, configs }: BootstrapReport): string {
 
 function toName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
-}
-
-function wrap({ width }: TextFormat, text: string): string {
-  return wrapText(text, width).join('\n');
 }

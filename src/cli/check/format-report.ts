@@ -1,17 +1,16 @@
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
-import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
 import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
 import { type Cell, formatTable } from '../table.ts';
-import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
+import { applyStyle, type Style, type TextFormat, wrapParagraph, wrapText } from '../text-format.ts';
+import { formatObjectNames } from './format-object-names.ts';
 import { createNameShortener } from './name-shortener.ts';
 
 type Problems = readonly ReportProblem[];
 
 const NONE = '<none>';
-const MAX_NAMES_PER_KIND = 3;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_NAME_LENGTH = 253;
@@ -30,7 +29,7 @@ export function formatCheckReport(
   repairs: readonly Repair[],
   hasWaited = false,
 ): string {
-  const conclusion = wrapText(formatConclusion(report, hasWaited), format.width).join('\n');
+  const conclusion = wrapParagraph(format, formatConclusion(report, hasWaited));
   const color = report.ok ? 'green' : report.canHeal ? 'yellow' : 'red';
   const parts = [
     ...formatTables(format, report),
@@ -117,7 +116,7 @@ function formatProblems(format: TextFormat, problems: Problems): string {
 function explainProblems(group: Problems): string {
   const [first] = group;
   if (first === undefined) return '';
-  const subjects = formatSubjects(group);
+  const subjects = formatObjectNames(group);
   const isPlural = new Set(group.map(({ name }) => name)).size > 1;
   const subjectsHave = `${capitalize(subjects)} ${isPlural ? 'have' : 'has'}`;
   switch (first.code) {
@@ -170,18 +169,6 @@ function explainTerminatingConfig(
     'Move the referrers to another config before the finalizers are removed, or keep the finalizers.',
     ...(canRecover ? ['The Machine Config Operator can render the config again.'] : []),
   ].join(' ');
-}
-
-/** `nodes a, b and c`, or `nodes a, b, c and 2 more`. */
-function formatSubjects(group: Problems): string {
-  const texts = REFERRER_KINDS.flatMap((kind) => {
-    const names = [...new Set(group.filter((problem) => problem.kind === kind).map(({ name }) => name ?? ''))];
-    if (names.length === 0) return [];
-    const more = names.length - MAX_NAMES_PER_KIND;
-    const listedNames = more > 0 ? [...names.slice(0, MAX_NAMES_PER_KIND), `${more} more`] : names;
-    return [`${REFERRER_NOUNS[kind]}${names.length === 1 ? '' : 's'} ${joinWithAnd(listedNames)}`];
-  });
-  return joinWithAnd(texts);
 }
 
 /** A node's reason annotation does not affect the result, but often explains a problem. */

@@ -2,6 +2,7 @@ import { countNoun, toPrintableLine } from '../../decision/printable-text.ts';
 import { REFERRER_NOUNS } from '../../decision/references.ts';
 import type { CheckReport } from '../../inspect/check-report.ts';
 import { formatDuration } from '../format-duration.ts';
+import { formatProgressLine } from '../report-output.ts';
 
 const MAX_CHANGES = 20;
 const MAX_LINE_LENGTH = 400;
@@ -48,10 +49,6 @@ export class Progress {
     if (more > 0) lines.splice(MAX_CHANGES - 1, more, `and ${more} more changes`);
     for (const line of lines) this.#write(formatProgressLine(line, elapsedMs));
   }
-}
-
-export function formatProgressLine(text: string, elapsedMs: number): string {
-  return `${formatDuration(elapsedMs).padStart(7)}  ${text}\n`;
 }
 
 function findPending({ problems, pendingCertificateRequests: { requests } }: CheckReport): Map<string, string> {

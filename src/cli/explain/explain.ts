@@ -69,10 +69,10 @@ function formatBlock(format: TextFormat, block: string): string {
     if (paragraphs.length === 0 || LIST_ITEM.test(line)) paragraphs.push(line);
     else paragraphs.push(`${paragraphs.pop()} ${line.trim()}`);
   }
-  return paragraphs.map((paragraph) => wrapParagraph(format, paragraph)).join('\n');
+  return paragraphs.map((paragraph) => formatParagraph(format, paragraph)).join('\n');
 }
 
-function wrapParagraph({ width }: TextFormat, paragraph: string): string {
+function formatParagraph({ width }: TextFormat, paragraph: string): string {
   const indent = LIST_ITEM.test(paragraph) ? '  ' : '';
   const text = paragraph.replaceAll(LINK, '$1').replaceAll(BOLD, '$1');
   return wrapText(text, width - indent.length).join(`\n${indent}`);

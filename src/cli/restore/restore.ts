@@ -1,12 +1,11 @@
 import { Argument, Command, Option } from 'commander';
-import { type ConfigName, toConfigName } from '../../decision/config-name.ts';
+import type { ConfigName } from '../../decision/config-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { restore } from '../../restore/restore.ts';
-import { formatProgressLine } from '../check/progress.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createNumberParser, createParser, toDurationOption } from '../option-parsers.ts';
-import { printReport } from '../report-output.ts';
+import { createNumberParser, createParser, parseConfigName, toDurationOption } from '../option-parsers.ts';
+import { formatProgressLine, printReport } from '../report-output.ts';
 import { withStopSignal } from '../signals.ts';
 import { createTableFormat } from '../text-format.ts';
 import { formatRestoreReport } from './format-report.ts';
@@ -21,8 +20,6 @@ interface RestoreFlags extends ClusterFlags {
   readonly output: 'text' | 'json';
 }
 
-/** `oc get machineconfig -o name` prints this prefix. */
-const KIND_PREFIX = /^.*\//;
 const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
 const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
 
@@ -72,7 +69,7 @@ Examples:
     machineconfig-guard restore --from - --confirm`,
     )
     .action(async (name: string | undefined, flags: RestoreFlags) => {
-      const config = parseConfigName(name);
+      const config = name === undefined ? undefined : parseConfigName(name);
       await withKubeApi(flags, 'machineconfig-guard/restore', async (api) => {
         await withStopSignal((signal) => runRestore(command, api, config, flags, signal));
       });
@@ -103,11 +100,4 @@ async function runRestore(
   });
   printReport(command, flags.output, report, formatRestoreReport(createTableFormat(process.stdout), report));
   if (!report.ok) throw new CliError('', EXIT_CODE.failure);
-}
-
-function parseConfigName(name: string | undefined): ConfigName | undefined {
-  if (name === undefined) return undefined;
-  const config = toConfigName(name.replace(KIND_PREFIX, ''));
-  if (config.trim() === '') throw new CliError('config name must not be empty', EXIT_CODE.usage);
-  return config;
 }

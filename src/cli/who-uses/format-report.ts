@@ -9,7 +9,7 @@ import type {
 } from '../../inspect/references-report.ts';
 import { formatAge } from '../format-duration.ts';
 import { type Cell, formatTable } from '../table.ts';
-import { applyStyle, type TextFormat, wrapText } from '../text-format.ts';
+import { applyStyle, type TextFormat, wrapParagraph } from '../text-format.ts';
 
 const MAX_NAME_LENGTH = 253;
 const KIB = 1024;
@@ -22,7 +22,7 @@ export function formatReferencesReport(
 ): string {
   const parts = configs.map((config) => formatConfig(format, config));
   if (unreportedNodes > 0)
-    parts.push(wrap(format, formatUnreported(unreportedNodes, 'and can use any config.')));
+    parts.push(wrapParagraph(format, formatUnreported(unreportedNodes, 'and can use any config.')));
   return `${parts.join('\n\n')}\n`;
 }
 
@@ -57,8 +57,8 @@ export function formatConfigList(
       ? ''
       : 'Nodes and pools that name a missing config cannot update: run machineconfig-guard check.',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use any config.'),
-  ].filter(Boolean);
-  return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;
+  ];
+  return `${formatTable(format, columns, rows)}\n${formatSentences(format, sentences)}`;
 }
 
 function formatCounts(configs: ConfigListReport['configs']): string {
@@ -110,8 +110,8 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport, ren
     'The guard still holds a config that a pool has named lately.',
     hasNotes ? 'NOTES counts references that do not keep the config; who-uses NAME lists them.' : '',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
-  ].filter(Boolean);
-  return `${formatTable(format, columns, rows)}\n${toLines(sentences.map((sentence) => wrap(format, sentence)))}`;
+  ];
+  return `${formatTable(format, columns, rows)}\n${formatSentences(format, sentences)}`;
 }
 
 export function formatUnusedNames({ unused }: UnusedReport): string {
@@ -142,7 +142,7 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
       : '',
   ];
   const style = isUsed && !exists ? 'red' : undefined;
-  const text = wrap(format, sentences.filter(Boolean).join(' '));
+  const text = wrapParagraph(format, sentences.filter(Boolean).join(' '));
   const table = usedBy.length === 0 ? '' : `\n${formatReferences(format, usedBy)}`.trimEnd();
   return `${applyStyle(format, style, text)}${table}`;
 }
@@ -174,8 +174,9 @@ function formatUnreported(nodes: number, consequence: string): string {
   return `${countNoun(nodes, 'node')} ${nodes === 1 ? 'has' : 'have'} not reported a configuration yet ${consequence}`;
 }
 
-function wrap(format: TextFormat, text: string): string {
-  return wrapText(text, format.width).join('\n');
+/** Each on a line of its own. Omits empty ones. */
+function formatSentences(format: TextFormat, sentences: readonly string[]): string {
+  return toLines(sentences.filter(Boolean).map((sentence) => wrapParagraph(format, sentence)));
 }
 
 function toLines(lines: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { type ConfigName, toConfigName } from '../../decision/config-name.ts';
+import type { ConfigName } from '../../decision/config-name.ts';
 import {
   readConfigListReport,
   readReferencesReport,
@@ -7,6 +7,7 @@ import {
 } from '../../inspect/references-report.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
+import { parseConfigName } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
 import { createTableFormat } from '../text-format.ts';
 import {
@@ -23,9 +24,6 @@ interface WhoUsesFlags extends ClusterFlags {
   readonly unused?: boolean;
   readonly output: 'table' | 'json' | 'name';
 }
-
-/** `oc get machineconfig -o name` prints this prefix. */
-const KIND_PREFIX = /^.*\//;
 
 export function createWhoUsesCommand(): Command {
   const command = new Command('who-uses')
@@ -84,8 +82,7 @@ Examples:
           const report = await readReferencesReport(api, configs);
           const text = isNameOutput ? formatReferrerNames(report) : formatReferencesReport(format, report);
           printReport(command, flags.output, report, text);
-          const { allUsed: areAllInUse } = report;
-          if (!areAllInUse) throw new CliError('', EXIT_CODE.failure);
+          if (!report.allUsed) throw new CliError('', EXIT_CODE.failure);
         }
       });
     });
@@ -93,9 +90,7 @@ Examples:
 }
 
 function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): ConfigName[] {
-  const configs = [...new Set(names.map((name) => toConfigName(name.replace(KIND_PREFIX, ''))))];
-  if (configs.some((name) => name.trim() === ''))
-    throw new CliError('config name must not be empty', EXIT_CODE.usage);
+  const configs = [...new Set(names.map((name) => parseConfigName(name)))];
   if (unused === true && configs.length > 0) {
     throw new CliError('--unused takes no names', EXIT_CODE.usage);
   }

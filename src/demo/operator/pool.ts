@@ -1,7 +1,6 @@
-import { isDone, isUnavailable, type NodeView } from './nodes.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MCO_GROUP } from '../../kube/api-paths.ts';
-import { MASTER_LABEL } from './nodes.ts';
+import { isDone, isUnavailable, MASTER_LABEL, type NodeView } from './nodes.ts';
 
 export const MASTER_POOL = 'master';
 

@@ -8,11 +8,8 @@ interface Timer {
 /** How often the cluster is read again while something else can change it. */
 const REFRESH_MS = 25;
 
-/**
- * Simulated time. It advances only while every actor waits, so a story is the same at any speed.
- */
+/** Simulated time. It advances only while every actor waits, so a story is the same at any speed. */
 export class SimulatedClock {
-  /** Simulated seconds in a real second. */
   readonly #speed: number;
   #now = 0;
   readonly #timers: Timer[] = [];
@@ -77,7 +74,8 @@ export class SimulatedClock {
    * @throws the error of an actor
    */
   async runUntilIdle(): Promise<void> {
-    while (await this.#resumeActors()) {
+    for (;;) {
+      await this.#resumeActors();
       const time = this.#findNextTime();
       if (time === undefined) return;
       await this.#advanceTo(time);
@@ -96,24 +94,25 @@ export class SimulatedClock {
       progress.isDone = true;
     };
     work.then(markDone, markDone);
-    while ((await this.#resumeActors()) && !progress.isDone) {
+    await this.#resumeActors();
+    while (!progress.isDone) {
       const nextRefresh = this.#now + (REFRESH_MS / 1_000) * this.#speed;
       await this.#advanceTo(Math.min(this.#findNextTime() ?? nextRefresh, nextRefresh));
       await refresh();
+      await this.#resumeActors();
     }
     await refresh();
     return await work;
   }
 
   /** Returns when all actors wait for a time or for a condition that is false. */
-  async #resumeActors(): Promise<true> {
-    for (;;) {
+  async #resumeActors(): Promise<void> {
+    do {
       // All microtasks, and so all actors, run before an immediate.
       do await setImmediate();
       while (this.#realWorkCount > 0 && this.#failure === undefined);
       if (this.#failure !== undefined) throw this.#failure.error;
-      if (!this.#resumeTimer() && !this.#resumeWaiter()) return true;
-    }
+    } while (this.#resumeTimer() || this.#resumeWaiter());
   }
 
   #findNextTime(): number | undefined {

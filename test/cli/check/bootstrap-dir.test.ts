@@ -164,16 +164,22 @@ test('prints names and digests, and contents only with --show-contents', async (
   expect(report.configs[0]?.differences[0]?.contents?.bootstrap).toContain(`\n${SECRET}\nsame\n`);
 });
 
+test('with --show-contents, prints at most 100 lines, and no control characters', async () => {
+  const source = `data:,${'%1B[31m%0A'.repeat(102)}`;
+  const files = [{ ...FILE, contents: { source } }];
+  writeConfig(MISSING, { ...CLUSTER_SPEC, config: { ...CLUSTER_SPEC.config, storage: { files } } });
+  createDeadLock();
+  const { stdout } = await check('--show-contents');
+  expect(stdout.split('\n').filter((line) => line === '- \uFFFD[31m')).toHaveLength(100);
+  expect(stdout).toContain('\n- (and 2 more lines, see --output json)\n+ first line\n');
+  expect(stdout).not.toContain('\u001B');
+});
+
 test.each([
-  ['a config that nothing needs', 'worker', true, 0, 'No node or pool names it.'],
-  [
-    'a config of the control plane that no node names yet',
-    'master',
-    false,
-    1,
-    'Restore it as soon as a node names it.',
-  ],
-])('%s has no restore command', async (_, pool, ok, exitCode, sentence) => {
+  ['worker', true, 0, 'No node or pool names it.'],
+  ['master', false, 1, 'Restore it as soon as a node names it.'],
+  ['arbiter', false, 1, 'Restore it as soon as a node names it.'],
+])('a config of %s that no node names has no restore command', async (pool, ok, exitCode, sentence) => {
   const name = computeRenderedName(pool, BOOTSTRAP_SPEC);
   writeConfig(name, BOOTSTRAP_SPEC);
   createConfig('rendered-other', CLUSTER_SPEC);
@@ -204,8 +210,11 @@ test.each([
   ],
 ])('with %s, says that the operator can still render the config', async (_, prepare) => {
   writeConfig(MISSING, BOOTSTRAP_SPEC);
+  writePoolSources(['00-master']);
   prepare();
-  const configs = [{ state: 'missing', canHeal: true, comparedWith: null, restore: null }];
+  // The pools have no sources yet.
+  const sources = { onlyBootstrap: [], onlyCluster: [] };
+  const configs = [{ state: 'missing', canHeal: true, comparedWith: null, sources, restore: null }];
   expect(await readReport()).toMatchObject({ exitCode: 1, report: { ok: false, configs } });
   expect((await check()).stdout).toContain('Run this command again');
 });

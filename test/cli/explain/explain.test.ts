@@ -21,6 +21,11 @@ test.each(CODES)('prints the section of %s and no other', async (code, descripti
   for (const line of lines) expect(line.length <= 80 || line.startsWith('  oc ')).toBe(true);
 });
 
+test('indents the second line of a list item', async () => {
+  const { stdout } = await runProgram(['explain', 'MCG_HELD']);
+  expect(stdout).toMatch(/^- `node … has not reported[^\n]+\n {2}\S/m);
+});
+
 test('accepts a code in lower case, and without its prefix', async () => {
   const expected = await runProgram(['explain', 'MCG_IN_USE']);
   for (const code of ['mcg_in_use', 'in-use'])

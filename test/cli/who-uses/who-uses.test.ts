@@ -202,6 +202,7 @@ test('--unused reports that there are no rendered configs', async () => {
 
 test('--unused prints names and a notice, or exactly the documented JSON keys', async () => {
   const { run, cluster, address } = await startHealthyCluster();
+  createConfig(cluster, '99-worker-ssh');
   annotate(cluster, 'worker-0', { lastAppliedDrain: `uncordon-${OLD}` });
   const names = await run('who-uses', '--unused', '--output', 'name');
   expect(names).toMatchObject({ exitCode: 0, stdout: `${OLD}\n` });

@@ -3,16 +3,11 @@ import { findServedConfig } from '../../../src/demo/operator/machine-config-serv
 import { MissingConfigStory } from '../../../src/demo/story/missing-config.ts';
 import { startTestCluster } from '../../support/test-cluster.ts';
 
-async function runToDeadlock() {
-  const cluster = await startTestCluster();
-  const server = { start: async () => {}, stop: async () => {} };
-  const story = new MissingConfigStory({ api: cluster.connect(), server, speed: 5_000 });
-  return { cluster, story, deadlock: await story.run() };
-}
-
 test('ends in the deadlock of an install whose first config was never in the API', async () => {
-  const { story, deadlock } = await runToDeadlock();
-  const { outcome, nodes, pool, configs, events } = deadlock;
+  const api = (await startTestCluster()).connect();
+  const server = { start: async () => {}, stop: async () => {} };
+  const story = new MissingConfigStory({ api, server, speed: 5_000 });
+  const { outcome, nodes, pool, configs, events } = await story.run();
   const { name: missing } = story.missing.metadata;
   expect(outcome).toBe('deadlock');
   expect(configs).toHaveLength(1);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
+import { toConfigName } from '../../../src/decision/config-name.ts';
 import type { ConfigReport, RestoreReport } from '../../../src/restore/restore.ts';
 import { startCommand } from '../../cli/command-process.ts';
 import { runProgram } from '../../cli/run-program.ts';
@@ -160,11 +161,7 @@ test('restores from a directory only what is missing and named', async () => {
   const directory = join(controlPlane.directory, unique('configs'));
   await mkdir(directory);
   const unreferenced = createConfigOnDisk('worker');
-  const existing = toConfigOnDisk(
-    'master',
-    missing.spec,
-    missing.config.name.replace(/.*/, rendered) as never,
-  );
+  const existing = toConfigOnDisk('master', missing.spec, toConfigName(rendered));
   for (const config of [missing, unreferenced, existing]) await writeFileOf(config, directory);
 
   const { exitCode, report } = await runRestore('--from', directory);

@@ -6,6 +6,7 @@ import { checkCluster } from '../../../src/inspect/check-report.ts';
 import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { until } from '../control-plane/until.ts';
+import { requestCertificate } from '../inspect/incident-b.ts';
 import { PATHS } from '../support/paths.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
 
@@ -32,8 +33,10 @@ function toOptions({ missing }: StuckPool, options: Partial<RestoreOptions> = {}
   };
 }
 
+type Reaction = readonly [RegExp, () => Promise<unknown>];
+
 /** Calls `react` with the text of each step, one after another, as an operator would react to it. */
-function reactTo(reactions: readonly (readonly [RegExp, () => Promise<unknown>])[]) {
+function reactTo(reactions: readonly Reaction[]) {
   const texts: string[] = [];
   const pending: Promise<unknown>[] = [];
   const onProgress = (text: string): void => {
@@ -41,6 +44,14 @@ function reactTo(reactions: readonly (readonly [RegExp, () => Promise<unknown>])
     for (const [pattern, react] of reactions) if (pattern.test(text)) pending.push(react());
   };
   return { texts, onProgress, finish: () => Promise.all(pending) };
+}
+
+/** The daemons are no longer Degraded once the restore waits for them. */
+function leaveDegraded({ masters }: StuckPool): Reaction {
+  return [
+    /^waiting until/,
+    () => Promise.all(masters.map((master) => stuck.setNodeState(master, 'Done'))),
+  ];
 }
 
 /** The commands of `check` that unpause pools. */
@@ -61,9 +72,7 @@ test('writes the config as the operator does, and the garbage collector keeps it
   const pool = await stuck.createStuckPool({ masters: 3, status: 'rendered-master-other' });
   await stuck.setPoolStatus({ updatedMachineCount: 1 });
   const { name, spec } = pool.missing;
-  const daemons = reactTo([
-    [/^waiting until/, () => Promise.all(pool.masters.map((m) => stuck.setNodeState(m, 'Done')))],
-  ]);
+  const daemons = reactTo([leaveDegraded(pool)]);
 
   const report = await restore(api, toOptions(pool, { onProgress: daemons.onProgress }));
 
@@ -130,10 +139,7 @@ test('pauses the pool, serves new machines, and unpauses after the missing machi
     seen.push([spec.paused, metadata.annotations?.[MARKER], status?.configuration?.name]);
   };
   const operator = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
+    leaveDegraded(pool),
     [/^paused pool master/, look],
     [/^waiting for 1 machine to join/, () => look().then(() => stuck.joinMaster(name, 'Done'))],
   ]);
@@ -178,10 +184,9 @@ test.each([
     const pool = await stuck.createStuckPool();
     const { name } = pool.missing;
     const stop = new AbortController();
-    const setDone = () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done')));
     const first = reactTo([
       [step, async () => stop.abort()],
-      ...(String(step) === '/^waiting until/' ? [] : [[/^waiting until/, setDone] as const]),
+      ...(String(step) === '/^waiting until/' ? [] : [leaveDegraded(pool)]),
     ]);
 
     const interrupted = await restore(
@@ -205,7 +210,7 @@ test.each([
     expect(await checkPools()).toEqual([expect.stringMatching(/^oc patch machineconfigpool master /)]);
 
     const second = reactTo([
-      [/^waiting until/, setDone],
+      leaveDegraded(pool),
       [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')],
     ]);
     expect(await restore(api, toOptions(pool, { onProgress: second.onProgress }))).toMatchObject({
@@ -226,12 +231,7 @@ test.each([
 test('keeps a pool paused that a person has paused', async () => {
   const pool = await stuck.createStuckPool({ masters: 3 });
   await cluster.admin.patch(`${PATHS.pools}/master`, { spec: { paused: true } });
-  const daemons = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
-  ]);
+  const daemons = reactTo([leaveDegraded(pool)]);
 
   const report = await restore(api, toOptions(pool, { onProgress: daemons.onProgress }));
 
@@ -250,12 +250,7 @@ test.each([
   const pool = await stuck.createStuckPool({ masters: 3 });
   await stuck.setPoolStatus(await toStatus(pool));
   const { status } = await stuck.getPool();
-  const daemons = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
-  ]);
+  const daemons = reactTo([leaveDegraded(pool)]);
 
   expect(await restore(api, toOptions(pool, { onProgress: daemons.onProgress }))).toMatchObject({
     ok: true,
@@ -293,7 +288,7 @@ test('sets the status of a pool while a node of another pool stays Degraded', as
   expect(new Set(daemons.texts).size).toBe(daemons.texts.length);
 });
 
-test('stops at the timeout, and names the pending certificate request', async () => {
+test('stops at the timeout, and names the Degraded nodes, or the pending certificate request', async () => {
   const pool = await stuck.createStuckPool();
   const { texts, onProgress } = reactTo([]);
   const report = await restore(api, toOptions(pool, { timeoutMs: 500, onProgress }));
@@ -302,6 +297,14 @@ test('stops at the timeout, and names the pending certificate request', async ()
   );
   expect(report.configs[0]?.outcome).toBe('incomplete');
   expect(texts.at(-1)).toContain('pool master stays paused');
+
+  for (const master of pool.masters) await stuck.setNodeState(master, 'Done');
+  await requestCertificate(cluster, 'control0');
+  const { problem } = await restore(api, toOptions(pool, { timeoutMs: 500 }));
+  expect(problem).toBe(
+    'timed out waiting for 1 machine to join pool master; certificate requests of control0 are pending. ' +
+      'Check their requestors, then run: oc adm certificate approve csr-8vnps',
+  );
 });
 
 /** The client with another `json`. */
@@ -339,10 +342,7 @@ test.each([
   const pool = await stuck.createStuckPool();
   const { name } = pool.missing;
   const operator = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
+    leaveDegraded(pool),
     [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')],
   ]);
   const options = toOptions(pool, { onProgress: operator.onProgress });
@@ -363,12 +363,7 @@ test.each([
 
 test('keeps a pool paused that a person pauses at the same moment', async () => {
   const pool = await stuck.createStuckPool({ masters: 3 });
-  const daemons = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
-  ]);
+  const daemons = reactTo([leaveDegraded(pool)]);
   const raced = replaceJson(async (request) => {
     const isPause = request.method === 'PATCH' && request.path === `${PATHS.pools}/master`;
     if (isPause) await cluster.admin.patch(request.path, { spec: { paused: true } });
