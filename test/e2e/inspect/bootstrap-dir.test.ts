@@ -196,8 +196,7 @@ test('names the source config of a difference, and prints contents only on reque
   expect(stdout).toMatch(
     new RegExp(String.raw`^file +/etc/b +<none> +sha256:[0-9a-f]{12} +${source}$`, 'm'),
   );
-  const file = path.join(directory, 'machine-configs', `${missing}.yaml`);
-  expect(stdout).toContain(`  machineconfig-guard restore ${missing} --from ${file} --confirm\n`);
+  expect(stdout).toContain(`  machineconfig-guard restore ${missing} --from ${directory} --confirm\n`);
   expect(stdout).not.toContain('password\n');
   expect(withContents.stdout).toContain('+ password\n');
 });
