@@ -49,7 +49,6 @@ const etcdRestored: Fault = {
   seen:
     '`versions went back from … to …` in the log; ' +
     '[dangling references](runbooks/MachineConfigGuardDanglingReference.md)',
-  isInShortRun: true,
   requiredAnswer: 'no answer',
   durationMs: 1_000,
   prepare: async ({ controlPlane }, prober) => {

@@ -17,7 +17,6 @@ const connectionsHalfOpen: Fault = {
   name: 'connections-half-open',
   title: 'Open connections go silent, new ones work',
   seen: '[`mcguard_index_age_seconds`](metrics.md) grows',
-  isInShortRun: true,
   durationMs: 7_000,
   inject: ({ network }) => {
     network.freeze();
