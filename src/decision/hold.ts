@@ -28,15 +28,14 @@ const API_TIME_RESOLUTION_MS = 1_000;
  */
 export function findHold(
   config: ConfigName,
-  referrers: Iterable<Referrer>,
+  referrers: readonly Referrer[],
   history: ConfigHistory,
   holdMs: number,
   now: Date,
 ): Hold | undefined {
   if (holdMs <= 0) return undefined;
-  const all = [...referrers];
   const holds: Hold[] = [];
-  const lastServable = findLastServable(config, all, history, now);
+  const lastServable = findLastServable(config, referrers, history, now);
   if (lastServable !== undefined) {
     const { since, pool, isRemembered } = lastServable;
     holds.push({
@@ -44,7 +43,7 @@ export function findHold(
       until: plus(since, holdMs),
       cause: { kind: isRemembered ? 'pool' : 'maybe-pool', pool },
     });
-    const node = findUnreportedNode(all, history.createdAt(config));
+    const node = findUnreportedNode(referrers, history.createdAt(config));
     if (node !== undefined) {
       const cause = { kind: 'unreported-node', pool, node: node.name } as const;
       holds.push({ since, until: plus(since, UNREPORTED_HOLD_MS), cause });

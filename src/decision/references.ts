@@ -71,7 +71,7 @@ export interface ConfigHistory {
 
 /** The part of the cluster that a decision depends on. */
 export interface ClusterState {
-  readonly referrers: Iterable<Referrer>;
+  readonly referrers: readonly Referrer[];
   /** Unless this is empty, no config counts as unused. */
   readonly unreadable: readonly UnreadableSource[];
   /** What the guard remembers of the config. Present only if a hold is set. */

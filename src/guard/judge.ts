@@ -106,18 +106,18 @@ export class Judge implements ReviewJudge {
     { referrers, unreadable }: ClusterState,
     signal: AbortSignal,
   ): Promise<ConfigHistory> {
-    const all = [...referrers];
     // Hundreds of reviews can wait for the watch, and there can be thousands of nodes.
-    const pools = all.filter(({ kind }) => kind === 'MachineConfigPool');
+    const pools = referrers.filter(({ kind }) => kind === 'MachineConfigPool');
     let history = this.#options.historyOf(config, pools);
-    if (unreadable.length > 0 || all.some((referrer) => hasStrongReference(config, referrer))) return history;
+    if (unreadable.length > 0 || referrers.some((referrer) => hasStrongReference(config, referrer)))
+      return history;
     while (history.unreadable !== undefined && !signal.aborted) {
       await sleep(WATCH_INTERVAL_MS, signal);
       history = this.#options.historyOf(config, pools);
     }
     // The watch can be late to report that a node was removed.
     const isListed = (node: Referrer): boolean =>
-      all.some(({ kind, name }) => kind === 'Node' && name === node.name);
+      referrers.some(({ kind, name }) => kind === 'Node' && name === node.name);
     const removed = this.#options.index
       .findReferrers(config)
       .find((node) => node.kind === 'Node' && hasStrongReference(config, node) && !isListed(node));

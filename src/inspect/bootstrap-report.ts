@@ -4,7 +4,7 @@ import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
-import { computeRenderedName } from '../rendered-config/config-hash.ts';
+import { hasMatchingName } from '../rendered-config/config-hash.ts';
 import {
   type ConfigPart,
   diffSpecs,
@@ -135,7 +135,7 @@ class Comparison {
             : 'exists',
       needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName),
       canHeal,
-      contentMatchesName: poolName !== null && computeRenderedName(poolName, spec) === name,
+      contentMatchesName: hasMatchingName(config),
       usedBy,
       comparedWith: other === undefined ? null : (comparedWith ?? null),
       differences: await this.#describeDifferences(differences, pool?.sources),

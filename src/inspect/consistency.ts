@@ -1,11 +1,9 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
+import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
-import { countNoun, toPrintableLine } from '../decision/printable-text.ts';
+import { countNoun } from '../decision/printable-text.ts';
 import type { Referrer } from '../decision/references.ts';
 import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
-
-/** The limit of Kubernetes. An annotation can contain a longer text. */
-const MAX_NAME_LENGTH = 253;
 
 export interface InspectedNode {
   readonly referrer: Referrer;
@@ -155,7 +153,7 @@ function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: rea
       config,
       isRecoverable: canBeRendered(config, livePools),
       ...(suggestion === undefined ? {} : { suggestion }),
-      description: `${field} ${toPrintableLine(config, MAX_NAME_LENGTH)} does not exist`,
+      description: `${field} ${formatName(config)} does not exist`,
     };
   };
 }
@@ -167,7 +165,7 @@ function describeTerminating(config: ConfigName, field: string, livePools: reado
     field,
     config,
     isRecoverable: canBeRendered(config, livePools),
-    description: `${field} ${toPrintableLine(config, MAX_NAME_LENGTH)} is being deleted`,
+    description: `${field} ${formatName(config)} is being deleted`,
   };
 }
 

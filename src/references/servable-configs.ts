@@ -121,8 +121,8 @@ export class ServableConfigs {
   }
 
   /**
-   * Returns what is known of a config after a live read. The watch can be late: a pool that it has not delivered in the
-   * version of the read can have named any config in between.
+   * Returns the history of a config after a live read. The watch can be late: if it lacks the version of a pool that
+   * the read shows, the pool can have named any config in between.
    */
   historyOf(name: ConfigName, pools: Iterable<Referrer>): History {
     const { pool = '', lastServable, removedNode, nodeRemovedAt } = this.#memories.get(name) ?? {};
@@ -227,7 +227,7 @@ export class ServableConfigs {
       const { pool, lastServable, isOnNode, removedNode, nodeRemoved } = stored;
       const config = toConfigName(stored.name);
       const known = this.#memories.get(config);
-      // A list after the first reading has answered what was open then. A later one tells nothing more.
+      // The first list after the reading ends an open record. Later lists must not move that time.
       const isAnswered = (time: Date | undefined): boolean => time !== undefined && time >= readAt;
       const servableUntil =
         this.#parsePast(lastServable) ?? (isAnswered(known?.lastServable) ? undefined : this.#poolsListedAt);

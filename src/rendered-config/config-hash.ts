@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type ConfigName, toConfigName } from '../decision/config-name.ts';
+import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../decision/config-name.ts';
 import { formatGoYaml } from './go-yaml.ts';
+import type { RenderedConfig } from './rendered-config.ts';
 
 /** The salt of every release (machine-config-operator, pkg/controller/render/hash.go). */
 const SALT = Buffer.from(
@@ -16,5 +17,11 @@ const SALT = Buffer.from(
  */
 export function computeRenderedName(pool: string, spec: object): ConfigName {
   const hash = createHash('md5').update(SALT).update(formatGoYaml(spec)).digest('hex');
-  return toConfigName(`rendered-${pool}-${hash}`);
+  return toConfigName(`${RENDERED_PREFIX}${pool}-${hash}`);
+}
+
+/** Whether the hash in the name is of this content. */
+export function hasMatchingName({ name, spec }: Pick<RenderedConfig, 'name' | 'spec'>): boolean {
+  const pool = parsePoolName(name);
+  return pool !== undefined && computeRenderedName(pool, spec) === name;
 }

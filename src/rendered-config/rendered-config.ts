@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type Document, parseAllDocuments, visit } from 'yaml';
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { formatName } from '../decision/message.ts';
 import { resolvePlainScalar } from './plain-scalar.ts';
 
 /** A rendered config as it is on a disk or in the API. Its spec can contain secrets. */
@@ -23,7 +23,6 @@ export class ConfigFileError extends Error {
 /** An object of the API has at most 3 MiB (etcd's request limit). Its YAML is larger. */
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_DEPTH = 100;
-const MAX_NAME_LENGTH = 253;
 const KIND = /^[A-Z][A-Za-z]{0,62}$/;
 const CONFIG_FILE = /\.(?:json|ya?ml)$/;
 /** Folders of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
@@ -47,7 +46,7 @@ const REASONS: Readonly<Record<string, string>> = {
 export function parseRenderedConfig(text: string, source: string): RenderedConfig {
   const config = parseConfig(text, source);
   if (isRenderedConfig(config.name)) return config;
-  const name = toPrintableLine(config.name, MAX_NAME_LENGTH);
+  const name = formatName(config.name);
   throw new ConfigFileError(`${source} contains MachineConfig "${name}", which is not a rendered config`);
 }
 

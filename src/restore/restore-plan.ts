@@ -4,7 +4,7 @@ import { countNoun } from '../decision/printable-text.ts';
 import { summarizeReferences } from '../decision/references.ts';
 import { findReferencedConfig } from '../inspect/consistency.ts';
 import { matchesNodeSelector } from '../references/node-selector.ts';
-import { computeRenderedName } from '../rendered-config/config-hash.ts';
+import { hasMatchingName } from '../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../rendered-config/rendered-config.ts';
 import {
   CONTROL_PLANE_POOL,
@@ -113,13 +113,7 @@ function findRejection(
       '/etc/mcs-machine-config-content.json of the node, or /etc/mcs/bootstrap/machine-configs of the bootstrap host';
     return { code: 'NoIgnitionContent', reason: 'spec.config has no Ignition content', advice };
   }
-  return acceptContent || isOwnContent(config) ? undefined : explainForeignContent(config);
-}
-
-/** The operator puts a hash of the spec into the name (machine-config-operator, pkg/controller/render/hash.go). */
-function isOwnContent({ name, spec }: RenderedConfig): boolean {
-  const poolName = parsePoolName(name);
-  return poolName !== undefined && computeRenderedName(poolName, spec) === name;
+  return acceptContent || hasMatchingName(config) ? undefined : explainForeignContent(config);
 }
 
 function explainForeignContent(config: RenderedConfig): Rejection {
@@ -147,7 +141,7 @@ function findWarnings(
   { controlPlaneReplicas }: RestoreState,
 ): string[] {
   const warnings: string[] = [];
-  if (!isOwnContent(config)) {
+  if (!hasMatchingName(config)) {
     warnings.push(`The content does not match the hash in the name: ${DAEMON_CONSEQUENCE}.`);
   }
   if (pool?.paused === true && pool.pausedFor !== config.name) {

@@ -8,10 +8,10 @@ import type { ReadPacer } from './read-pacer.ts';
  * garbage collection would free them.
  *
  * @param signal aborts when the client has gone or was answered; the caller enforces the timeout
+ * @param pacer undefined for trusted connections, which never wait
  * @returns a part of the buffer, valid until its release
  * @throws BadReview if the body is compressed, larger than `maxBytes`, or incomplete. The signal's reason on
  *   abort
- * @param pacer undefined for trusted connections, which never wait
  */
 export async function readBody(
   request: IncomingMessage,

@@ -195,7 +195,7 @@ test('takes the later time of its own memory and the stored one, but none in the
   expect(untilOf(memory)).toMatchObject({ until: at(60), removedAt: at(20) });
 });
 
-test('another process continues from what is stored, and never earlier', () => {
+test('another process continues with the stored times, and shortens none', () => {
   const memory = createMemory([toPool('worker', [X]), toNode('w0', Z)]);
   second = 10.2;
   memory.update(undefined, toPool('worker', [Y]));

@@ -1,11 +1,11 @@
-import { countNoun, toPrintableLine } from '../../decision/printable-text.ts';
+import { formatName } from '../../decision/message.ts';
+import { countNoun } from '../../decision/printable-text.ts';
 import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from '../../inspect/bootstrap-report.ts';
 import { type Cell, formatTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapParagraph } from '../text-format.ts';
 import { formatObjectNames } from './format-object-names.ts';
 
 const NONE = '<none>';
-const MAX_NAME_LENGTH = 253;
 /** Of each part, with --show-contents. */
 const MAX_CONTENT_LINES = 100;
 
@@ -80,15 +80,19 @@ function explainState({ name, pool, state, needed, canHeal, usedBy }: BootstrapC
 }
 
 function explainSources(names: readonly string[], side: string): string[] {
-  return names.length === 0 ? [] : [`Source configs only ${side}: ${names.map(toName).join(', ')}.`];
+  return names.length === 0 ? [] : [`Source configs only ${side}: ${names.map(formatName).join(', ')}.`];
 }
 
 function toRow({ kind, name, bootstrap, cluster, setBy }: BootstrapDifference): Cell[] {
-  return [kind, toName(name), bootstrap ?? NONE, cluster ?? NONE, setBy.map(toName).join(', ') || NONE].map(
-    (text) => ({
-      text,
-    }),
-  );
+  return [
+    kind,
+    formatName(name),
+    bootstrap ?? NONE,
+    cluster ?? NONE,
+    setBy.map(formatName).join(', ') || NONE,
+  ].map((text) => ({
+    text,
+  }));
 }
 
 /** The lines between the first and the last difference. */
@@ -104,7 +108,7 @@ function formatContents({ kind, name, contents }: BootstrapDifference): string[]
     ...formatLines('-', first.slice(start, first.length - end)),
     ...formatLines('+', second.slice(start, second.length - end)),
   ];
-  return [`${kind} ${toName(name)} (- bootstrap host, + cluster):\n${lines.join('\n')}`];
+  return [`${kind} ${formatName(name)} (- bootstrap host, + cluster):\n${lines.join('\n')}`];
 }
 
 function formatLines(sign: string, lines: readonly string[]): string[] {
@@ -124,8 +128,4 @@ function formatConclusion({ ok, directory, configs }: BootstrapReport): string {
   return bad.every(({ canHeal }) => canHeal)
     ? `${problem} Run this command again when the operator has rendered the configs of all pools.`
     : `${problem} Do not reboot the bootstrap host before this is repaired.`;
-}
-
-function toName(name: string): string {
-  return toPrintableLine(name, MAX_NAME_LENGTH);
 }

@@ -1,3 +1,4 @@
+import { formatName } from '../../decision/message.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
 import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
@@ -13,7 +14,6 @@ type Problems = readonly ReportProblem[];
 const NONE = '<none>';
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
-const MAX_NAME_LENGTH = 253;
 
 const NODE_COLUMNS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map((header) => ({ header }));
 const POOL_COLUMNS = [
@@ -151,7 +151,7 @@ function explainMissingConfig(
 ): string {
   const guardText = toPrintableLine(explanation ?? '', MAX_REASON_LENGTH).replace(/\.$/, '');
   return [
-    `${toPrintableLine(config ?? '', MAX_NAME_LENGTH)} does not exist; ${referrersClause}.`,
+    `${formatName(config ?? '')} does not exist; ${referrersClause}.`,
     canRecover
       ? 'The Machine Config Operator can still render it.'
       : "No pool's spec names it, so waiting does not help.",
@@ -165,7 +165,7 @@ function explainTerminatingConfig(
   referrersClause: string,
 ): string {
   return [
-    `${toPrintableLine(config ?? '', MAX_NAME_LENGTH)} is in use and being deleted; ${referrersClause}.`,
+    `${formatName(config ?? '')} is in use and being deleted; ${referrersClause}.`,
     'Move the referrers to another config before the finalizers are removed, or keep the finalizers.',
     ...(canRecover ? ['The Machine Config Operator can render the config again.'] : []),
   ].join(' ');
@@ -196,7 +196,7 @@ function formatRequests(
     { text: name },
     { text: createdAt === null ? NONE : formatAge(now.getTime() - new Date(createdAt).getTime()) },
     { text: signer.replace('kubernetes.io/', '') },
-    { text: node === null ? NONE : toPrintableLine(node, MAX_NAME_LENGTH) },
+    { text: node === null ? NONE : formatName(node) },
   ]);
   const columns = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map((header) => ({ header }));
   return `Pending certificate requests of nodes:\n${formatTable(format, columns, rows)}`;

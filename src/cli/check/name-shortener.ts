@@ -1,9 +1,8 @@
-import { toPrintableLine } from '../../decision/printable-text.ts';
+import { formatName } from '../../decision/message.ts';
 
 const RENDERED_NAME = /^(?<prefix>rendered-.+-)(?<hash>[0-9a-f]{32})$/;
 /** Eight digits suffice, unless a name is misspelled. */
 const HASH_LENGTHS = [8, 12, 16, 32];
-const MAX_NAME_LENGTH = 253;
 
 /** Shortens the hashes. All short names stay distinct. */
 export function createNameShortener(configs: Iterable<string>): (config: string) => string {
@@ -16,5 +15,5 @@ export function createNameShortener(configs: Iterable<string>): (config: string)
 
 function shortenName(config: string, hashLength: number | undefined): string {
   const { prefix, hash } = RENDERED_NAME.exec(config)?.groups ?? {};
-  return toPrintableLine(prefix === undefined ? config : prefix + hash?.slice(0, hashLength), MAX_NAME_LENGTH);
+  return formatName(prefix === undefined ? config : prefix + hash?.slice(0, hashLength));
 }

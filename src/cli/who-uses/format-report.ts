@@ -1,4 +1,5 @@
-import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import { formatName } from '../../decision/message.ts';
+import { countNoun, joinWithAnd } from '../../decision/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type {
   ConfigListReport,
@@ -11,7 +12,6 @@ import { formatAge } from '../format-duration.ts';
 import { type Cell, formatTable } from '../table.ts';
 import { applyStyle, type TextFormat, wrapParagraph } from '../text-format.ts';
 
-const MAX_NAME_LENGTH = 253;
 const KIB = 1024;
 
 export const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
@@ -44,7 +44,7 @@ export function formatConfigList(
     const strong = usedBy.filter(({ strength }) => strength === 'hard');
     const referrers = countReferrers(strong).join(', ');
     return [
-      { text: toPrintableLine(name, MAX_NAME_LENGTH), style },
+      { text: formatName(name), style },
       { text: createdAt === null ? 'missing' : formatAge(now - new Date(createdAt).getTime()), style },
       { text: sizeBytes === null ? '' : formatSize(sizeBytes) },
       { text: referrers === '' ? '<none>' : referrers },
@@ -98,7 +98,7 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport, ren
     ...(hasNotes ? [{ header: 'NOTES', isRightAligned: true }] : []),
   ];
   const rows = unused.map(({ name, pool, createdAt, sizeBytes, mentionedBy }) => [
-    { text: toPrintableLine(name, MAX_NAME_LENGTH) },
+    { text: formatName(name) },
     { text: pool ?? '<none>' },
     { text: formatAge(now - new Date(createdAt).getTime()) },
     { text: formatSize(sizeBytes) },
@@ -128,7 +128,7 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
   const { exists, rendered, usedBy, suggestion } = config;
   const strong = usedBy.filter(({ strength }) => strength === 'hard');
   const weak = usedBy.filter(({ strength }) => strength === 'note');
-  const name = toPrintableLine(config.name, MAX_NAME_LENGTH);
+  const name = formatName(config.name);
   const referrers = joinWithAnd(countReferrers(strong));
   const isUsed = strong.length > 0;
   const useSentence = isUsed ? `${name} is in use by ${referrers}.` : `${name} is not in use.`;

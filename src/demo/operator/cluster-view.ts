@@ -16,7 +16,7 @@ export class ClusterView {
     this.#api = api;
   }
 
-  /** Reads what others have changed. */
+  /** Reads the nodes and pools that other clients have changed. */
   async refresh(): Promise<void> {
     await Promise.all([
       this.#list(NODES_PATH, this.nodes),

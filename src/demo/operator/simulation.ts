@@ -48,7 +48,7 @@ export interface SimulationOptions {
 export class Simulation {
   readonly clock: SimulatedClock;
   readonly events: SimulationEvent[] = [];
-  /** What is on the disks of the hosts, by name of the host. */
+  /** The config on the disk of each host, by name of the host. */
   readonly disks = new Map<string, MachineConfig>();
   /** The parts of the operator in the cluster start after the first masters have joined. */
   isOperatorUp = false;

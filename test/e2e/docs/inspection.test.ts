@@ -7,6 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
 import { machineConfig } from '../support/objects.ts';
+import { ensureOperatorNamespace } from '../support/operator-namespace.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
@@ -14,6 +15,7 @@ const installed = await sharedInstalledCluster();
 const shell = await Shell.open(installed.controlPlane);
 
 await installed.clear();
+await ensureOperatorNamespace(installed.cluster);
 await createIncidentB(installed.cluster);
 for (let count = 0; count < 2; count += 1) await installed.cluster.config();
 

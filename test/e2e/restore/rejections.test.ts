@@ -154,7 +154,7 @@ test('creates the config without an owner if its pool does not exist', async () 
   expect((await stuck.findConfig(infra.name))?.metadata.ownerReferences).toBeUndefined();
 });
 
-test('restores from a directory only what is missing and named', async () => {
+test('restores from a directory only the missing configs that a node or a pool names', async () => {
   const { missing, rendered } = await stuck.createStuckPool({ masters: 3, status: 'rendered-master-a' });
   await stuck.setPoolStatus({ updatedMachineCount: 1 });
   for (const node of await admin.list(PATHS.nodes)) await stuck.setNodeState(node.metadata.name, 'Done');

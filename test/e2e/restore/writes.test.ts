@@ -219,12 +219,7 @@ test.each([
       pausedPools: [],
     });
     await second.finish();
-    const { spec, status, metadata } = await stuck.getPool();
-    expect([spec.paused, status?.configuration?.name, metadata.annotations?.[MARKER]]).toEqual([
-      false,
-      name,
-      undefined,
-    ]);
+    await expectRestoredPool(name);
   },
 );
 
@@ -307,6 +302,13 @@ test('stops at the timeout, and names the Degraded nodes, or the pending certifi
   );
 });
 
+/** Expects that the pool is not paused, and that its status names the config. */
+async function expectRestoredPool(config: string) {
+  const { spec, status, metadata } = await stuck.getPool();
+  const found = [spec.paused, status?.configuration?.name, metadata.annotations?.[MARKER]];
+  expect(found).toEqual([false, config, undefined]);
+}
+
 /** The client with another `json`. */
 function replaceJson(json: KubeApi['json']): KubeApi {
   return new Proxy(api, {
@@ -353,12 +355,7 @@ test.each([
   });
   await operator.finish();
   expect(operator.texts.filter((text) => text.endsWith('; retrying'))).toHaveLength(4);
-  const { spec, status, metadata } = await stuck.getPool();
-  expect([spec.paused, status?.configuration?.name, metadata.annotations?.[MARKER]]).toEqual([
-    false,
-    name,
-    undefined,
-  ]);
+  await expectRestoredPool(name);
 });
 
 test('keeps a pool paused that a person pauses at the same moment', async () => {

@@ -8,12 +8,12 @@ import { KubeClient, type KubeClientOptions, type KubeObject } from '../control-
 import { until } from '../control-plane/until.ts';
 import type { Cluster } from './cluster.ts';
 import { MANIFESTS } from './overlays.ts';
+import { OPERATOR_NAMESPACE } from './operator-namespace.ts';
 import { PATHS } from './paths.ts';
 
 type Webhooks = KubeObject & { readonly webhooks: readonly object[] };
 
 const MCO = 'machineconfiguration.openshift.io';
-const OPERATOR = 'openshift-machine-config-operator';
 
 /** The component's webhook configuration, which calls a guard at this URL. */
 export async function referenceWebhook(url: string, ca: string): Promise<Webhooks> {
@@ -32,8 +32,8 @@ export function impersonators(admin: KubeClientOptions) {
   const create = (user: string, ...groups: readonly string[]) =>
     new KubeClient({ ...admin, impersonate: { user, groups: ['system:masters', ...groups] } });
   const account = (name: string) => {
-    const groups = ['system:serviceaccounts', `system:serviceaccounts:${OPERATOR}`];
-    return create(`system:serviceaccount:${OPERATOR}:${name}`, ...groups);
+    const groups = ['system:serviceaccounts', `system:serviceaccounts:${OPERATOR_NAMESPACE}`];
+    return create(`system:serviceaccount:${OPERATOR_NAMESPACE}:${name}`, ...groups);
   };
   return {
     kubelet: (node: string) => create(`system:node:${node}`, 'system:nodes'),
