@@ -103,7 +103,7 @@ async function buildAll(release: Release, directory: string, log: Log) {
 }
 
 /** Without these an API server calls itself v0.0.0-master, and clients take it for a very old one. */
-function versionFlags({ kubernetes }: Release) {
+export function versionFlags({ kubernetes }: Release) {
   const [major, minor] = kubernetes.split('.');
   const version = 'k8s.io/component-base/version';
   const numbers = `-X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`;

@@ -32,6 +32,16 @@ const AUDIT_POLICY = {
   ],
 };
 
+/** The first address of the Services, which pods use for the API server. */
+const KUBERNETES_SERVICE = '10.0.0.1';
+
+export interface ControlPlaneOptions {
+  /** Without the CRDs of OpenShift and without controllers if false. */
+  readonly openshift?: boolean;
+  /** The address of this machine at which real nodes and their pods reach the API server. All controllers run then. */
+  readonly nodeGateway?: string;
+}
+
 /** etcd, kube-apiserver and the garbage collector, with the OpenShift CRDs of their release. */
 export class ControlPlane {
   /** Holds etcd's data, certificates, kubeconfigs and logs. Removed at the end. */
@@ -44,23 +54,28 @@ export class ControlPlane {
   readonly #etcdBackup = join(this.directory, 'etcd-backup');
   readonly #etcdUrl: string;
   readonly #peerUrl: string;
+  readonly #nodeGateway: string | undefined;
   #etcd: Child | undefined;
   readonly #apiServers: ApiServer[] = [];
 
-  private constructor(binaries: Binaries, certificate: ServerCertificate, ports: readonly number[]) {
+  private constructor(
+    binaries: Binaries,
+    certificate: ServerCertificate,
+    ports: readonly number[],
+    nodeGateway: string | undefined,
+  ) {
     this.#binaries = binaries;
     this.#certificate = certificate;
+    this.#nodeGateway = nodeGateway;
     this.#etcdUrl = `http://127.0.0.1:${ports[0]}`;
     this.#peerUrl = `http://127.0.0.1:${ports[1]}`;
   }
 
-  /**
-   * Starts a control plane in about 4 s and returns when it is ready.
-   *
-   * @param options `openshift: false` omits the CRDs of OpenShift and the garbage collector
-   */
-  static async start(binaries: Binaries, { openshift = true } = {}) {
-    const controlPlane = new ControlPlane(binaries, await issueServerCertificate(), await freePorts(2));
+  /** Starts a control plane in about 4 s and returns when it is ready. */
+  static async start(binaries: Binaries, { openshift = true, nodeGateway }: ControlPlaneOptions = {}) {
+    const addresses = nodeGateway === undefined ? [] : [nodeGateway, KUBERNETES_SERVICE];
+    const certificate = await issueServerCertificate(addresses);
+    const controlPlane = new ControlPlane(binaries, certificate, await freePorts(2), nodeGateway);
     try {
       await Promise.all([controlPlane.#startEtcd(), controlPlane.#writeSharedFiles()]);
       await controlPlane.startApiServer();
@@ -96,11 +111,11 @@ export class ControlPlane {
     return first;
   }
 
-  /** Creates the CRDs of OpenShift and starts the garbage collector. */
+  /** Creates the CRDs of OpenShift and starts the controllers: the garbage collector, or all for real nodes. */
   async installOpenShift() {
     await this.installCrds(this.#binaries.crds.map((text) => parse(text, omitFormatRules) as KubeObject));
     // Last, because the garbage collector looks for new kinds only every 30 s.
-    await this.#startGarbageCollector();
+    await this.#startControllers();
   }
 
   /** Creates these definitions and returns when the API server serves their kinds. */
@@ -138,15 +153,11 @@ export class ControlPlane {
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${key}`,
       `--service-account-signing-key-file=${key}`,
-      '--authorization-mode=RBAC',
-      // It would wait for service accounts that nothing here creates.
-      '--disable-admission-plugins=ServiceAccount',
       '--service-cluster-ip-range=10.0.0.0/24',
       // As in OpenShift: the API server calls a webhook by the addresses of its endpoints, not of its
       // Service.
       '--enable-aggregator-routing=true',
-      // Two servers on 127.0.0.1 would overwrite each other's endpoint of the kubernetes Service.
-      '--endpoint-reconciler-type=none',
+      ...this.#nodeFlags(),
       `--audit-policy-file=${join(this.directory, 'audit-policy.json')}`,
       `--audit-log-path=${join(directory, 'audit.log')}`,
       '--audit-log-mode=blocking',
@@ -158,6 +169,25 @@ export class ControlPlane {
     await apiServer.start();
     this.#apiServers.push(apiServer);
     return apiServer;
+  }
+
+  #nodeFlags() {
+    if (this.#nodeGateway !== undefined) {
+      return [
+        '--authorization-mode=Node,RBAC',
+        `--advertise-address=${this.#nodeGateway}`,
+        // The loopback address stays the address of the clients on this machine.
+        '--bind-address=0.0.0.0',
+        '--kubelet-preferred-address-types=InternalIP',
+      ];
+    }
+    return [
+      '--authorization-mode=RBAC',
+      // It would wait for service accounts that nothing here creates.
+      '--disable-admission-plugins=ServiceAccount',
+      // Two servers on 127.0.0.1 would overwrite each other's endpoint of the kubernetes Service.
+      '--endpoint-reconciler-type=none',
+    ];
   }
 
   /** Compacts etcd at the current revision. A watch from an older revision then gets 410. */
@@ -218,20 +248,26 @@ export class ControlPlane {
       `${admin},admin,admin,"system:masters"`,
       `${controllerManager},system:kube-controller-manager,system:kube-controller-manager`,
     ];
+    await this.#writeFile('ca.crt', this.#certificate.ca);
     await this.#writeFile('tls.crt', this.#certificate.certificate);
     await this.#writeFile('tls.key', this.#certificate.key);
     await this.#writeFile('tokens.csv', tokens.join('\n'));
     await this.#writeFile('audit-policy.json', JSON.stringify(AUDIT_POLICY));
   }
 
-  async #startGarbageCollector() {
+  async #startControllers() {
     const [port = 0] = await freePorts(1);
     const { url } = this.apiServer;
     const token = this.#tokens.controllerManager;
     const name = 'kube-controller-manager';
     const controllerManager = this.#startChild(name, name, [
       `--kubeconfig=${await this.#writeKubeconfig(`${name}.kubeconfig`, url, token)}`,
-      '--controllers=garbage-collector-controller,namespace-controller',
+      ...(this.#nodeGateway === undefined
+        ? ['--controllers=garbage-collector-controller,namespace-controller']
+        : [
+            `--root-ca-file=${join(this.directory, 'ca.crt')}`,
+            `--service-account-private-key-file=${join(this.directory, 'tls.key')}`,
+          ]),
       // As in a cluster: deletions come from system:serviceaccount:kube-system:generic-garbage-collector.
       '--use-service-account-credentials=true',
       '--leader-elect=false',
@@ -343,7 +379,11 @@ function createApiServer(
 }
 
 /** A kubeconfig with one cluster and one user, as JSON, which is valid YAML. */
-export function kubeconfig(url: string, ca: string, user: Readonly<Record<string, string>>) {
+export function kubeconfig(
+  url: string,
+  ca: string,
+  user: Readonly<Record<string, string | readonly string[]>>,
+) {
   const cluster = { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
   return JSON.stringify({
     apiVersion: 'v1',
