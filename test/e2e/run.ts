@@ -8,12 +8,19 @@ import { parseArgs } from 'node:util';
 
 import { availableReleases, findBinaries } from './control-plane/binaries.ts';
 import type { Release } from './control-plane/releases.ts';
+import { findNodeBinaries } from './node/node-binaries.ts';
+import { findObstacle } from './node/requirements.ts';
 import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/run-binaries.ts';
 import { log, runCommand, selectRelease } from './support/runner.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The tests of every release: verdicts, and that no stale data leads to an allowed deletion. */
 const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/policies.test.ts'];
+
+/** The tests of the guard's pods on real nodes. They take minutes, so they run only on demand. */
+const NODE_TESTS = 'test/e2e/node';
+/** Measures on a quiet machine, so it runs alone. */
+const NODE_MEASUREMENTS = `${NODE_TESTS}/resources.test.ts`;
 
 const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most
 important ones on the older release.
@@ -22,9 +29,10 @@ Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT --write-docs
 
 Options:
   --kubernetes VERSION  all tests on this release only: 1.33.0 or 1.31.0
-  --long                the long versions of the tests that have one, such as 1,000 leaf rotations
+  --long                the long versions of the tests that have one, such as 1,000 leaf rotations, and ${NODE_TESTS},
+                        which needs root
   --only TEXT           the tests whose name contains this text
-  --write-docs          replace the table in docs/failure-modes.md by the results of this run
+  --write-docs          replace the tables in docs/failure-modes.md by the results of this run
   --help                this text
 
 FILE is a folder or a file of tests. Without --kubernetes they run on the newest release only.
@@ -75,15 +83,24 @@ async function main(): Promise<number> {
     ...(flags.long ? { [LONG_VARIABLE]: '1' } : {}),
     ...(flags['write-docs'] ? { [WRITE_DOCS_VARIABLE]: '1' } : {}),
   };
+  const [newest] = releases;
+  const isNodeRun =
+    newest !== undefined && (flags.long || files.some((file) => file.includes(NODE_TESTS)));
+  const obstacle = isNodeRun ? findObstacle(newest) : undefined;
+  if (isNodeRun && obstacle === undefined) await findNodeBinaries(newest, log);
+  const isMeasured = files.some((file) => file.includes(NODE_MEASUREMENTS));
+  const excluded = !isNodeRun || obstacle !== undefined ? `${NODE_TESTS}/**` : NODE_MEASUREMENTS;
+  const exclude = isMeasured && obstacle === undefined ? [] : ['--exclude', excluded];
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
   const total = { passed: 0, failed: 0 };
   for (const [index, release] of releases.entries()) {
     const tests = index === 0 ? files : TESTS_OF_EVERY_RELEASE;
-    const { passed, failed } = await runTests(release, [...only, ...tests], env);
+    const { passed, failed } = await runTests(release, [...only, ...exclude, ...tests], env);
     log(`Kubernetes ${release.kubernetes}: ${passed} passed, ${failed} failed`);
     total.passed += passed;
     total.failed += failed;
   }
+  if (obstacle !== undefined) console.log(`not run: ${NODE_TESTS}. ${obstacle}`);
   console.log(`${total.passed} passed, ${total.failed} failed`);
   return total.passed > 0 && total.failed === 0 ? 0 : 1;
 }

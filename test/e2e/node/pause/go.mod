@@ -1,0 +1,3 @@
+module machineconfig-guard.io/pause
+
+go 1.24.0

@@ -1,0 +1,111 @@
+import { pause, until } from '../control-plane/until.ts';
+import { PATHS } from '../support/paths.ts';
+import type { Prober } from '../support/prober.ts';
+import { DEPLOYMENT, type GuardPods } from './guard-pods.ts';
+import { hasCondition } from './node-cluster.ts';
+
+/** Something that happens to a pod or its node. */
+export interface PodFault {
+  /** For the table in docs/failure-modes.md. */
+  readonly title: string;
+  /** Whether no call may fail. */
+  readonly isHarmless?: true;
+  /** Causes it and returns when the cluster is as before. */
+  readonly inject: (pods: GuardPods, prober: Prober) => Promise<void>;
+}
+
+const KUBELET_AWAY_MS = 15_000;
+
+const killed: PodFault = {
+  title: 'The container is killed (`kill -9`)',
+  async inject(pods) {
+    const pod = await pods.findServing();
+    await pods.killContainer(pod);
+    await pods.awaitRestart(pod);
+  },
+};
+
+/** With one replica, without an affinity to other nodes. */
+export const SINGLE_REPLICA_FAULTS: readonly PodFault[] = [
+  killed,
+  {
+    title: 'A rollout with an image that cannot be pulled',
+    isHarmless: true,
+    async inject(pods) {
+      // Nothing listens there.
+      await pods.kubectl('set', 'image', DEPLOYMENT, 'guard=127.0.0.1:9/missing:1');
+      const isFailing = async () =>
+        /ErrImagePull|ImagePullBackOff/.test(await pods.kubectl('get', 'pods'));
+      await until('a pod without an image', isFailing, { timeoutMs: 60_000, everyMs: 500 });
+      await pods.kubectl('rollout', 'undo', DEPLOYMENT);
+      await pods.awaitRollout();
+    },
+  },
+];
+
+/** With two replicas on two nodes. The fault hits the replica that the API server calls. */
+export const TWO_REPLICA_FAULTS: readonly PodFault[] = [
+  killed,
+  {
+    title: 'The pod is deleted with `--force`',
+    async inject(pods) {
+      const { metadata } = await pods.findServing();
+      await pods.kubectl('delete', 'pod', metadata.name, '--force', '--grace-period=0');
+      await pods.awaitRollout();
+    },
+  },
+  {
+    title: 'The container is out of memory (`OOMKilled`)',
+    async inject(pods) {
+      const pod = await pods.findServing();
+      await pods.exhaustMemory(pod);
+      const reason = await pods.awaitRestart(pod);
+      if (reason !== 'OOMKilled') throw new Error(`The container ended with ${reason}.`);
+    },
+  },
+  {
+    title: '`oc rollout restart`',
+    isHarmless: true,
+    async inject(pods) {
+      await pods.kubectl('rollout', 'restart', DEPLOYMENT);
+      await pods.awaitRollout();
+    },
+  },
+  {
+    title: '`oc adm drain` of the node',
+    isHarmless: true,
+    async inject(pods) {
+      const { nodeName } = (await pods.findServing()).spec;
+      await pods.kubectl('drain', nodeName, '--ignore-daemonsets', '--timeout=60s');
+      await pods.kubectl('uncordon', nodeName);
+      await pods.awaitRollout();
+    },
+  },
+  {
+    title: `The kubelet is killed, and starts after ${KUBELET_AWAY_MS / 1_000} s`,
+    isHarmless: true,
+    async inject(pods) {
+      const node = pods.nodeOf(await pods.findServing());
+      await node.killKubelet();
+      await pause(KUBELET_AWAY_MS);
+      node.startKubelet();
+      await pods.cluster.awaitReady(node);
+      await pods.awaitRollout();
+    },
+  },
+  {
+    title: 'The node loses its network, and is `NotReady` later',
+    async inject(pods, prober) {
+      const { admin } = pods.cluster.controlPlane.apiServer;
+      const node = pods.nodeOf(await pods.findServing());
+      await node.disconnect();
+      const isNotReady = async () =>
+        !hasCondition(await admin.find(`${PATHS.nodes}/${node.name}`), 'Ready');
+      await until(`${node.name} to be NotReady`, isNotReady, { timeoutMs: 120_000 });
+      await prober.awaitRightAnswers(performance.now());
+      await node.reconnect();
+      await pods.cluster.awaitReady(node);
+      await pods.awaitRollout();
+    },
+  },
+];

@@ -1,0 +1,90 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+import { afterAll, expect, test } from 'vitest';
+
+import { readEnvironment } from '../../bench/environment.ts';
+import { replaceTable } from '../chaos/failure-modes-page.ts';
+import { countAnswers } from '../chaos/run-fault.ts';
+import { isRight, Prober } from '../support/prober.ts';
+import { MUST_WRITE_DOCS, runBinaries } from '../support/run-binaries.ts';
+import { log } from '../support/runner.ts';
+import { GuardPods } from './guard-pods.ts';
+import { SINGLE_REPLICA_FAULTS, TWO_REPLICA_FAULTS, type PodFault } from './pod-faults.ts';
+import { FOLDER, formatPodTable, type PodFaultRow } from './pods-page.ts';
+import { startNodeCluster } from './prepare.ts';
+
+const PAGE = fileURLToPath(new URL('../../../docs/failure-modes.md', import.meta.url));
+/** Answers before and after the fault. */
+const RIGHT_ANSWERS = 3;
+
+const binaries = await runBinaries();
+const environment = readEnvironment(binaries.release);
+const cluster = await startNodeCluster(binaries, 2, log);
+const pods = new GuardPods(cluster);
+const rows: PodFaultRow[] = [];
+let installSeconds = 0;
+
+afterAll(async () => {
+  await cluster.stop();
+  const isComplete = rows.length === SINGLE_REPLICA_FAULTS.length + TWO_REPLICA_FAULTS.length;
+  if (!MUST_WRITE_DOCS || !isComplete) return;
+  const table = formatPodTable(rows, { installSeconds, environment });
+  await writeFile(PAGE, replaceTable(await readFile(PAGE, 'utf8'), FOLDER, table));
+});
+
+/** Deletes steadily while the fault happens, and until all answers are right again. */
+async function expectNoWrongAllow({ title, isHarmless, inject }: PodFault, replicas: number) {
+  const prober = await Prober.start(cluster.controlPlane.apiServer.connection);
+  try {
+    await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
+    const injectedAt = performance.now();
+    await inject(pods, prober);
+    await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
+    await prober.stop();
+    const probes = prober.probes.filter(({ sentAt }) => sentAt >= injectedAt);
+    const failed = probes.filter((probe) => !isRight(probe));
+    const lastFailedAt = Math.max(...failed.map(({ answeredAt }) => answeredAt));
+    const recoverySeconds = failed.length === 0 ? undefined : (lastFailedAt - injectedAt) / 1_000;
+    const row = {
+      title,
+      replicas,
+      probeCount: probes.length,
+      failed: countAnswers(failed),
+      recoverySeconds,
+    };
+    console.log(row, new Set(failed.map(({ message }) => message)));
+    expect(prober.errors).toEqual([]);
+    if (isHarmless === true) expect(row.failed['guard unreachable'] ?? 0).toBe(0);
+    rows.push(row);
+  } finally {
+    await prober.stop();
+  }
+}
+
+test('the rendered installation runs under Pod Security restricted, with a random user', async () => {
+  installSeconds = (await pods.install()) / 1_000;
+
+  console.log({ installSeconds });
+  await pods.awaitRollout();
+  const [pod] = await pods.list();
+  expect(pod?.status.containerStatuses?.[0]?.restartCount).toBe(0);
+}, 120_000);
+
+test.for(SINGLE_REPLICA_FAULTS)(
+  'one replica decides rightly, or not at all: $title',
+  { timeout: 300_000 },
+  (fault) => expectNoWrongAllow(fault, 1),
+);
+
+test('a second replica starts on the other node', async () => {
+  await pods.useTwoReplicas();
+
+  expect(new Set((await pods.list()).map(({ spec }) => spec.nodeName)).size).toBe(2);
+}, 120_000);
+
+test.for(TWO_REPLICA_FAULTS)(
+  'two replicas decide rightly, or not at all: $title',
+  { timeout: 300_000 },
+  (fault) => expectNoWrongAllow(fault, 2),
+);
