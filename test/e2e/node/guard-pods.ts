@@ -10,14 +10,14 @@ import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
 import { runProgram } from '../support/program.ts';
-import { hasCondition, type NodeCluster } from './node-cluster.ts';
+import { findCondition, type NodeCluster } from './node-cluster.ts';
 import type { Node } from './node.ts';
 
 export const NAMESPACE = 'machineconfig-guard';
 export const DEPLOYMENT = 'deployment/machineconfig-guard';
 const PODS = `${PATHS.guardNamespace}/pods`;
 /** As OpenShift assigns to a namespace. */
-const USER_ID = 1_000_660_000;
+export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
 const ESTABLISHED = '01';
 const READY_TIMEOUT_MS = 120_000;
@@ -131,7 +131,7 @@ export class GuardPods {
     const find = async () => {
       const pod = (await this.#admin.find(`${PODS}/${metadata.name}`)) as GuardPod | undefined;
       if (pod === undefined || restartCountOf(pod.status) <= before) return undefined;
-      return hasCondition(pod, 'Ready') ? pod : undefined;
+      return findCondition(pod, 'Ready')?.status === 'True' ? pod : undefined;
     };
     const pod = await until(`a restart of ${metadata.name}`, find, { timeoutMs: READY_TIMEOUT_MS });
     return pod.status.containerStatuses?.[0]?.lastState.terminated?.reason;
@@ -143,18 +143,22 @@ export class GuardPods {
     return this.nodeOf(pod).containerCgroup(controller, pod.metadata.uid ?? '', containerId);
   }
 
-  /** Kills the processes of a pod's container. */
-  async killContainer(pod: GuardPod) {
+  /** The processes of a pod's container. */
+  async listProcesses(pod: GuardPod): Promise<readonly number[]> {
     const processes = await readFile(join(this.containerCgroup(pod, 'memory'), 'cgroup.procs'), 'utf8');
-    for (const pid of processes.trim().split('\n')) process.kill(Number(pid), 'SIGKILL');
+    return processes.trim().split('\n').map(Number);
+  }
+
+  async killContainer(pod: GuardPod) {
+    for (const pid of await this.listProcesses(pod)) process.kill(pid, 'SIGKILL');
   }
 
   /** Lets a process in the cgroup of a pod's container use memory until the kernel kills the guard. */
   async exhaustMemory(pod: GuardPod) {
     const cgroup = this.containerCgroup(pod, 'memory');
-    const [guard = ''] = (await readFile(join(cgroup, 'cgroup.procs'), 'utf8')).split('\n');
+    const [guard] = await this.listProcesses(pod);
     // `tail` keeps a line without an end in memory.
-    const isRunning = (pid: string) => `kill -0 ${pid} 2>/dev/null`;
+    const isRunning = (pid: number | string = '') => `kill -0 ${pid} 2>/dev/null`;
     const wait = `while ${isRunning(guard)} && ${isRunning('$!')}; do sleep 0.02; done`;
     const script = `echo $$ >${cgroup}/cgroup.procs; tail /dev/zero & ${wait}; kill -9 $!`;
     await runProcess('sh', ['-c', script]);

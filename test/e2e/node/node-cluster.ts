@@ -53,9 +53,17 @@ export class NodeCluster {
     return new NodeCluster(controlPlane, started);
   }
 
-  /** Waits until the control plane calls a node ready. */
+  /** Waits until the kubelet of a node reports that it is ready. Older reports do not count. */
   async awaitReady(node: Node) {
     await awaitReady(this.controlPlane, node);
+  }
+
+  /** Waits until the control plane misses the reports of a node. */
+  async awaitUnreachable({ name }: Node) {
+    const { admin } = this.controlPlane.apiServer;
+    const isUnknown = async () =>
+      findCondition(await admin.find(`${PATHS.nodes}/${name}`), 'Ready')?.status === 'Unknown';
+    await until(`${name} to be unreachable`, isUnknown, { timeoutMs: READY_TIMEOUT_MS });
   }
 
   async stop() {
@@ -123,21 +131,31 @@ async function writeKubeconfig(
   return file;
 }
 
-/** Adds the labels that a kubelet may not set on its own node, and waits until the node is ready. */
+/** Adds the labels that a kubelet may not set on its own node, and waits until the node reports that it is ready. */
 async function awaitReady(controlPlane: ControlPlane, { name }: Node) {
   const { admin } = controlPlane.apiServer;
   const path = `${PATHS.nodes}/${name}`;
+  // Heartbeats are in whole seconds.
+  const since = Math.floor(Date.now() / 1_000) * 1_000;
   await until(`the node ${name}`, () => admin.find(path), { timeoutMs: READY_TIMEOUT_MS });
   const labels = { 'node-role.kubernetes.io/control-plane': '', 'node-role.kubernetes.io/master': '' };
   await admin.patch(path, { metadata: { labels } });
-  const isReady = async () => hasCondition(await admin.find(path), 'Ready');
+  const isReady = async () => {
+    const ready = findCondition(await admin.find(path), 'Ready');
+    return ready?.status === 'True' && Date.parse(ready.lastHeartbeatTime ?? '') >= since;
+  };
   await until(`${name} to be ready`, isReady, { timeoutMs: READY_TIMEOUT_MS });
 }
 
-/** Whether a condition of an object is true. */
-export function hasCondition(object: KubeObject | undefined, type: string): boolean {
-  const { conditions = [] } = (object?.status ?? {}) as {
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  };
-  return conditions.some((condition) => condition.type === type && condition.status === 'True');
+/** The condition of an object, if it has one of this type. */
+export function findCondition(object: KubeObject | undefined, type: string): Condition | undefined {
+  const { conditions = [] } = (object?.status ?? {}) as { readonly conditions?: readonly Condition[] };
+  return conditions.find((condition) => condition.type === type);
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  /** When the kubelet reported it last. Only nodes have it. */
+  readonly lastHeartbeatTime?: string;
 }

@@ -1,8 +1,6 @@
 import { pause, until } from '../control-plane/until.ts';
-import { PATHS } from '../support/paths.ts';
 import type { Prober } from '../support/prober.ts';
 import { DEPLOYMENT, type GuardPods } from './guard-pods.ts';
-import { hasCondition } from './node-cluster.ts';
 
 /** Something that happens to a pod or its node. */
 export interface PodFault {
@@ -96,12 +94,9 @@ export const TWO_REPLICA_FAULTS: readonly PodFault[] = [
   {
     title: 'The node loses its network, and is `NotReady` later',
     async inject(pods, prober) {
-      const { admin } = pods.cluster.controlPlane.apiServer;
       const node = pods.nodeOf(await pods.findServing());
       await node.disconnect();
-      const isNotReady = async () =>
-        !hasCondition(await admin.find(`${PATHS.nodes}/${node.name}`), 'Ready');
-      await until(`${node.name} to be NotReady`, isNotReady, { timeoutMs: 120_000 });
+      await pods.cluster.awaitUnreachable(node);
       await prober.awaitRightAnswers(performance.now());
       await node.reconnect();
       await pods.cluster.awaitReady(node);

@@ -9,7 +9,7 @@ import { countAnswers } from '../chaos/run-fault.ts';
 import { isRight, Prober } from '../support/prober.ts';
 import { MUST_WRITE_DOCS, runBinaries } from '../support/run-binaries.ts';
 import { log } from '../support/runner.ts';
-import { GuardPods } from './guard-pods.ts';
+import { GuardPods, USER_ID } from './guard-pods.ts';
 import { SINGLE_REPLICA_FAULTS, TWO_REPLICA_FAULTS, type PodFault } from './pod-faults.ts';
 import { FOLDER, formatPodTable, type PodFaultRow } from './pods-page.ts';
 import { startNodeCluster } from './prepare.ts';
@@ -62,13 +62,19 @@ async function expectNoWrongAllow({ title, isHarmless, inject }: PodFault, repli
   }
 }
 
-test('the rendered installation runs under Pod Security restricted, with a random user', async () => {
+test('the rendered installation runs under Pod Security restricted, as a user of the namespace', async () => {
   installSeconds = (await pods.install()) / 1_000;
 
   console.log({ installSeconds });
   await pods.awaitRollout();
   const [pod] = await pods.list();
-  expect(pod?.status.containerStatuses?.[0]?.restartCount).toBe(0);
+  if (pod === undefined) throw new Error('There is no pod.');
+  expect(pod.status.containerStatuses?.[0]?.restartCount).toBe(0);
+  const [process] = await pods.listProcesses(pod);
+  expect(await readFile(`/proc/${process}/status`, 'utf8')).toContain(`\nUid:\t${USER_ID}\t`);
+  expect(await readFile(`/proc/${process}/mounts`, 'utf8')).toMatch(/^overlay \/ overlay ro,/m);
+  const privileged = ['run', 'privileged', '--image=any', '--privileged', '--dry-run=server'];
+  await expect(pods.kubectl(...privileged)).rejects.toThrow('violates PodSecurity "restricted:latest"');
 }, 120_000);
 
 test.for(SINGLE_REPLICA_FAULTS)(
