@@ -53,9 +53,9 @@ export class NodeCluster {
     return new NodeCluster(controlPlane, started);
   }
 
-  /** Waits until the kubelet of a node reports that it is ready. Older reports do not count. */
-  async awaitReady(node: Node) {
-    await awaitReady(this.controlPlane, node);
+  /** Waits until the kubelet of a node has reported, at this time or later, that the node is ready. */
+  async awaitReady(node: Node, since = new Date(0)) {
+    await awaitReady(this.controlPlane, node, since);
   }
 
   /** Waits until the control plane misses the reports of a node. */
@@ -132,17 +132,15 @@ async function writeKubeconfig(
 }
 
 /** Adds the labels that a kubelet may not set on its own node, and waits until the node reports that it is ready. */
-async function awaitReady(controlPlane: ControlPlane, { name }: Node) {
+async function awaitReady(controlPlane: ControlPlane, { name }: Node, since = new Date(0)) {
   const { admin } = controlPlane.apiServer;
   const path = `${PATHS.nodes}/${name}`;
-  // Heartbeats are in whole seconds.
-  const since = Math.floor(Date.now() / 1_000) * 1_000;
   await until(`the node ${name}`, () => admin.find(path), { timeoutMs: READY_TIMEOUT_MS });
   const labels = { 'node-role.kubernetes.io/control-plane': '', 'node-role.kubernetes.io/master': '' };
   await admin.patch(path, { metadata: { labels } });
   const isReady = async () => {
     const ready = findCondition(await admin.find(path), 'Ready');
-    return ready?.status === 'True' && Date.parse(ready.lastHeartbeatTime ?? '') >= since;
+    return ready?.status === 'True' && new Date(ready.lastHeartbeatTime ?? '') >= since;
   };
   await until(`${name} to be ready`, isReady, { timeoutMs: READY_TIMEOUT_MS });
 }

@@ -86,8 +86,9 @@ export const TWO_REPLICA_FAULTS: readonly PodFault[] = [
       const node = pods.nodeOf(await pods.findServing());
       await node.killKubelet();
       await pause(KUBELET_AWAY_MS);
+      const startedAt = new Date();
       node.startKubelet();
-      await pods.cluster.awaitReady(node);
+      await pods.cluster.awaitReady(node, startedAt);
       await pods.awaitRollout();
     },
   },
