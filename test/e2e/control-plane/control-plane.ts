@@ -174,6 +174,7 @@ export class ControlPlane {
   #nodeFlags() {
     if (this.#nodeGateway !== undefined) {
       return [
+        '--allow-privileged=true',
         '--authorization-mode=Node,RBAC',
         `--advertise-address=${this.#nodeGateway}`,
         // The loopback address stays the address of the clients on this machine.

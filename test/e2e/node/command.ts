@@ -8,9 +8,9 @@ import { MAX_NODES } from './node-network.ts';
 import { startNodeCluster } from './prepare.ts';
 import { requireNode } from './requirements.ts';
 
-const HELP = `Starts a Kubernetes cluster with real nodes on this machine until Ctrl-C: a control plane with the MachineConfig
-CRDs of OpenShift, and for each node containerd, kubelet and kube-proxy. Imports the guard's image, which it builds from
-the Containerfile.
+const HELP = `Starts a Kubernetes cluster with real nodes on this machine until Ctrl-C: a control plane with the
+MachineConfig CRDs of OpenShift, and for each node containerd, kubelet and kube-proxy. Imports the guard's image, which
+it builds from the Containerfile.
 
 Usage: npm run node [-- --nodes NUMBER]
 
@@ -18,8 +18,8 @@ Options:
   --nodes NUMBER  number of nodes, 1 to ${MAX_NODES} (default: 1)
   --help          this text
 
-It needs root, cgroup v1, Go for the first run, and Debian packages, which it names if they are missing. The nodes run in
-namespaces of their own. Nothing of them is left afterwards, even after SIGKILL.
+It needs root, cgroup v1, Go for the first run, and Debian packages, which it names if they are missing. The nodes run
+in namespaces of their own. Nothing of them is left afterwards, even after SIGKILL.
 
 Example: npm run node -- --nodes 2
 `;

@@ -13,13 +13,12 @@ import { runProgram } from '../support/program.ts';
 import { findCondition, type NodeCluster } from './node-cluster.ts';
 import type { Node } from './node.ts';
 
-export const NAMESPACE = 'machineconfig-guard';
+const NAMESPACE = 'machineconfig-guard';
 export const DEPLOYMENT = 'deployment/machineconfig-guard';
 const PODS = `${PATHS.guardNamespace}/pods`;
 /** As OpenShift assigns to a namespace. */
 export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
-const ESTABLISHED = '01';
 const READY_TIMEOUT_MS = 120_000;
 
 /** A pod of the guard with one container. */
@@ -86,18 +85,17 @@ export class GuardPods {
     return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
-  /** The pod to which the API server has a connection. It sends all calls there as long as the connection lives. */
+  /**
+   * The pod that the API server calls. It sends all calls to one pod as long as the connection lives, and may keep idle
+   * connections to others. Some client must call the guard meanwhile.
+   */
   async findServing(): Promise<GuardPod> {
-    return until('a connection of the API server to a pod', async () => {
-      const connections = await readFile('/proc/net/tcp', 'utf8');
-      const remotes = connections.split('\n').flatMap((line) => {
-        const [, , remote, state] = line.trim().split(/\s+/);
-        return state === ESTABLISHED ? [remote] : [];
-      });
-      const isServing = ({ status: { podIP } }: GuardPod) =>
-        podIP !== undefined && remotes.includes(formatEndpoint(podIP, WEBHOOK_PORT));
-      return (await this.list()).find(isServing);
-    });
+    const delays = await Promise.all(
+      (await this.list()).map(async (pod) => ({ pod, ms: await readMsSinceLastCall(pod) })),
+    );
+    const [serving] = delays.toSorted((a, b) => a.ms - b.ms);
+    if (serving === undefined || serving.ms === Infinity) throw new Error('The API server calls no pod.');
+    return serving.pod;
   }
 
   nodeOf(pod: GuardPod): Node {
@@ -202,9 +200,11 @@ function restartCountOf({ containerStatuses }: GuardPod['status']): number {
   return containerStatuses?.[0]?.restartCount ?? 0;
 }
 
-/** As in /proc/net/tcp: the address as a little-endian number, both in hexadecimal digits. */
-function formatEndpoint(address: string, port: number): string {
-  const bytes = Buffer.from(address.split('.').map(Number)).reverse();
-  const portBytes = Buffer.from([port >> 8, port & 0xff]);
-  return `${bytes.toString('hex')}:${portBytes.toString('hex')}`.toUpperCase();
+/** How long ago the API server has last sent data to a pod. Infinity if it has no connection to it. */
+async function readMsSinceLastCall({ status: { podIP } }: GuardPod): Promise<number> {
+  const filter = ['state', 'established', 'dst', `${podIP}:${WEBHOOK_PORT}`];
+  const { stdout } = await runProcess('ss', ['--tcp', '--info', '--numeric', '--no-header', ...filter]);
+  // Each connection has a second line, which omits values of 0.
+  const connections = stdout.split('\n').filter((line) => line.startsWith('\t'));
+  return Math.min(...connections.map((line) => Number(/ lastsnd:(\d+)/.exec(line)?.[1] ?? 0)));
 }

@@ -129,7 +129,7 @@ export class Node {
     const isReady = async () => {
       if (this.#namespaces.exitCode === null) return existsSync(this.#path('pid'));
       throw new Error(
-        `The namespaces of ${this.name} ended: ${readFileSync(`${this.#options.directory}.log`)}`,
+        `The namespaces of ${this.name} ended: ${readFileSync(`${this.#options.directory}.log`, 'utf8')}`,
       );
     };
     await until(`the namespaces of ${this.name}`, isReady, { everyMs: 20 });

@@ -45,10 +45,12 @@ async function requirePod(): Promise<GuardPod> {
 }
 
 /** A pod on the same node that burns all cores, with the same request as the guard. */
-function neighbor(): string {
+function neighbor(): object {
   const burn = 'for (;;);';
-  const script = `for (let i = 1; i < ${availableParallelism()}; i++) new worker_threads.Worker('${burn}', { eval: true }); ${burn}`;
-  return JSON.stringify({
+  const threads = `new worker_threads.Worker('${burn}', { eval: true });`.repeat(
+    availableParallelism() - 1,
+  );
+  return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: NEIGHBOR },
@@ -60,12 +62,12 @@ function neighbor(): string {
         {
           name: NEIGHBOR,
           image: 'machineconfig-guard:0.1.0',
-          command: ['node', '-e', script],
+          command: ['node', '-e', `${threads} ${burn}`],
           resources: { requests: { cpu: '10m' } },
         },
       ],
     },
-  });
+  };
 }
 
 test(`the container needs less memory than it requests: ${NODES} nodes, ${DELETIONS} deletions at once`, async () => {
@@ -96,10 +98,7 @@ test.for(['10m', '50m', '100m', '250m'])(
   async (request) => {
     await pods.kubectl('set', 'resources', DEPLOYMENT, `--requests=cpu=${request}`);
     await pods.awaitRollout();
-    await nodeCluster.controlPlane.apiServer.admin.create(
-      '/api/v1/namespaces/default/pods',
-      JSON.parse(neighbor()) as object,
-    );
+    await nodeCluster.controlPlane.apiServer.admin.create('/api/v1/namespaces/default/pods', neighbor());
     try {
       await pause(5_000);
       const prober = await probeDuring(connection, () => pause(BUSY_MS));
