@@ -51,6 +51,6 @@ test('leaves nothing behind after SIGKILL', async () => {
 
   await expect.poll(findTraces, { timeout: 20_000 }).toEqual(before);
   await expect.poll(() => existsSync(directory), { timeout: 20_000 }).toBe(false);
-  const { stdout } = await runProcess('pgrep', ['--full', directory]);
-  expect(stdout).toBe('');
+  const findProcesses = async () => (await runProcess('pgrep', ['--full', directory])).stdout;
+  await expect.poll(findProcesses, { timeout: 20_000 }).toBe('');
 }, 240_000);
