@@ -11,7 +11,7 @@ import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
 import { runProgram } from '../support/program.ts';
 import { findCondition, type NodeCluster } from './node-cluster.ts';
-import type { Node } from './node.ts';
+import type { CgroupController, Node } from './node.ts';
 
 const NAMESPACE = 'machineconfig-guard';
 export const DEPLOYMENT = 'deployment/machineconfig-guard';
@@ -136,7 +136,7 @@ export class GuardPods {
   }
 
   /** The folder of the cgroup of a pod's container. */
-  containerCgroup(pod: GuardPod, controller: 'cpu' | 'memory'): string {
+  containerCgroup(pod: GuardPod, controller: CgroupController): string {
     const containerId = pod.status.containerStatuses?.[0]?.containerID ?? '';
     return this.nodeOf(pod).containerCgroup(controller, pod.metadata.uid ?? '', containerId);
   }

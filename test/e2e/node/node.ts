@@ -16,6 +16,8 @@ import { CNI_DIRECTORY } from './requirements.ts';
 const RUN_NODE = fileURLToPath(new URL('run-node.sh', import.meta.url));
 const START_TIMEOUT_MS = 60_000;
 
+export type CgroupController = 'cpuacct' | 'memory';
+
 export interface NodeOptions {
   readonly name: string;
   /** A folder that does not exist yet. */
@@ -107,7 +109,7 @@ export class Node {
   }
 
   /** The folder of a container's cgroup. */
-  containerCgroup(controller: 'cpu' | 'memory', podUid: string, containerId: string): string {
+  containerCgroup(controller: CgroupController, podUid: string, containerId: string): string {
     const pod = join('/sys/fs/cgroup', controller, this.#cgroup, 'kubepods/burstable', `pod${podUid}`);
     return join(pod, containerId.replace('containerd://', ''));
   }

@@ -1,10 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { pause } from '../control-plane/until.ts';
+import { pause, until } from '../control-plane/until.ts';
 import { answerOf } from '../support/answer.ts';
 import { Cluster } from '../support/cluster.ts';
 import { probeDuring } from '../support/prober.ts';
@@ -12,6 +12,7 @@ import { runBinaries } from '../support/run-binaries.ts';
 import { log } from '../support/runner.ts';
 import { countAnswers } from '../chaos/run-fault.ts';
 import { DEPLOYMENT, GuardPods, type GuardPod } from './guard-pods.ts';
+import { findCondition } from './node-cluster.ts';
 import { startNodeCluster } from './prepare.ts';
 
 const NODES = 500;
@@ -22,6 +23,7 @@ const REQUESTED_MIB = 128;
 const IDLE_MS = 30_000;
 const BUSY_MS = 20_000;
 const NEIGHBOR = 'neighbor';
+const NEIGHBOR_PATH = `/api/v1/namespaces/default/pods/${NEIGHBOR}`;
 
 const nodeCluster = await startNodeCluster(await runBinaries(), 1, log);
 const { connection, auditLog } = nodeCluster.controlPlane.apiServer;
@@ -38,13 +40,17 @@ async function readWorkingSetMiB(cgroup: string): Promise<number> {
   return (usage - Number(/^total_inactive_file (\d+)$/m.exec(stat)?.[1])) / MIB;
 }
 
+async function readCpuSeconds(cgroup: string): Promise<number> {
+  return Number(await readFile(join(cgroup, 'cpuacct.usage'), 'utf8')) / 1e9;
+}
+
 async function requirePod(): Promise<GuardPod> {
   const [pod] = await pods.list();
   if (pod === undefined) throw new Error('The guard has no pod.');
   return pod;
 }
 
-/** A pod on the same node that burns all cores, with the same request as the guard. */
+/** A pod on the same node that burns all cores, and whose request gives it a hundred times the weight of 10m. */
 function neighbor(): object {
   const burn = 'for (;;);';
   const threads = `new worker_threads.Worker('${burn}', { eval: true });`.repeat(
@@ -63,7 +69,7 @@ function neighbor(): object {
           name: NEIGHBOR,
           image: 'machineconfig-guard:0.1.0',
           command: ['node', '-e', `${threads} ${burn}`],
-          resources: { requests: { cpu: '10m' } },
+          resources: { requests: { cpu: '1' } },
         },
       ],
     },
@@ -98,12 +104,21 @@ test.for(['10m', '50m', '100m', '250m'])(
   async (request) => {
     await pods.kubectl('set', 'resources', DEPLOYMENT, `--requests=cpu=${request}`);
     await pods.awaitRollout();
-    await nodeCluster.controlPlane.apiServer.admin.create('/api/v1/namespaces/default/pods', neighbor());
+    await cluster.admin.create(dirname(NEIGHBOR_PATH), neighbor());
     try {
-      await pause(5_000);
+      const isReady = async () => {
+        const pod = (await cluster.admin.find(NEIGHBOR_PATH)) as GuardPod | undefined;
+        return findCondition(pod, 'Ready')?.status === 'True' && pod;
+      };
+      const cgroup = pods.containerCgroup(
+        await until('the neighbor', isReady, { timeoutMs: 60_000 }),
+        'cpuacct',
+      );
+      const startedAt = await readCpuSeconds(cgroup);
       const prober = await probeDuring(connection, () => pause(BUSY_MS));
 
-      console.log({ request, ...countAnswers(prober.probes) });
+      const neighborCores = ((await readCpuSeconds(cgroup)) - startedAt) / (BUSY_MS / 1_000);
+      console.log({ request, neighborCores, ...countAnswers(prober.probes) });
       expect(prober.errors).toEqual([]);
     } finally {
       await cluster.admin.delete(`/api/v1/namespaces/default/pods/${NEIGHBOR}`, {
