@@ -1,13 +1,14 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { toPrintableLine } from '../../decision/printable-text.ts';
 import type { RegisteredWebhook } from '../../inspect/protection.ts';
 import { type VerifyReport, verifyProtection } from '../../inspect/verify.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
+import { createOutputOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
 
 interface VerifyFlags extends ClusterFlags {
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** The text output truncates longer messages. The JSON output does not. */
@@ -16,7 +17,7 @@ const MAX_LINE_LENGTH = 1_000;
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
     .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createNameShortener } from '../../../src/cli/check/name-shortener.ts';
+import { createNameShortener, createNarrowNameShortener } from '../../src/cli/name-shortener.ts';
 
 const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 
@@ -18,4 +18,19 @@ test('a label is not the name of another config', () => {
     'rendered-worker-25a1be6c1264',
     'rendered-worker-25a1be6c',
   ]);
+});
+
+test.each([
+  [[WORKER], ['worker-25a1be6c']],
+  // Without its prefix, the second name would look like the first one.
+  [
+    [WORKER, WORKER.replace('rendered-', '')],
+    ['rendered-worker-25a1be6c', 'worker-25a1be6c1264c64551ae911d23717173'],
+  ],
+  [
+    [WORKER, '99-worker-ssh'],
+    ['rendered-worker-25a1be6c', '99-worker-ssh'],
+  ],
+])('in a narrow terminal, the labels of %j are %j', (names, labels) => {
+  expect(names.map(createNarrowNameShortener(names))).toEqual(labels);
 });
