@@ -23,6 +23,17 @@ export function createNarrowNameShortener(configs: Iterable<string>): (config: s
   return isPossible ? narrow : shorten;
 }
 
+/** Removes the domains of nodes, if the rest is a name and stays distinct. */
+export function createHostShortener(nodes: readonly string[]): (node: string) => string {
+  const hosts = nodes.map(removeDomain);
+  const isPossible = hosts.every((host) => /[a-z]/.test(host)) && areDistinct(hosts);
+  return isPossible ? removeDomain : (node) => node;
+}
+
+function removeDomain(node: string): string {
+  return node.replace(/\..*$/, '');
+}
+
 function areDistinct(names: readonly string[]): boolean {
   return new Set(names).size === names.length;
 }

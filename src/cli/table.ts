@@ -24,6 +24,11 @@ export function formatFittingTable(format: TableFormat, tables: readonly Table[]
   return table === undefined ? '' : formatTable(format, table.columns, table.rows);
 }
 
+export function omitColumn({ columns, rows }: Table, header: string): Table {
+  const index = columns.findIndex((column) => column.header === header);
+  return { columns: columns.toSpliced(index, 1), rows: rows.map((row) => row.toSpliced(index, 1)) };
+}
+
 function measure({ columns, rows }: Table): number {
   const widths = measureColumns(columns, rows);
   return widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));

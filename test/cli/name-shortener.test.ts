@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { createNameShortener, createNarrowNameShortener } from '../../src/cli/name-shortener.ts';
+import {
+  createHostShortener,
+  createNameShortener,
+  createNarrowNameShortener,
+} from '../../src/cli/name-shortener.ts';
 
 const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 
@@ -33,4 +37,18 @@ test.each([
   ],
 ])('in a narrow terminal, the labels of %j are %j', (names, labels) => {
   expect(names.map(createNarrowNameShortener(names))).toEqual(labels);
+});
+
+test.each([
+  [
+    ['ip-10-0-1-2.ec2.internal', 'ip-10-0-1-3.ec2.internal'],
+    ['ip-10-0-1-2', 'ip-10-0-1-3'],
+  ],
+  [
+    ['a.east', 'a.west'],
+    ['a.east', 'a.west'],
+  ],
+  [['10.0.1.2'], ['10.0.1.2']],
+])('the labels of the nodes %j are %j', (nodes, labels) => {
+  expect(nodes.map(createHostShortener(nodes))).toEqual(labels);
 });

@@ -5,7 +5,7 @@ import type { PendingCertificateRequests } from '../../inspect/certificate-reque
 import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
-import { type Cell, formatFittingTable, formatTable, type Table } from '../table.ts';
+import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
 import {
   applyStyle,
   type Style,
@@ -15,7 +15,7 @@ import {
   wrapText,
 } from '../text-format.ts';
 import { formatObjectNames } from '../format-object-names.ts';
-import { createNameShortener, createNarrowNameShortener } from '../name-shortener.ts';
+import { createHostShortener, createNameShortener, createNarrowNameShortener } from '../name-shortener.ts';
 
 type Problems = readonly ReportProblem[];
 
@@ -62,34 +62,53 @@ function formatTables(format: TableFormat, report: CheckReport): string[] {
     ...report.nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
     ...report.pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
   ].filter((config) => config !== null);
-  const shorteners =
-    format.isWide === true ? [formatName] : [createNameShortener(configs), createNarrowNameShortener(configs)];
-  const tables = [createNodeTable, createPoolTable].map((createTable) =>
-    shorteners.map((shortenName) => createTable(report, shortenName)),
-  );
-  return tables.map((candidates) =>
-    candidates[0]?.rows.length === 0 ? '' : formatFittingTable(format, candidates),
-  );
+  const shorten = createNameShortener(configs);
+  const narrow = createNarrowNameShortener(configs);
+  const nodes = report.nodes.map(({ name }) => name);
+  const nodeTables =
+    format.isWide === true
+      ? [createNodeTable(report, formatName)]
+      : [
+          createNodeTable(report, shorten),
+          createNodeTable(report, narrow),
+          // The name of a config contains its pool.
+          omitColumn(createNodeTable(report, narrow), 'POOL'),
+          omitColumn(createNodeTable(report, narrow, createHostShortener(nodes)), 'POOL'),
+        ];
+  const poolTables =
+    format.isWide === true
+      ? [createPoolTable(report, formatName)]
+      : [createPoolTable(report, shorten), createPoolTable(report, narrow)];
+  return [
+    report.nodes.length === 0 ? '' : formatFittingTable(format, nodeTables),
+    report.pools.length === 0 ? '' : formatFittingTable(format, poolTables),
+  ];
 }
 
-function createNodeTable({ nodes, problems }: CheckReport, shortenName: (config: string) => string): Table {
+type Label = (name: string) => string;
+
+function createNodeTable(
+  { nodes, problems }: CheckReport,
+  shortenConfig: Label,
+  shortenNode: Label = (name) => name,
+): Table {
   const findProblems = groupProblems(problems, 'Node');
   const rows = sortProblematicFirst(nodes).map((node): Cell[] => {
     const own = findProblems(node.name);
     const isFailed = node.state === 'Degraded' || node.state === 'Unreconcilable';
     return [
-      { text: node.name },
+      { text: shortenNode(node.name) },
       { text: node.pool ?? NONE },
       { text: node.state === '' ? NONE : toPrintableLine(node.state, 24), style: isFailed ? 'red' : undefined },
-      createConfigCell(node.currentConfig, own, shortenName),
-      createConfigCell(node.desiredConfig, own, shortenName),
+      createConfigCell(node.currentConfig, own, shortenConfig),
+      createConfigCell(node.desiredConfig, own, shortenConfig),
       { text: summarizeProblems(own), style: getStyle(own) },
     ];
   });
   return { columns: NODE_COLUMNS, rows };
 }
 
-function createPoolTable({ pools, problems }: CheckReport, shortenName: (config: string) => string): Table {
+function createPoolTable({ pools, problems }: CheckReport, shortenConfig: Label): Table {
   const findProblems = groupProblems(problems, 'MachineConfigPool');
   const rows = sortProblematicFirst(pools).map((pool): Cell[] => {
     const own = findProblems(pool.name);
@@ -98,8 +117,8 @@ function createPoolTable({ pools, problems }: CheckReport, shortenName: (config:
       { text: pool.name },
       { text: String(pool.machineCount) },
       { text: String(pool.updatedMachineCount) },
-      createConfigCell(pool.specConfig, own, shortenName),
-      createConfigCell(pool.statusConfig, own, shortenName),
+      createConfigCell(pool.specConfig, own, shortenConfig),
+      createConfigCell(pool.statusConfig, own, shortenConfig),
       { text: pool.terminating ? 'being deleted' : summary, style: getStyle(own) },
     ];
   });
@@ -114,9 +133,10 @@ function groupProblems(problems: Problems, kind: ReferrerKind): (name: string) =
   return (name) => groups.get(name) ?? [];
 }
 
-function createConfigCell(config: string | null, own: Problems, shortenName: (config: string) => string): Cell {
+function createConfigCell(config: string | null, own: Problems, shortenConfig: Label): Cell {
   if (config === null) return { text: NONE };
-  return { text: shortenName(config), style: getStyle(own.filter((problem) => problem.config === config)) };
+  const style = getStyle(own.filter((problem) => problem.config === config));
+  return { text: shortenConfig(config), style };
 }
 
 function summarizeProblems(problems: Problems): string {

@@ -11,7 +11,7 @@ import type {
 import { formatAge } from '../format-duration.ts';
 import { formatObjectNames } from '../format-object-names.ts';
 import { createNameShortener } from '../name-shortener.ts';
-import { type Cell, formatFittingTable, formatTable, type Table } from '../table.ts';
+import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
 import { applyStyle, type TableFormat, type TextFormat, wrapParagraph } from '../text-format.ts';
 
 const KIB = 1024;
@@ -40,7 +40,8 @@ export function formatConfigList(
   const named = createConfigTable(configs, now, formatName, formatObjectNames);
   const counted = createConfigTable(configs, now, formatName, formatCounted);
   const short = createConfigTable(configs, now, shortenName, formatCounted);
-  const fitting = format.columns === undefined ? [counted] : [named, counted, omitPool(counted), short];
+  const fitting =
+    format.columns === undefined ? [counted] : [named, counted, omitColumn(counted, 'POOL'), short];
   const tables = format.isWide === true ? [named] : fitting;
   const missingCount = configs.filter(({ exists }) => !exists).length;
   const sentences = [
@@ -82,12 +83,6 @@ function createConfigTable(
     return texts.map((text) => ({ text, style }));
   });
   return { columns, rows };
-}
-
-/** The name of a rendered config contains its pool. */
-function omitPool({ columns, rows }: Table): Table {
-  const index = columns.findIndex(({ header }) => header === 'POOL');
-  return { columns: columns.toSpliced(index, 1), rows: rows.map((row) => row.toSpliced(index, 1)) };
 }
 
 function formatCounts(configs: ConfigListReport['configs']): string {
@@ -141,7 +136,7 @@ export function formatUnusedReport(format: TableFormat, report: UnusedReport, re
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
   ];
   const table = { columns, rows };
-  const tables = format.isWide === true ? [table] : [table, omitPool(table)];
+  const tables = format.isWide === true ? [table] : [table, omitColumn(table, 'POOL')];
   return `${formatFittingTable(format, tables)}\n${formatSentences(format, sentences)}`;
 }
 
