@@ -130,7 +130,7 @@ test('as kubectl, prints the versions, impersonates, and rejects a wrong selecto
   });
   expect(await admins.run('machineconfig-guard --as nobody who-uses')).toMatchObject({
     exitCode: 3,
-    stderr: expect.stringContaining('denies you "list" on nodes; check with: oc auth can-i') as string,
+    stderr: expect.stringContaining('denies you "list" on machineconfigs.') as string,
   });
   const groups = '--as nobody --as-group system:masters';
   expect(await admins.run(`machineconfig-guard who-uses ${groups}`)).toMatchObject({ exitCode: 0 });
