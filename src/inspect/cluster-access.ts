@@ -50,6 +50,10 @@ export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
 }
 
+export function isForbidden(error: unknown): boolean {
+  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === 403;
+}
+
 export function isInvalidSelector({ cause }: ClusterAccessError): boolean {
   return cause instanceof ApiError && cause.status === 400;
 }
