@@ -132,8 +132,6 @@ test('as kubectl, prints the versions, impersonates, and rejects a wrong selecto
     exitCode: 3,
     stderr: expect.stringContaining('denies you "list" on machineconfigs.') as string,
   });
-  const groups = '--as nobody --as-group system:masters';
-  expect(await admins.run(`machineconfig-guard who-uses ${groups}`)).toMatchObject({ exitCode: 0 });
   expect(await admins.run('machineconfig-guard check -l a=b=c')).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining("(--role, --selector): found '=', expected: ','") as string,
