@@ -145,17 +145,15 @@ function listLogs(
   podsPath: string,
   { metadata, spec, status }: StoredPod,
   logQuery: GatherOptions['logQuery'],
-) {
+): { readonly file: string; readonly path: string }[] {
   return (spec?.containers ?? []).flatMap(({ name }) => {
     const directory = `pods/${metadata?.name}/${name}/${name}/logs`;
     const query = { container: name, tailLines: String(MAX_LOG_LINES), ...logQuery };
     const path = `${podsPath}/${metadata?.name}/log?${new URLSearchParams(query).toString()}`;
+    const current = { file: `${directory}/current.log`, path };
+    const previous = { file: `${directory}/previous.log`, path: `${path}&previous=true` };
     const containerStatus = status?.containerStatuses?.find((candidate) => candidate.name === name);
-    const isRestarted = (containerStatus?.restartCount ?? 0) > 0;
-    return [
-      { file: `${directory}/current.log`, path },
-      ...(isRestarted ? [{ file: `${directory}/previous.log`, path: `${path}&previous=true` }] : []),
-    ];
+    return (containerStatus?.restartCount ?? 0) > 0 ? [current, previous] : [current];
   });
 }
 

@@ -31,12 +31,14 @@ const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineco
 const kubelet = await ExecServer.start(() => ({}));
 const logRequests = kubelet.serveLogs(`first line\nAuthorization: Bearer ${token}\n`);
 await setKubeletPort(cluster, node, kubelet.port);
-const { template } = (await admin.find(PATHS.deployment))?.spec as { template: { spec: object } };
+const deployment = (await admin.find(PATHS.deployment)) as unknown as {
+  readonly spec: { readonly template: { readonly spec: object } };
+};
 await admin.create(`${PATHS.guardNamespace}/pods`, {
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: POD },
-  spec: { ...template.spec, nodeName: node },
+  spec: { ...deployment.spec.template.spec, nodeName: node },
 });
 await admin.patch(`${PATHS.guardNamespace}/pods/${POD}/status`, {
   status: { containerStatuses: [{ name: 'guard', restartCount: 1, image: '', imageID: '', ready: true }] },
