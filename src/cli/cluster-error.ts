@@ -38,7 +38,7 @@ function formatAccessError({ access, cause }: ClusterAccessError, address: strin
     case 401:
       return `${server} rejects the credentials of the kubeconfig; run oc login`;
     case 403: {
-      // These roles are for people (manifests/base/rbac.yaml). OpenShift's cluster-reader excludes MachineConfigs.
+      // Roles for people (manifests/base/reader-roles.yaml). OpenShift's cluster-reader excludes MachineConfigs.
       const role = verb === 'delete' ? 'machineconfig-guard-verify' : 'machineconfig-guard-reader';
       const isInRole = resource === 'machineconfigs' && verb !== 'create';
       const roleNote = isInRole ? `, which the ClusterRole ${role} allows` : '';

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' };
 import { demoExcerpt } from '../../build/demo-excerpt.ts';
 import { terminalPicture } from '../../build/terminal-picture.ts';
 import { runCommand } from '../../src/cli/program.ts';
@@ -51,6 +52,15 @@ test('docs/fleet selects clusters of a bound set with the label of the Policies'
     expect(listFiles('docs/fleet/policy-install')).toContain(
       `docs/fleet/policy-install/${file}/kustomization.yaml`,
     );
+});
+
+test('remote bases name this version', () => {
+  const pages = findAll(listFiles('docs').join('\n'), /^(.*\.(?:md|yaml))$/gm);
+  const versions = pages.flatMap((page) =>
+    findAll(readFile(page), /github\.com\/\S+\/manifests\/[^\s?]+(\S*)/g),
+  );
+  expect(versions.length).toBeGreaterThan(5);
+  expect(new Set(versions)).toEqual(new Set([`?ref=v${packageJson.version}`]));
 });
 
 test('docs/install.md names flags that render has, and every overlay', async () => {
