@@ -1,5 +1,5 @@
 import { formatName } from '../../decision/message.ts';
-import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
 import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
@@ -13,6 +13,7 @@ import { createNameShortener } from './name-shortener.ts';
 type Problems = readonly ReportProblem[];
 
 const NONE = '<none>';
+const MAX_SKIPPED_NODES = 3;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 
@@ -108,8 +109,8 @@ function summarizeProblems(problems: Problems): string {
 
 function formatSkippedNodes(format: TextFormat, names: readonly string[]): string {
   if (names.length === 0) return '';
-  const subjects = formatObjectNames(names.map((name) => ({ kind: 'Node', name }) as const));
-  return wrapParagraph(format, `Not checked: ${subjects}, not managed by the Machine Config Operator.`);
+  const shown = joinFirst(names, MAX_SKIPPED_NODES);
+  return wrapParagraph(format, `Skipped nodes that the Machine Config Operator does not manage: ${shown}.`);
 }
 
 function formatProblems(format: TextFormat, problems: Problems): string {
@@ -150,7 +151,7 @@ function explainProblems(group: Problems): string {
       return (
         `${subjectsHave} an empty status.configuration.name after ${FIRST_ROLLOUT_MINUTES} minutes. ` +
         'The operator sets the field when all machines of the pool run the config in its spec. ' +
-        'Check whether the pool is paused, and its nodes: oc describe machineconfigpool.'
+        'Check whether the pool is paused, and which nodes are Degraded.'
       );
     case 'ConfigMissing':
       return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
