@@ -84,8 +84,8 @@ const NOT_REPORTED: Problem = {
 
 /**
  * Checks that each node has both annotations, each pool has a config in spec and status, and all these
- * configs exist and are not being deleted. It ignores node states, paused pools and rollouts. A new pool may have an
- * empty status: see {@link judgeEmptyStatus}.
+ * configs exist and are not being deleted. It ignores node states, paused pools and rollouts. A new custom pool may
+ * have an empty status: see {@link judgeEmptyStatus}.
  */
 export function checkConsistency(
   { nodes, skippedNodes = [], pools, configs, terminatingConfigs, roles }: ClusterSnapshot,

@@ -14,6 +14,9 @@ export interface DanglingReference {
 /** Why the empty status of a pool is a problem, as in the report of `check`. */
 type EmptyStatusCode = 'StatusEmpty' | 'RolloutUnfinished';
 
+/** Their machines boot with the config of the pool. Those of a custom pool usually boot as workers. */
+const BUILT_IN_POOLS: ReadonlySet<string> = new Set(['master', 'worker', 'arbiter']);
+
 /** Three machines that update one after the other need about this long. */
 export const FIRST_ROLLOUT_MINUTES = 30;
 
@@ -39,21 +42,21 @@ export function findDanglingReferences(
  * all machines are updated for the first time, and never empties it (machine-config-operator,
  * pkg/controller/node/status.go).
  *
- * - `StatusEmpty`: no machine is updated, and one cannot update. The machine-config-server has no config for new
- *   machines, because it serves the spec only once a machine is updated (pkg/server/cluster_server.go).
+ * - `StatusEmpty`: no machine is updated, and one cannot update or the pool is built in. New machines get no config,
+ *   because the machine-config-server serves the spec only once a machine is updated (pkg/server/cluster_server.go).
  * - `RolloutUnfinished`: the first roll-out takes longer than {@link FIRST_ROLLOUT_MINUTES}. It starts when the
  *   operator first writes the condition `Updated`. Every reader finds this time in the pool, also after a restart.
  *
  * @param hasDanglingNode whether a node of the pool names a missing config
  */
 export function judgeEmptyStatus(
-  { emptyStatus }: Referrer,
+  { name, emptyStatus }: Referrer,
   hasDanglingNode: boolean,
   now: Date,
 ): EmptyStatusCode | undefined {
   if (emptyStatus === undefined) return undefined;
   const { since, hasUpdatedMachine } = emptyStatus;
-  if (hasDanglingNode && !hasUpdatedMachine) return 'StatusEmpty';
+  if (!hasUpdatedMachine && (hasDanglingNode || BUILT_IN_POOLS.has(name))) return 'StatusEmpty';
   const isNew = since !== undefined && now.getTime() - since.getTime() < FIRST_ROLLOUT_MINUTES * 60_000;
   return isNew ? undefined : 'RolloutUnfinished';
 }
@@ -87,6 +90,6 @@ export function explainMissingConfig(deletedAt: Date | undefined): string {
 
 export function explainEmptyStatus(code: EmptyStatusCode): string {
   return code === 'StatusEmpty'
-    ? 'the pool has no config in its status and a node that names a missing config, so booting machines get none'
+    ? 'the status names no config and no machine is updated, so booting machines get none'
     : `the operator has not updated all machines within ${FIRST_ROLLOUT_MINUTES} minutes, so the status is empty`;
 }

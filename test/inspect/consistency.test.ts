@@ -75,6 +75,16 @@ test.each([
   expect(ofPool).toMatchObject(isStuck || !isYoung ? [problem] : []);
 });
 
+test('an empty status of a built-in pool is a problem until a machine is updated', () => {
+  const check = (updatedMachineCount: number) =>
+    checkAll([NODE], [inspectedPool('worker', { spec: NEW, ageMinutes: 0, updatedMachineCount })], [NEW]);
+  expect(check(0)).toMatchObject({
+    isRecoverable: true,
+    problems: [{ code: 'StatusEmpty', isRecoverable: true }],
+  });
+  expect(check(1).problems).toEqual([]);
+});
+
 test('an empty spec is the only problem of a pool without configs', () => {
   const { problems } = checkAll([NODE], [WORKER, inspectedPool('infra', {})], [NEW]);
   expect(problems).toMatchObject([{ code: 'SpecEmpty', isRecoverable: true }]);
@@ -137,9 +147,9 @@ test('agrees with a naive model for any cluster', () => {
         const live = Object.entries(poolOptions).filter(([, { terminating }]) => !terminating);
         const named = [
           ...nodeOptions.flatMap(({ current, desired }) => [current, desired]),
-          // The status of a young pool may be empty.
-          ...live.flatMap(([, { spec, status, ageMinutes }]) =>
-            status === undefined && ageMinutes < 30 ? [spec] : [spec, status],
+          // The status of a young custom pool may be empty.
+          ...live.flatMap(([pool, { spec, status, ageMinutes }]) =>
+            pool === 'infra-a.b' && status === undefined && ageMinutes < 30 ? [spec] : [spec, status],
           ),
         ];
         const isMissing = (name: string | undefined) =>

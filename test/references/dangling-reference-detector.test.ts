@@ -13,6 +13,7 @@ vi.mock(import('../../src/decision/nearest-name.ts'), { spy: true });
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const MISSING = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
+const MISSING_INFRA = MISSING.replace('worker', 'infra');
 const NOW = new Date('2026-11-21T12:00:00Z');
 
 function toReferrer(config: string, index: number): Referrer {
@@ -96,7 +97,7 @@ test.each([
 /** A pool in its first roll-out. */
 function createNewPool(): Referrer {
   return parsePoolReferrer({
-    metadata: { name: 'worker', creationTimestamp: NOW.toISOString() },
+    metadata: { name: 'infra', creationTimestamp: NOW.toISOString() },
     spec: { configuration: { name: CONFIG } },
   });
 }
@@ -106,12 +107,12 @@ test('reports an empty status after 30 minutes, and at once if a node of the poo
   it.pools = [createNewPool()];
   expect(await it.check()).toEqual([]);
   it.now = new Date(NOW.getTime() + 30 * 60_000);
-  const finding = { kind: 'MachineConfigPool', name: 'worker', field: 'status', config: undefined };
+  const finding = { kind: 'MachineConfigPool', name: 'infra', field: 'status', config: undefined };
   const explanation = expect.stringContaining('not updated all machines within 30 minutes');
   expect(await it.check()).toMatchObject([{ ...finding, explanation, since: it.now }]);
 
   it.now = NOW;
-  it.configOfNode = [MISSING];
+  it.configOfNode = [MISSING_INFRA];
   const stuck = await it.check();
   const stuckExplanation = expect.stringContaining('booting machines get none');
   expect(stuck).toMatchObject([{ kind: 'Node' }, { ...finding, explanation: stuckExplanation }]);
@@ -120,8 +121,8 @@ test('reports an empty status after 30 minutes, and at once if a node of the poo
 test('reports no empty status while a GET finds the config of its node', async () => {
   const it = new DetectorTest();
   it.pools = [createNewPool()];
-  it.configOfNode = [MISSING];
-  it.answer = { metadata: { name: MISSING } };
+  it.configOfNode = [MISSING_INFRA];
+  it.answer = { metadata: { name: MISSING_INFRA } };
   expect(await it.check()).toEqual([]);
 });
 

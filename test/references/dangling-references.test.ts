@@ -75,6 +75,25 @@ test.each([
 );
 
 test.each([
+  ['master', 0, 'StatusEmpty'],
+  ['worker', 0, 'StatusEmpty'],
+  ['arbiter', 0, 'StatusEmpty'],
+  ['master', 1, undefined],
+  ['infra', 0, undefined],
+])(
+  'judges the new empty status of pool %s with %d updated machines',
+  (name, updatedMachineCount, code) => {
+    const now = new Date('2026-11-21T12:00:00Z');
+    const referrer = parsePoolReferrer({
+      metadata: { name, creationTimestamp: now.toISOString() },
+      spec: { configuration: { name: CONFIG } },
+      status: { updatedMachineCount },
+    });
+    expect(judgeEmptyStatus(referrer, false, now)).toBe(code);
+  },
+);
+
+test.each([
   [{ currentConfig: CONFIG }, 'worker'],
   [{ currentConfig: CONFIG, desiredConfig: CONFIG.replace('worker', 'infra') }, 'infra'],
   [{ currentConfig: '99-worker' }, undefined],

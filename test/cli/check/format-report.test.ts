@@ -66,10 +66,10 @@ test('accepts the first roll-out of a pool for 30 minutes', () => {
   expect(formatAtAge(30)).toContain('Pool infra has an empty status.configuration.name after 30 minutes.');
 });
 
-test('names the nodes that are not checked', () => {
+test('names the skipped nodes', () => {
   const text = format([healthyNode('n')], [POOL], { skippedNodes: ['linux-0', 'windows-0'] });
   expect(unwrap(text)).toContain(
-    'Not checked: nodes linux-0 and windows-0, not managed by the Machine Config Operator. Fine: ',
+    'Skipped nodes that the Machine Config Operator does not manage: linux-0 and windows-0. Fine: ',
   );
 });
 

@@ -98,8 +98,11 @@ test('check finds the problems and the pending request, and its last resort work
     const command = (groups?.['command'] ?? '').replace(/^oc adm /, 'oc ');
     expect(await admins.run(command)).toMatchObject({ exitCode: 0 });
   }
+  const { stdout: repaired } = await shell.run('machineconfig-guard check --output json');
   // The operator sets the status once the machines run the config.
-  expect(await shell.run('machineconfig-guard check')).toMatchObject({ exitCode: 0 });
+  expect((JSON.parse(repaired) as CheckReport).problems).toMatchObject([
+    { code: 'StatusEmpty', canHeal: true },
+  ]);
 });
 
 test('check and the guard skip the nodes that the operator does not manage', async () => {
@@ -114,9 +117,7 @@ test('check and the guard skip the nodes that the operator does not manage', asy
 
   const { exitCode, stdout } = await admins.run('machineconfig-guard check');
   expect(exitCode).toBe(0);
-  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-    `Not checked: nodes ${linux} and ${windows}, not managed`,
-  );
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`does not manage: ${linux} and ${windows}.`);
   expect((await cluster.expectAllowed(unused)).warnings).toEqual([]);
 
   const annotations = { [`${MCO}/currentConfig`]: other };
