@@ -10,6 +10,8 @@ const COMMANDS = [
   'verify',
   'restore',
   'check',
+  'gather',
+  'restore',
   'who-uses',
   'explain',
   'dev',
