@@ -49,6 +49,15 @@ export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
 }
 
+/** Whether the API server was reached, and answered with an error. */
+export function hasAnswered(error: unknown): error is ClusterAccessError & { readonly cause: ApiError } {
+  return error instanceof ClusterAccessError && error.cause instanceof ApiError;
+}
+
+export function isForbidden(error: unknown): boolean {
+  return hasAnswered(error) && error.cause.status === 403;
+}
+
 export function isInvalidSelector({ cause }: ClusterAccessError): boolean {
   return cause instanceof ApiError && cause.status === 400;
 }
