@@ -12,6 +12,7 @@ import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
+import { createStatusCommand } from './status/status.ts';
 import { createVerifyCommand } from './verify/verify.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
@@ -97,6 +98,7 @@ Example:
       .addCommand(createServeCommand())
       .addCommand(createRenderCommand())
       .addCommand(createVerifyCommand())
+      .addCommand(createStatusCommand())
       .addCommand(createCheckCommand())
       .addCommand(createRestoreCommand())
       .addCommand(createWhoUsesCommand())

@@ -29,8 +29,11 @@ export function createTextFormat(
 }
 
 /** A pipe has no columns and gets the maximum. */
-export function createTableFormat({ isTTY = false, columns = MAX_TABLE_WIDTH }: OutputStream): TextFormat {
-  return createTextFormat({ isTTY, columns }, process.env, MAX_TABLE_WIDTH);
+export function createTableFormat(
+  { isTTY = false, columns }: OutputStream,
+  maxWidth = MAX_TABLE_WIDTH,
+): TextFormat {
+  return createTextFormat({ isTTY, columns: columns ?? maxWidth }, process.env, maxWidth);
 }
 
 /** Never breaks a word, so that links keep working. */

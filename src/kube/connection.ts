@@ -114,10 +114,7 @@ export function loadConnection(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): KubeConnection {
   return new KubeConnection(() => {
-    const config = new KubeConfig();
-    const source = findKubeconfig(options, env);
-    if (source === 'in-cluster') config.loadFromCluster();
-    else loadFiles(config, source);
+    const config = loadConfig(options, env);
     if (options.context !== undefined) {
       if (config.getContextObject(options.context) === null) {
         throw new KubeconfigError(`the kubeconfig has no context "${options.context}"`);
@@ -128,12 +125,50 @@ export function loadConnection(
   });
 }
 
+/** The contexts of the kubeconfig. */
+export interface KubeContexts {
+  readonly current: string;
+  readonly names: readonly string[];
+  /** One context for each pair of cluster and user: `oc` adds one for each project. Prefers the current one. */
+  readonly distinct: readonly string[];
+}
+
+/** @throws KubeconfigError */
+export function listContexts(
+  options: Pick<ConnectionOptions, 'kubeconfig'>,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): KubeContexts {
+  const config = loadConfig(options, env);
+  const current = config.getCurrentContext();
+  const contexts = config.getContexts();
+  const firsts = new Map(
+    contexts
+      .toReversed()
+      .toSorted((a, b) => Number(a.name === current) - Number(b.name === current))
+      .map(({ name, cluster, user }) => [JSON.stringify([cluster, user]), name]),
+  );
+  const distinct = new Set(firsts.values());
+  const names = contexts.map(({ name }) => name);
+  return { current, names, distinct: names.filter((name) => distinct.has(name)) };
+}
+
 export function connectionFromKubeconfig(text: string): KubeConnection {
   return new KubeConnection(() => {
     const config = new KubeConfig();
     config.loadFromString(text);
     return config;
   });
+}
+
+function loadConfig(
+  options: Pick<ConnectionOptions, 'kubeconfig'>,
+  env: Readonly<Record<string, string | undefined>>,
+): KubeConfig {
+  const config = new KubeConfig();
+  const source = findKubeconfig(options, env);
+  if (source === 'in-cluster') config.loadFromCluster();
+  else loadFiles(config, source);
+  return config;
 }
 
 interface KubeconfigFiles {
@@ -143,7 +178,7 @@ interface KubeconfigFiles {
 }
 
 function findKubeconfig(
-  { kubeconfig }: ConnectionOptions,
+  { kubeconfig }: Pick<ConnectionOptions, 'kubeconfig'>,
   env: Readonly<Record<string, string | undefined>>,
 ): KubeconfigFiles | 'in-cluster' {
   if (kubeconfig !== undefined) return { files: [kubeconfig], origin: '--kubeconfig' };
