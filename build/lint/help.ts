@@ -8,6 +8,7 @@ const COMMANDS = [
   'serve',
   'render',
   'verify',
+  'restore',
   'check',
   'who-uses',
   'explain',
@@ -15,6 +16,9 @@ const COMMANDS = [
   'demo',
   'certs',
   'certs rotate',
+  'completion',
+  'version',
+  'help',
 ];
 
 const print = (text: string): void => {

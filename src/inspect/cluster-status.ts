@@ -100,14 +100,14 @@ const VERIFY_ADVICE = 'run machineconfig-guard verify, which tests a deletion';
  *
  * @throws ClusterAccessError, TimeoutError
  */
-export async function readClusterStatus(api: KubeApi): Promise<ClusterStatus> {
+export async function readClusterStatus(api: KubeApi, namespace: string): Promise<ClusterStatus> {
   // The first read fails soon if the API server is unreachable.
   const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
   const [webhooks, floor, deployment, lease] = await Promise.all([
     orForbidden(readWebhooks(api)),
     orForbidden(readFloor(api)),
-    orForbidden(orNull(readDeployment(api))),
-    orForbidden(orNull(readLease(api))),
+    orForbidden(orNull(readDeployment(api, namespace))),
+    orForbidden(orNull(readLease(api, namespace))),
   ]);
   const evidence = { guard: guard ?? null, webhooks, floor, deployment, lease };
   return { server: api.address, ...summarizeEvidence(evidence, new Date()) };
@@ -252,8 +252,8 @@ async function orNull<T>(read: Promise<T | undefined>): Promise<T | null> {
 }
 
 /** Undefined without a leader. */
-async function readLease(api: KubeApi): Promise<LeaderState | undefined> {
-  const path = objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME);
+async function readLease(api: KubeApi, namespace: string): Promise<LeaderState | undefined> {
+  const path = objectPath(leasesPath(namespace), INSTALLED_NAME);
   const { spec } = ((await readObject(api, path)) ?? {}) as StoredLease;
   const { holderIdentity, renewTime, leaseDurationSeconds } = spec ?? {};
   if ((holderIdentity ?? '') === '' || typeof renewTime !== 'string') return undefined;

@@ -62,8 +62,8 @@ export function findInstallationMethod(
  *
  * @throws ClusterAccessError, TimeoutError
  */
-export async function readDeployment(api: KubeApi): Promise<DeploymentState | undefined> {
-  const deployment = (await readObject(api, deploymentPath(INSTALLED_NAME, INSTALLED_NAME))) as
+export async function readDeployment(api: KubeApi, namespace: string): Promise<DeploymentState | undefined> {
+  const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as
     | {
         readonly spec?: {
           readonly replicas?: number;

@@ -13,13 +13,13 @@ import type { InstalledProtection, PolicyBinding, RegisteredWebhook } from './pr
 const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
 
 /** @throws ClusterAccessError, TimeoutError */
-export async function readInstalledProtection(api: KubeApi): Promise<InstalledProtection> {
+export async function readInstalledProtection(api: KubeApi, namespace: string): Promise<InstalledProtection> {
   const guard = await readObject(api, GUARD_PATH);
   return {
     webhooks: await readWebhooks(api),
     floor: await readFloor(api),
     mode: guard === undefined ? undefined : parseSettings(guard).settings.mode,
-    deployment: await orForbidden(readDeployment(api)),
+    deployment: await orForbidden(readDeployment(api, namespace)),
   };
 }
 

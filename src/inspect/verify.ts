@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { isRetryableRead } from './cluster-access.ts';
 import type { DeploymentState } from './guard-installation.ts';
@@ -41,14 +42,16 @@ const UNVERIFIED_PAUSE_MS = 1_000;
 /**
  * Tries to delete a config in use by a dry run.
  *
+ * @param namespace the namespace of the guard
  * @param onProgress gets parts of the report early: a trial can take a webhook's whole timeout
  * @throws ClusterAccessError, DryRunError, TimeoutError
  */
 export async function verifyProtection(
   api: KubeApi,
   onProgress: (part: Partial<VerifyReport>) => void,
+  namespace: string = INSTALLED_NAME,
 ): Promise<VerifyReport> {
-  const installed = await readInstalledProtection(api);
+  const installed = await readInstalledProtection(api, namespace);
   const commonFields = {
     server: api.address,
     ...installed,
@@ -99,6 +102,8 @@ export async function verifyProtection(
 
 export interface WaitOptions {
   readonly timeoutMs: number;
+  /** The namespace of the guard. */
+  readonly namespace?: string;
   readonly onReport: (report: VerifyReport, elapsedMs: number) => void;
   readonly onFailure: (error: unknown, elapsedMs: number) => void;
 }
@@ -110,9 +115,9 @@ export interface WaitOptions {
  * @throws ClusterAccessError, DryRunError, TimeoutError
  */
 export async function waitForProtection(api: KubeApi, options: WaitOptions): Promise<VerifyReport> {
-  const { timeoutMs, onReport, onFailure } = options;
+  const { timeoutMs, namespace, onReport, onFailure } = options;
   const { answer } = await pollUntilSettled({
-    read: async () => await verifyProtection(api, () => {}),
+    read: async () => await verifyProtection(api, () => {}, namespace),
     isSettled: (report) => report.protected || (report.mode !== null && report.mode !== 'Enforce'),
     timeoutMs,
     retryUntilMs: (error) => (isRetryableRead(error) ? timeoutMs : 0),

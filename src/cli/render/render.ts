@@ -11,7 +11,7 @@ import type { Installation, InstallationOptions } from '../../install/installati
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
+import { createOutputOption, parseDays, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
 
@@ -22,7 +22,7 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'> {
   readonly caCertFile?: string;
   readonly caKeyFile?: string;
   readonly force?: boolean;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** Scripts rely on these JSON field names. */
@@ -90,7 +90,7 @@ export function createRenderCommand(): Command {
     .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
     .option('--ca-key-file <file>', 'private key of the reused authority, PEM')
     .option('--force', 'overwrite or remove the files of an earlier run; keep all other files')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `

@@ -9,7 +9,7 @@ import type { ServingCertificate } from '../../certificates/serving-certificate.
 import type { KubeApi } from '../../kube/api.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import type { TlsParameters } from '../../webhook/tls-profile.ts';
-import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
+import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
@@ -109,7 +109,7 @@ Example:
     --tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key`,
     )
     .action(serve);
-  return addClusterFlags(command);
+  return addConnectionFlags(command);
 }
 
 async function serve(flags: ServeFlags): Promise<void> {

@@ -4,22 +4,22 @@ import { readClusterStatus } from '../../inspect/cluster-status.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { waitOrAbort } from '../../kube/wait.ts';
 import { toCliError } from '../cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createParser, toDurationOption } from '../option-parsers.ts';
+import { createOutputOption, createParser } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
 import { createTableFormat } from '../text-format.ts';
 import { formatStatusReport, type StatusEntry, type StatusReport } from './format-report.ts';
 
 interface StatusFlags extends ClusterFlags {
   readonly contexts?: string;
-  readonly timeout: number;
-  readonly output: 'text' | 'wide' | 'json';
+  readonly output: 'text' | 'wide' | 'json' | 'yaml';
 }
 
 /** An administrator's machine and a VPN serve this many handshakes at once. */
 const MAX_CONCURRENT_CLUSTERS = 10;
-const MAX_TABLE_WIDTH = 200;
+/** Unless `--request-timeout` is set. */
+const CLUSTER_TIMEOUT_MS = 10_000;
 
 const UNREAD = {
   protected: false,
@@ -49,12 +49,7 @@ export function createStatusCommand(): Command {
         .argParser(parseContexts)
         .conflicts('context'),
     )
-    .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time for each cluster'), '10s'))
-    .addOption(
-      new Option('-o, --output <format>', 'output format; wide prints every column')
-        .choices(['text', 'wide', 'json'])
-        .default('text'),
-    )
+    .addOption(createOutputOption(['text', 'wide', 'json', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -62,8 +57,8 @@ Reads the MachineConfigGuard, the webhook configuration, the bindings of the
 policy floor, and the Deployment and Lease in the namespace
 machineconfig-guard. PROTECTED means that the webhook is registered, the mode
 is Enforce and a replica is ready. Only verify tests a deletion.
-It asks up to 10 clusters at a time. With all, it asks one context for each
-cluster and user.
+It asks up to 10 clusters at a time, and each for up to 10 s or the time of
+--request-timeout. With all, it asks one context for each cluster and user.
 Permissions: get machineconfigguards; without the others of the ClusterRole
 machineconfig-guard-reader, the state is UNKNOWN.
 
@@ -82,8 +77,7 @@ Examples:
       const contexts = await selectContexts(flags);
       const clusters = await readAll(flags, contexts);
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
-      const { width, hasColors } = createTableFormat(process.stdout, MAX_TABLE_WIDTH);
-      const format = { width: flags.output === 'wide' ? Infinity : width, hasColors };
+      const format = createTableFormat(process.stdout, flags.output === 'wide');
       printReport(command, flags.output, report, formatStatusReport(format, report));
       if (clusters.every(({ evidence }) => evidence.length === 0))
         throw new CliError('', EXIT_CODE.clusterAccess);
@@ -93,9 +87,9 @@ Examples:
 }
 
 async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
-  const { listContexts, KubeconfigError } = await import('../../kube/connection.ts');
+  const { readContexts, KubeconfigError } = await import('../../kube/connection.ts');
   try {
-    const { current, names, distinct } = listContexts(flags);
+    const { current, names, distinct } = readContexts(flags);
     if (flags.contexts === undefined) return [flags.context ?? current];
     if (flags.contexts === 'all') return distinct;
     const wanted = [...new Set(flags.contexts.split(','))];
@@ -119,13 +113,15 @@ async function readAll(flags: StatusFlags, contexts: readonly string[]): Promise
 
 /** A cluster that cannot be read is an entry with the reason. */
 async function readEntry({ context: _context, ...flags }: StatusFlags, context: string): Promise<StatusEntry> {
+  const { requestTimeout = 0 } = flags;
+  const signal = AbortSignal.timeout(requestTimeout === 0 ? CLUSTER_TIMEOUT_MS : requestTimeout);
   let api: KubeApi | undefined;
   try {
     api = await createKubeApi(
       { ...flags, ...(context === '' ? {} : { context }) },
       'machineconfig-guard/status',
     );
-    const status = await waitOrAbort(readClusterStatus(api), AbortSignal.timeout(flags.timeout));
+    const status = await waitOrAbort(readClusterStatus(api, getGuardNamespace(flags)), signal);
     return { context, ...status };
   } catch (error) {
     const cause = api === undefined ? error : toCliError(error, api);

@@ -4,15 +4,15 @@ import type { RegisteredWebhook } from '../../inspect/protection.ts';
 import { type VerifyReport, verifyProtection, waitForProtection } from '../../inspect/verify.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { toCliError } from '../cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { toDurationOption } from '../option-parsers.ts';
+import { createOutputOption, toDurationOption } from '../option-parsers.ts';
 import { formatProgressLine, printReport } from '../report-output.ts';
 
 interface VerifyFlags extends ClusterFlags {
   readonly wait?: boolean;
   readonly timeout: number;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** The text output truncates longer messages. The JSON output does not. */
@@ -23,7 +23,7 @@ export function createVerifyCommand(): Command {
     .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
     .option('--wait', 'wait until the guard protects')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '5m'))
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -58,7 +58,9 @@ Examples:
           if (flags.output === 'text') command.configureOutput().writeOut?.(formatProgress(part));
         };
         const report =
-          flags.wait === true ? await wait(api, flags, command) : await verifyProtection(api, print);
+          flags.wait === true
+            ? await wait(api, flags, command)
+            : await verifyProtection(api, print, getGuardNamespace(flags));
         if (flags.wait === true) print(report);
         printReport(command, flags.output, report, formatConclusion(report));
         if (!report.protected) throw new CliError('', EXIT_CODE.failure);
@@ -68,14 +70,15 @@ Examples:
 }
 
 /** Prints a line for each change. */
-async function wait(api: KubeApi, { timeout }: VerifyFlags, command: Command): Promise<VerifyReport> {
+async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise<VerifyReport> {
   let printed = '';
   const print = (text: string, elapsedMs: number): void => {
     if (text !== printed) command.configureOutput().writeErr?.(formatProgressLine(text, elapsedMs));
     printed = text;
   };
   return await waitForProtection(api, {
-    timeoutMs: timeout,
+    timeoutMs: flags.timeout,
+    namespace: getGuardNamespace(flags),
     onReport: ({ state, explanation }, elapsedMs) => print(`${state}: ${explanation}`, elapsedMs),
     onFailure: (error, elapsedMs) => print(`${(toCliError(error, api) as Error).message}; retrying`, elapsedMs),
   });

@@ -52,7 +52,7 @@ const NOTICE = 'Nothing was tested: run machineconfig-guard verify for a trial d
 
 function format(width: number, clusters: readonly StatusEntry[], hasColors = false): string[] {
   const report: StatusReport = { readAt: '2026-11-23T08:00:00Z', clusters };
-  return formatStatusReport({ width, hasColors }, report).split('\n');
+  return formatStatusReport({ width: 100, columns: width, hasColors }, report).split('\n');
 }
 
 test('prints every column at 200 columns, and a line for each cluster', () => {

@@ -80,7 +80,7 @@ test('the command status needs only the rights of a reader, and an unreachable c
     {
       context: 'dead',
       state: 'UNREACHABLE',
-      explanation: expect.stringContaining('ECONNREFUSED') as unknown,
+      explanation: expect.stringContaining('connection refused') as unknown,
     },
   ]);
   expect(exitCode).toBe(1);
