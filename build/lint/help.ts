@@ -10,6 +10,8 @@ const COMMANDS = [
   'verify',
   'restore',
   'check',
+  'gather',
+  'status',
   'who-uses',
   'explain',
   'dev',

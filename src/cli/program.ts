@@ -12,6 +12,7 @@ import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
+import { createGatherCommand } from './gather/gather.ts';
 import { createHelpCommand } from './help/help.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
@@ -126,6 +127,7 @@ Examples:
       .addCommand(createRestoreCommand())
       .addCommand(createWhoUsesCommand())
       .addCommand(createExplainCommand())
+      .addCommand(createGatherCommand())
       .addCommand(createDevCommand())
       .addCommand(createDemoCommand())
       .addCommand(createCertsCommand())

@@ -69,15 +69,18 @@ test.each([
   'verify',
   'check',
   'restore',
+  'status',
   'who-uses',
   'dev',
   'demo',
+  'gather',
   'certs',
   'certs rotate',
   'completion',
   'version',
 ])('%s --help lists flags in alphabetical order, exit codes and an example', async (command) => {
   const { stdout } = await runProgram([...command.split(' '), '--help']);
+  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   for (const group of stdout.split('Cluster flags')) {
     const flags = [...group.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
       ({ groups }) => groups?.['flag'] ?? '',
