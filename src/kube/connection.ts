@@ -190,7 +190,8 @@ function impersonate(config: KubeConfig, user: string): void {
 
 /** The contexts of the kubeconfig. */
 export interface KubeContexts {
-  readonly current: string;
+  /** Undefined without a current-context. */
+  readonly current: string | undefined;
   readonly names: readonly string[];
   /** One context for each pair of cluster and user: `oc` adds one for each project. Prefers the current one. */
   readonly distinct: readonly string[];
@@ -209,7 +210,11 @@ export function readContexts(options: ConnectionOptions, env: Environment = proc
   );
   const distinct = new Set(firsts.values());
   const names = contexts.map(({ name }) => name);
-  return { current, names, distinct: names.filter((name) => distinct.has(name)) };
+  return {
+    current: hasText(current) ? current : undefined,
+    names,
+    distinct: names.filter((name) => distinct.has(name)),
+  };
 }
 
 export function connectionFromKubeconfig(text: string): KubeConnection {
