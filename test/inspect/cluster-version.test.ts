@@ -3,10 +3,11 @@ import { readClusterVersion } from '../../src/inspect/cluster-version.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 
-function serve(objects: Readonly<Record<string, object>>): KubeApi {
+function serve(objects: Readonly<Record<string, object>>, deploymentStatus = 404): KubeApi {
   const json = async ({ path }: ApiRequest) => {
     const object = Object.entries(objects).find(([name]) => path.includes(name));
-    if (object === undefined) throw new ApiError(404, 'NotFound', '');
+    if (object === undefined)
+      throw new ApiError(path.includes('/deployments/') ? deploymentStatus : 404, '', '');
     return await Promise.resolve(object[1]);
   };
   return { json } as KubeApi;
@@ -35,4 +36,15 @@ test.each([
 test('a cluster without the guard has only the version of Kubernetes', async () => {
   const report = { kubernetesVersion: 'v1.31.1', guardVersion: null, guardImage: null };
   expect(await readClusterVersion(serve({ '/version': VERSION }), 'ns')).toEqual(report);
+});
+
+test.each([
+  ['0.2.0', { kubernetesVersion: 'v1.31.1', guardVersion: '0.2.0', guardImage: null }],
+  [undefined, undefined],
+])('a user who may not read Deployments gets the status version %s', async (version, report) => {
+  const api = serve({ '/version': VERSION, '/machineconfigguards/cluster': { status: { version } } }, 403);
+  const result = readClusterVersion(api, 'ns');
+  await (report === undefined
+    ? expect(result).rejects.toThrow('cannot get deployments')
+    : expect(result).resolves.toEqual(report));
 });

@@ -130,14 +130,10 @@ test('as kubectl, prints the versions, impersonates, and rejects a wrong selecto
   });
   expect(await admins.run('machineconfig-guard --as nobody who-uses')).toMatchObject({
     exitCode: 3,
-    stderr: expect.stringContaining('denies you "list" on nodes; check with: oc auth can-i') as string,
+    stderr: expect.stringContaining('denies you "list" on machineconfigs.') as string,
   });
-  const groups = '--as nobody --as-group system:masters';
-  expect(await admins.run(`machineconfig-guard who-uses ${groups}`)).toMatchObject({ exitCode: 0 });
   expect(await admins.run('machineconfig-guard check -l a=b=c')).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringContaining(
-      'invalid label selector (--role, --selector): unable to parse',
-    ) as string,
+    stderr: expect.stringContaining("(--role, --selector): found '=', expected: ','") as string,
   });
 });
