@@ -23,6 +23,11 @@ interface DeploymentSpec {
   };
 }
 
+interface Deployment extends KubeObject {
+  readonly spec: DeploymentSpec;
+  readonly status?: { readonly readyReplicas?: number };
+}
+
 interface ServiceSpec {
   readonly ports: readonly { readonly name: string; readonly targetPort: string }[];
 }
@@ -31,9 +36,9 @@ type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> 
 type Volume = NonNullable<PodTemplate['spec']['volumes']>[number];
 
 /**
- * Replaces deployment controller, scheduler, kubelet and endpoint controller: it runs the guard's Deployment
- * and publishes the ready pods as Endpoints. From Kubernetes 1.34 on, API servers read EndpointSlices
- * instead.
+ * Replaces deployment controller, scheduler, kubelet and endpoint controller: it runs the guard's Deployment, counts
+ * the ready pods in its status and publishes them as Endpoints. From Kubernetes 1.34 on, API servers read
+ * EndpointSlices instead.
  */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;
@@ -61,7 +66,7 @@ export class Kubelet {
   /** Waits until only the replicas of the current template run, and all are published. */
   async awaitRollout(timeoutMs = 60_000) {
     const isRolledOut = async () => {
-      const spec = await this.#findDeployment();
+      const spec = (await this.#findDeployment())?.spec;
       if (spec === undefined) return this.#pods.length === 0;
       const template = JSON.stringify(spec.template);
       const ready = this.#ready.filter((pod) => JSON.stringify(pod.template) === template);
@@ -91,7 +96,8 @@ export class Kubelet {
   }
 
   async #reconcile() {
-    const spec = await this.#findDeployment();
+    const deployment = await this.#findDeployment();
+    const spec = deployment?.spec;
     const template = JSON.stringify(spec?.template);
     const isCurrent = (pod: Pod) => JSON.stringify(pod.template) === template;
     const isReady = (pod: Pod) => this.#ready.includes(pod);
@@ -113,6 +119,7 @@ export class Kubelet {
     for (const pod of surplus) void this.#terminate(pod);
     // Endpoints go while the pods shut down, as in a cluster.
     await this.#publishReadyPods();
+    if (deployment !== undefined) await this.#writeDeploymentStatus(deployment);
     for (const pod of this.pods) await this.#keepRunning(pod);
   }
 
@@ -177,10 +184,19 @@ export class Kubelet {
     this.#ready = ready;
   }
 
-  async #findDeployment(): Promise<DeploymentSpec | undefined> {
+  async #writeDeploymentStatus({ status }: Deployment) {
+    const readyReplicas = this.#ready.length;
+    if ((status?.readyReplicas ?? 0) === readyReplicas) return;
+    // The API server rejects more ready than existing pods.
+    await this.#admin.patch(`${PATHS.deployment}/status`, {
+      status: { replicas: Math.max(this.pods.length, readyReplicas), readyReplicas },
+    });
+  }
+
+  async #findDeployment(): Promise<Deployment | undefined> {
     const deployment = await this.#admin.find(PATHS.deployment);
     if (deployment?.metadata.deletionTimestamp !== undefined) return undefined;
-    return deployment?.spec as DeploymentSpec | undefined;
+    return deployment as Deployment | undefined;
   }
 
   /** Each pod gets a token of its own: tokens of a service account end with it. */
