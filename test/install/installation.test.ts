@@ -107,6 +107,17 @@ test('with singleNode, the Deployment has no anti-affinity', () => {
   expect(build({ singleNode: true })('Deployment')).not.toHaveProperty('spec.template.spec.affinity');
 });
 
+test('a rollout on a single node keeps the old pod until the new one is ready, except on the host network', () => {
+  const strategy = 'spec.strategy.rollingUpdate';
+  const hostNetwork = { singleNode: true, hostNetwork: true };
+
+  expect(build({ singleNode: true })('Deployment')).toHaveProperty(strategy, {
+    maxUnavailable: 0,
+    maxSurge: 1,
+  });
+  expect(build(hostNetwork)('Deployment')).toHaveProperty(strategy, { maxUnavailable: 1, maxSurge: 0 });
+});
+
 test.each([
   [undefined, /--openshift-version/],
   [{ major: 1, minor: 29 }, /use fail-closed/],

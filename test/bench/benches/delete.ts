@@ -65,7 +65,7 @@ const FULL: readonly Case[] = [
   { nodes: 2_000, rounds: 8, size: '1.2 MB', clients: 8 },
   { nodes: 2_000, rounds: 40, dryRun: false },
   { nodes: 2_000, rounds: 20, dryRun: false, size: '1.2 MB' },
-  { nodes: 5_000, rounds: 20 },
+  { nodes: 5_000, rounds: 60 },
 ];
 const QUICK: readonly Case[] = [
   { nodes: 5, rounds: 10, floorRounds: 5 },

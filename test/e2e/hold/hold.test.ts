@@ -9,8 +9,8 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 
-const HOLD_MS = 6_000;
-const HOLD = { mode: 'Enforce', holdSuperseded: '6s' } as const;
+const HOLD_MS = 4_000;
+const HOLD = { mode: 'Enforce', holdSuperseded: `${HOLD_MS / 1_000}s` } as const;
 
 const installed = await InstalledCluster.start();
 const { cluster, kubelet } = installed;
@@ -90,7 +90,7 @@ test('holds both configs of a roll-out that was superseded in its middle', async
   const startedAt = performance.now();
   await setSpec(last);
   await expectHeld(superseded, `pool ${name} named it until 20`);
-  await pause(2_000);
+  await pause(1_000);
   const updatedAt = await setStatus(last);
   await Promise.all([
     expectHeldSince(startedAt, superseded, `pool ${name} named it until`),
