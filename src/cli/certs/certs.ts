@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import path from 'node:path';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { findDnsNameProblem, findIpAddressProblem } from '../../certificates/names.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
+import { createOutputOption, parseDays, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
 import { createRotateCommand } from './rotate.ts';
@@ -27,7 +27,7 @@ interface CertsFlags {
   readonly days: number;
   readonly caDays: number;
   readonly force?: boolean;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** Scripts rely on these JSON field names. */
@@ -50,7 +50,7 @@ export function createCertsCommand(): Command {
     )
     .option('--ca-days <n>', `days until the authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
     .option('--force', 'overwrite existing files, including the authority')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { CommandProcess } from '../command-process.ts';
 import {
   createConfig,
@@ -65,12 +66,28 @@ test('removes the webhook that a killed session left behind', async () => {
 });
 
 test('exits with 3 and registers nothing if the cluster denies', async () => {
-  const { cluster, start } = inspected;
-  cluster.faults.intercept(({ method }) => (method === 'DELETE' ? { status: 403 } : 'pass'));
+  const { cluster, start, address } = inspected;
+  cluster.faults.intercept(({ path, method }) =>
+    method === 'POST' && path === WEBHOOK_CONFIGURATIONS_PATH ? { status: 403 } : 'pass',
+  );
   const denied = await start('dev').outcome;
   expect(denied.exitCode).toBe(3);
-  expect(denied.stderr).toContain('cannot remove an earlier webhook registration at 127.0.0.1:');
+  const denial = `the API server at ${address} denies you "create" on validatingwebhookconfigurations.`;
+  expect(denied.stderr).toContain(`machineconfig-guard: ${denial}`);
   expect(registrations()).toEqual([]);
+});
+
+test('names the webhook of an earlier run only if there is one', async () => {
+  const { cluster, start } = inspected;
+  cluster.faults.intercept(({ method }) => (method === 'DELETE' ? { status: 403 } : 'pass'));
+  const killed = await startDev();
+  killed.child.kill('SIGKILL');
+  await killed.outcome;
+  const { exitCode, stderr } = await start('dev').outcome;
+  expect(exitCode).toBe(3);
+  expect(stderr).toMatch(
+    /: cannot remove the webhook machineconfig-guard-dev-\w+ of an earlier run: .* denies you "delete"/,
+  );
 });
 
 test('exits with 3 and prints the command if it cannot remove the webhook', async () => {
