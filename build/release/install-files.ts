@@ -1,0 +1,48 @@
+import { parseDocument } from 'yaml';
+import { buildInstallation, type InstallationOptions } from '../../src/install/installation.ts';
+import { ADMISSION_POLICY } from '../../src/install/kubernetes-version.ts';
+
+const VERSION_LABEL = 'app.kubernetes.io/version';
+
+/** The overlays of manifests/ that a release contains as one file each, by the name of the file. */
+const OPTIONS_BY_FILE = {
+  'install.yaml': {},
+  'install-fail-open-with-floor.yaml': { profile: 'fail-open-with-floor' },
+  'install-host-network.yaml': { hostNetwork: true },
+  'install-single-node.yaml': { singleNode: true },
+} as const satisfies Readonly<Record<string, Partial<InstallationOptions>>>;
+
+export type InstallFile = keyof typeof OPTIONS_BY_FILE;
+
+export const INSTALL_FILES = Object.keys(OPTIONS_BY_FILE) as readonly InstallFile[];
+
+/**
+ * Renders all objects of an installation for a running cluster, with certificates of OpenShift's service CA. Every
+ * object and the pods have the label of the version.
+ *
+ * @param image by digest
+ */
+export function renderInstallFile(name: InstallFile, image: string, version: string): string {
+  const { files } = buildInstallation({
+    profile: 'fail-closed',
+    ...OPTIONS_BY_FILE[name],
+    image,
+    authority: undefined,
+    // As an overlay, the file contains all kinds.
+    kubernetesVersion: ADMISSION_POLICY,
+  });
+  const header = `# machineconfig-guard ${version}. Apply it with: oc apply -f ${name}\n`;
+  return header + files.map(({ content }) => addVersion(content, version)).join('---\n');
+}
+
+/** Adds the label to the object, and to the pods of a Deployment. */
+function addVersion(content: string, version: string): string {
+  const document = parseDocument(content, { schema: 'yaml-1.1' });
+  for (const metadata of [['metadata'], ['spec', 'template', 'metadata']]) {
+    if (!document.hasIn(metadata)) continue;
+    const labels = [...metadata, 'labels'];
+    if (!document.hasIn(labels)) document.setIn(labels, document.createNode({}));
+    document.setIn([...labels, VERSION_LABEL], version);
+  }
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+}
