@@ -25,7 +25,8 @@ const CREATED = '2023-11-14T22:13:20Z';
 const OWN_ARCHIVE = `machineconfig-guard-linux-${process.arch === 'x64' ? 'amd64' : 'arm64'}.tar.gz`;
 
 const directory = mkdtempSync(path.join(tmpdir(), 'mcg-release-test-'));
-const baseImage = path.join(directory, 'base');
+/** Buildah makes the path a name of an image, so that it needs lower case, which mkdtemp() does not give. */
+const baseImage = path.join(tmpdir(), `mcg-base-image-${process.pid}`);
 /** The first of two releases, which are built from copies of the repository. */
 let release: string;
 let other: string;
@@ -37,7 +38,7 @@ beforeAll(async () => {
 });
 
 afterAll(() => {
-  rmSync(directory, { recursive: true, force: true });
+  for (const created of [directory, baseImage]) rmSync(created, { recursive: true, force: true });
 });
 
 /** Builds a release of a copy of the repository with another version. Returns its directory. */
