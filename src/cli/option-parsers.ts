@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { MAX_DAYS } from '../certificates/validity.ts';
 import { type ConfigName, toConfigName } from '../decision/config-name.ts';
 import { parseDuration } from '../decision/duration.ts';
+import { isHold } from '../decision/settings.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
 export function createParser(pattern: RegExp, problem: string): (value: string) => string {
@@ -19,6 +20,12 @@ export function createNumberParser(min: number, max: number, problem: string): (
   };
 }
 
+/** Parses the `holdSuperseded` of a MachineConfigGuard. */
+export function parseHold(value: string): string {
+  if (isHold(value)) return value;
+  throw new InvalidArgumentError('Must be a duration of at most 720h, such as 0s, 30m or 24h.');
+}
+
 /** 0 lets the system choose a free port. */
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
 export const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
@@ -32,9 +39,10 @@ export function toDurationOption(option: Option, defaultValue: string): Option {
   });
 }
 
-/** An empty path would mean the current directory. */
+/** An empty path would mean the current directory, and `-` means stdout elsewhere. */
 export function parseOutputDirectory(value: string): string {
   if (value === '') throw new CliError('--out must not be empty', EXIT_CODE.usage);
+  if (value === '-') throw new CliError('--out must be a directory: there are several files', EXIT_CODE.usage);
   return value;
 }
 

@@ -20,6 +20,9 @@ export const GUARD_PATH = `${GUARDS_PATH}/${GUARD_NAME}`;
 export const WEBHOOK_CONFIGURATIONS_PATH =
   '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 
+/** The authority of a rendered installation. */
+export const AUTHORITY_SECRET_PATH = '/api/v1/namespaces/machineconfig-guard/secrets/machineconfig-guard-ca';
+
 export function objectPath(collection: string, name: string): string {
   return `${collection}/${encodeURIComponent(name)}`;
 }

@@ -6,11 +6,12 @@ import type { ClientAuthority } from '../../certificates/client-authority-file.t
 import { CertificateFilesError } from '../../certificates/file-follower.ts';
 import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
+import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
+import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
@@ -27,6 +28,8 @@ interface ServeFlags extends ClusterFlags {
   readonly metricsPort: number;
   readonly shutdownDelayDuration: number;
   readonly namespace?: string;
+  readonly initialMode?: Mode;
+  readonly initialHold?: string;
   readonly logLevel: string;
 }
 
@@ -88,6 +91,18 @@ export function createServeCommand(): Command {
     'namespace of the Lease for leader election (default: namespace of the pod)',
     parseNamespace,
   );
+  // An object in the manifests would have to be applied after its CRD, and would reset the mode at an upgrade.
+  command.addOption(
+    createEnvOption(
+      '--initial-mode <mode>',
+      'mode of the MachineConfigGuard if the guard creates it (default: Enforce)',
+    ).choices(MODES),
+  );
+  addFlag(
+    '--initial-hold <duration>',
+    'holdSuperseded of the MachineConfigGuard if the guard creates it (default: 2h)',
+    parseHold,
+  );
   const logLevel = createEnvOption('--log-level <level>', 'minimum log level');
   command.addOption(logLevel.choices(LOG_LEVELS).default('info'));
   command
@@ -142,7 +157,8 @@ async function serve(flags: ServeFlags): Promise<void> {
   const [certificate, clientAuthority] = loaded;
   const servableConfigs = new ServableConfigs({ isStored: true });
   const onStored = servableConfigs.mergeStored.bind(servableConfigs);
-  const follower = new SettingsFollower({ api, log, onStored });
+  const initialSpec = { mode: flags.initialMode, holdSuperseded: flags.initialHold };
+  const follower = new SettingsFollower({ api, log, onStored, initialSpec });
   void follower.run(backgroundAbort.signal);
   const guard = await startGuard({
     api,
