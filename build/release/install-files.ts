@@ -1,14 +1,17 @@
 import { parseDocument } from 'yaml';
-import { buildInstallation, type InstallationOptions } from '../../src/install/installation.ts';
-import { ADMISSION_POLICY } from '../../src/install/kubernetes-version.ts';
+import { buildInstallation, formatStream, type InstallationOptions } from '../../src/install/installation.ts';
+import { parseOpenShiftVersion } from '../../src/install/kubernetes-version.ts';
 
 const VERSION_LABEL = 'app.kubernetes.io/version';
 
-/** The overlays of manifests/ that a release contains as one file each, by the name of the file. */
+/** The installations that a release contains as one file each, by the name of the file. */
 const OPTIONS_BY_FILE = {
   'install.yaml': {},
   'install-fail-open-with-floor.yaml': { profile: 'fail-open-with-floor' },
   'install-host-network.yaml': { hostNetwork: true },
+  'install-openshift-4.14.yaml': { kubernetesVersion: parseOpenShiftVersion('4.14') },
+  'install-openshift-4.15.yaml': { kubernetesVersion: parseOpenShiftVersion('4.15') },
+  'install-openshift-4.16.yaml': { kubernetesVersion: parseOpenShiftVersion('4.16') },
   'install-single-node.yaml': { singleNode: true },
 } as const satisfies Readonly<Record<string, Partial<InstallationOptions>>>;
 
@@ -25,14 +28,14 @@ export const INSTALL_FILES = Object.keys(OPTIONS_BY_FILE) as readonly InstallFil
 export function renderInstallFile(name: InstallFile, image: string, version: string): string {
   const { files } = buildInstallation({
     profile: 'fail-closed',
+    // The oldest version with all kinds of objects.
+    kubernetesVersion: parseOpenShiftVersion('4.17'),
     ...OPTIONS_BY_FILE[name],
     image,
     authority: undefined,
-    // As an overlay, the file contains all kinds.
-    kubernetesVersion: ADMISSION_POLICY,
   });
   const header = `# machineconfig-guard ${version}. Apply it with: oc apply -f ${name}\n`;
-  return header + files.map(({ content }) => addVersion(content, version)).join('---\n');
+  return header + formatStream(files.map((file) => ({ ...file, content: addVersion(file.content, version) })));
 }
 
 /** Adds the label to the object, and to the pods of a Deployment. */

@@ -63,7 +63,7 @@ export async function createRelease(options: ReleaseOptions): Promise<Release> {
 }
 
 /** In the format of `sha256sum`, for all files below the directory. */
-export async function formatChecksums(directory: string): Promise<string> {
+async function formatChecksums(directory: string): Promise<string> {
   const lines: string[] = [];
   for (const name of (await readdir(directory, { recursive: true })).sort()) {
     const file = path.join(directory, name);

@@ -33,8 +33,8 @@ let other: string;
 
 beforeAll(async () => {
   writeBaseImages(baseImage);
-  release = await buildRelease('one');
-  other = await buildRelease('another/directory');
+  release = await buildRelease('one', '022');
+  other = await buildRelease('another/directory', '077');
 });
 
 afterAll(() => {
@@ -42,7 +42,7 @@ afterAll(() => {
 });
 
 /** Builds a release of a copy of the repository with another version. Returns its directory. */
-async function buildRelease(name: string): Promise<string> {
+async function buildRelease(name: string, umask: string): Promise<string> {
   const copy = path.join(directory, name, 'repository');
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
   const files = execFileSync('git', list, { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean);
@@ -58,7 +58,8 @@ async function buildRelease(name: string): Promise<string> {
   const out = path.join(directory, name, 'release');
   const args = ['--version', VERSION, '--base-image', `oci:${baseImage}`, '--out', out];
   const env = { ...process.env, SOURCE_DATE_EPOCH: String(EPOCH) };
-  await promisify(execFile)('npm', ['run', '--silent', 'release', '--', ...args], { cwd: copy, env });
+  const command = `umask ${umask}; exec npm run --silent release -- "$@"`;
+  await promisify(execFile)('sh', ['-c', command, 'sh', ...args], { cwd: copy, env });
   return out;
 }
 
@@ -66,9 +67,9 @@ function readFile(name: string): string {
   return readFileSync(path.join(release, name), 'utf8');
 }
 
-test('two builds in different directories have the same digests', () => {
+test('two builds in different directories, with another umask, have the same digests', () => {
   expect(readFileSync(path.join(other, 'SHA256SUMS'), 'utf8')).toBe(readFile('SHA256SUMS'));
-  execFileSync('sha256sum', ['--check', '--strict', '--quiet', 'SHA256SUMS'], { cwd: other });
+  execFileSync('sh', ['-c', 'sha256sum --check --strict --quiet SHA256SUMS'], { cwd: other });
 });
 
 test('the checksums contain every file', () => {

@@ -14,7 +14,7 @@ All changes.
 
 ### Added
 
-- A [page](docs/install.md), see [there](https://example.com/docs) and [below](#added).
+- A [page](docs/install.md), not [this](https://example.com) or [this](#added).
 
 ## 1.1.0
 
@@ -23,7 +23,7 @@ All changes.
 
 test('takes the section of the version, and its links lead to the files of the tag', () => {
   expect(formatReleaseNotes(CHANGELOG, '1.2.0')).toEqual({
-    notes: `### Added\n\n- A [page](${TAG}/docs/install.md), see [there](https://example.com/docs) and [below](#added).\n`,
+    notes: `### Added\n\n- A [page](${TAG}/docs/install.md), not [this](https://example.com) or [this](#added).\n`,
     warnings: [],
   });
 });
