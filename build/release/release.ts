@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 import packageLock from '../../package-lock.json' with { type: 'json' };
@@ -33,16 +33,26 @@ export interface Release {
 /**
  * Builds what a release publishes (docs/release.md). The same sources, base image and timestamp give the same files.
  *
- * @throws Error if a part cannot be built, or the directory contains files
+ * @throws Error if a part cannot be built, and then removes the directory, or if that contains files
  */
 export async function createRelease(options: ReleaseOptions): Promise<Release> {
-  const { directory, baseImage, platforms, repository, timestamp } = options;
+  const { directory } = options;
   const { version } = packageJson;
   if (packageLock.version !== version) {
     throw new Error(`package-lock.json has the version ${packageLock.version}, not ${version}; run npm install`);
   }
   await mkdir(directory, { recursive: true });
   if ((await readdir(directory)).length > 0) throw new Error(`${directory} is not empty; remove it`);
+  try {
+    return await fill(options, version);
+  } catch (error) {
+    await rm(directory, { recursive: true });
+    throw error;
+  }
+}
+
+async function fill(options: ReleaseOptions, version: string): Promise<Release> {
+  const { directory, baseImage, platforms, repository, timestamp } = options;
   const write = async (name: string, text: string): Promise<void> => {
     await writeFile(path.join(directory, name), text);
   };

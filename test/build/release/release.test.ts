@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { createRelease } from '../../../build/release/release.ts';
+import { runTool } from '../../../build/release/run-tool.ts';
 import { readTimestamp } from '../../../build/release/timestamp.ts';
 
 test('changes nothing in a directory with files', async () => {
@@ -17,6 +18,11 @@ test('changes nothing in a directory with files', async () => {
   };
   await expect(createRelease(options)).rejects.toThrow(`${directory} is not empty; remove it`);
   await rm(directory, { recursive: true });
+});
+
+test('names the package of a missing program', async () => {
+  const missing = 'missing is not installed (Debian: apt-get install missing)';
+  await expect(runTool('missing', [])).rejects.toThrow(missing);
 });
 
 test('the time is SOURCE_DATE_EPOCH', async () => {
