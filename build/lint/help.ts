@@ -9,6 +9,8 @@ const COMMANDS = [
   'render',
   'verify',
   'check',
+  'gather',
+  'restore',
   'who-uses',
   'explain',
   'dev',

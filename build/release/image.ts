@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -7,8 +7,6 @@ import { gunzip } from 'node:zlib';
 import { ROOT, runTool } from './run-tool.ts';
 
 const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json';
-/** Where the last stage of the Containerfile finds the files of the build stage. */
-const BUILD_STAGE = '--from=build ';
 
 export interface ImageOptions {
   /** Undefined for that of the Containerfile. */
@@ -41,20 +39,19 @@ export async function buildImage({ platforms, layout, dist, ...options }: ImageO
   return await writeIndex(layout, platforms);
 }
 
+/** Writes the last stage, without the build stage, and the files that it copies from there. */
 async function writeContext(context: string, dist: string): Promise<void> {
   const text = await readFile(path.join(ROOT, 'Containerfile'), 'utf8');
   const baseImage = /^ARG BASE_IMAGE=.*\n/m.exec(text)?.[0] ?? '';
   const lastStage = text.slice(text.lastIndexOf('\nFROM '));
-  if (!lastStage.includes(BUILD_STAGE)) throw new Error(`the last stage of Containerfile has no "${BUILD_STAGE}"`);
-  await writeFile(path.join(context, 'Containerfile'), baseImage + lastStage.replaceAll(BUILD_STAGE, ''));
-  const copies = [[path.join(ROOT, 'LICENSE'), 'LICENSE']];
-  for (const name of await readdir(dist)) copies.push([path.join(dist, name), path.join('dist', name)]);
-  await mkdir(path.join(context, 'build', 'dist'), { recursive: true });
-  for (const [from = '', to = ''] of copies) {
-    const copy = path.join(context, 'build', to);
-    await copyFile(from, copy);
-    // Not those of this machine's umask.
-    await chmod(copy, to.endsWith('.cjs') ? 0o755 : 0o644);
+  await writeFile(path.join(context, 'Containerfile'), baseImage + lastStage.replaceAll('--from=build ', ''));
+  for (const [, name = ''] of lastStage.matchAll(/ \/build\/(\S+)(?= )/g)) {
+    const file = name.startsWith('dist/') ? path.join(dist, path.basename(name)) : path.join(ROOT, name);
+    const copy = path.join(context, 'build', name);
+    await mkdir(path.dirname(copy), { recursive: true });
+    await copyFile(file, copy);
+    // The rest of the mode comes from the umask.
+    await chmod(copy, ((await stat(file)).mode & 0o100) === 0 ? 0o644 : 0o755);
   }
 }
 

@@ -38,9 +38,10 @@ function formatAccessError({ access, cause }: ClusterAccessError, address: strin
     case 401:
       return `${server} rejects the credentials of the kubeconfig; run oc login`;
     case 403: {
-      const isRead = verb === 'get' || verb === 'list';
-      const isMissingInClusterReader = isRead && resource === 'machineconfigs';
-      const roleNote = isMissingInClusterReader ? ' (cluster-reader does not include it)' : '';
+      // Roles for people (manifests/base/reader-roles.yaml). OpenShift's cluster-reader excludes MachineConfigs.
+      const role = verb === 'delete' ? 'machineconfig-guard-verify' : 'machineconfig-guard-reader';
+      const isInRole = resource === 'machineconfigs' && verb !== 'create';
+      const roleNote = isInRole ? `, which the ClusterRole ${role} allows` : '';
       const checkCommand = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
       return `${server} denies you "${verb}" on ${kind}${location}${roleNote}; check with: ${checkCommand}`;
     }

@@ -9,6 +9,7 @@ import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
+import { createGatherCommand } from './gather/gather.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
@@ -101,6 +102,7 @@ Example:
       .addCommand(createRestoreCommand())
       .addCommand(createWhoUsesCommand())
       .addCommand(createExplainCommand())
+      .addCommand(createGatherCommand())
       .addCommand(createDevCommand())
       .addCommand(createDemoCommand())
       .addCommand(createCertsCommand())

@@ -71,7 +71,8 @@ describe('in a copy of the files that .containerignore lets through', () => {
     // The image does not contain the demo.
     const files = (await readdir(contextPath('dist'))).filter((file) => file !== 'demo.cjs');
     const built = files.map((file) => `/build/dist/${file}`);
-    expect(copied.sort()).toEqual([...built, '/build/LICENSE'].sort());
+    expect(copied.sort()).toEqual([...built, '/build/LICENSE', '/build/build/must-gather/gather'].sort());
+    expect(statSync(contextPath('build', 'must-gather', 'gather')).mode & 0o111).toBe(0o111);
     expect(statSync(contextPath('dist', 'machineconfig-guard.cjs')).mode & 0o111).toBe(0o111);
   });
 

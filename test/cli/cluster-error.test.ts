@@ -11,14 +11,15 @@ const SERVER = 'the API server at api:6443';
 const CONFIGS = 'machineconfigs.machineconfiguration.openshift.io';
 const SECRET_PATH = '/api/v1/namespaces/ns/secrets/name';
 const SECRETS = 'secrets in namespace ns';
-const NOT_IN_ROLE = ' (cluster-reader does not include it)';
+const READER = ', which the ClusterRole machineconfig-guard-reader allows';
+const VERIFY = ', which the ClusterRole machineconfig-guard-verify allows';
 
 const denied = (verb: string, resource: string, role = ''): string =>
   `${SERVER} denies you "${verb}" on ${resource}${role}; check with: oc auth can-i ${verb} `;
 
 test.each<['get' | 'list' | 'delete', string, number, string]>([
-  ['list', MACHINE_CONFIGS_PATH, 403, denied('list', CONFIGS, NOT_IN_ROLE) + CONFIGS],
-  ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied('delete', CONFIGS) + CONFIGS],
+  ['list', MACHINE_CONFIGS_PATH, 403, denied('list', CONFIGS, READER) + CONFIGS],
+  ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied('delete', CONFIGS, VERIFY) + CONFIGS],
   ['get', SECRET_PATH, 403, `${denied('get', SECRETS)}secrets -n ns`],
   ['get', SECRET_PATH, 401, `${SERVER} rejects the credentials of the kubeconfig; run oc login`],
   ['list', MACHINE_CONFIGS_PATH, 404, expect.stringContaining(`${SERVER} does not serve ${CONFIGS}: `)],

@@ -72,10 +72,12 @@ test.each([
   'who-uses',
   'dev',
   'demo',
+  'gather',
   'certs',
   'certs rotate',
 ])('%s --help lists flags in alphabetical order, exit codes and an example', async (command) => {
   const { stdout } = await runProgram([...command.split(' '), '--help']);
+  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
     ({ groups }) => groups?.['flag'] ?? '',
   );

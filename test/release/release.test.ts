@@ -106,6 +106,7 @@ test('the image of each platform adds less than 120 MB to its base, and has the 
       'licenses/LICENSE',
       'licenses/THIRD-PARTY-LICENSES.txt',
       'licenses/sbom.cdx.json',
+      'usr/bin/gather',
       'usr/local/bin/machineconfig-guard',
     ]);
     expect(

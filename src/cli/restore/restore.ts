@@ -64,8 +64,10 @@ Exit codes:
 
 Examples:
   machineconfig-guard restore --from node/control1.example.com
-  machineconfig-guard restore --from /etc/mcs/bootstrap/machine-configs --confirm
-  oc debug node/control1 -- chroot /host cat /etc/mcs-machine-config-content.json |
+  machineconfig-guard restore --confirm \\
+    --from /etc/mcs/bootstrap/machine-configs
+  oc debug node/control1 -- chroot /host \\
+    cat /etc/mcs-machine-config-content.json |
     machineconfig-guard restore --from - --confirm`,
     )
     .action(async (name: string | undefined, flags: RestoreFlags) => {
