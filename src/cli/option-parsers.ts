@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { MAX_DAYS } from '../certificates/validity.ts';
 import { type ConfigName, toConfigName } from '../decision/config-name.ts';
 import { parseDuration } from '../decision/duration.ts';
+import { isHold } from '../decision/settings.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
 export function createParser(pattern: RegExp, problem: string): (value: string) => string {
@@ -19,22 +20,48 @@ export function createNumberParser(min: number, max: number, problem: string): (
   };
 }
 
+/** Parses the `holdSuperseded` of a MachineConfigGuard. */
+export function parseHold(value: string): string {
+  if (isHold(value)) return value;
+  throw new InvalidArgumentError('Must be a duration of at most 720h, such as 0s, 30m or 24h.');
+}
+
 /** 0 lets the system choose a free port. */
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
 export const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
-/** Parses durations such as `1m30s` to milliseconds. */
-export function toDurationOption(option: Option, defaultValue: string): Option {
-  return option.default(parseDuration(defaultValue), defaultValue).argParser((value) => {
-    const ms = parseDuration(value);
-    if (ms === undefined) throw new InvalidArgumentError('Must be a duration, such as 5s, 500ms or 1m30s.');
-    return ms;
-  });
+/** RFC 1123 label. */
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+export const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
+
+/** Parses durations such as `1m30s` to milliseconds. As in kubectl, `0` needs no unit. */
+export function parseDurationOption(value: string): number {
+  const ms = value === '0' ? 0 : parseDuration(value);
+  if (ms === undefined) throw new InvalidArgumentError('Must be a duration, such as 5s, 500ms or 1m30s.');
+  return ms;
 }
 
-/** An empty path would mean the current directory. */
+export function toDurationOption(option: Option, defaultValue: string): Option {
+  return option.default(parseDuration(defaultValue), defaultValue).argParser(parseDurationOption);
+}
+
+const OUTPUT_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  name: 'name prints one name per line',
+  wide: 'wide prints more columns',
+};
+
+/** The first format is the default. Every command that prints a report has the same flag. */
+export function createOutputOption(formats: readonly string[]): Option {
+  const notes = formats.flatMap((format) => OUTPUT_DESCRIPTIONS[format] ?? []);
+  return new Option('-o, --output <format>', ['output format', ...notes].join('; '))
+    .choices(formats)
+    .default(formats[0]);
+}
+
+/** An empty path would mean the current directory, and `-` means stdout elsewhere. */
 export function parseOutputDirectory(value: string): string {
   if (value === '') throw new CliError('--out must not be empty', EXIT_CODE.usage);
+  if (value === '-') throw new CliError('--out must be a directory: there are several files', EXIT_CODE.usage);
   return value;
 }
 

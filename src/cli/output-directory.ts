@@ -16,7 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
 /** @throws CliError if a file cannot be written, or exists and `overwrite` is false */
 export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
   const existingFiles: string[] = [];
-  await explainErrors(directory, async () => {
+  await explainFileErrors(directory, async () => {
     await mkdir(directory, { recursive: true });
     for (const name of names) {
       const file = path.join(directory, name);
@@ -35,7 +35,7 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
 
 /** Stages all files first, so a full disk leaves the old files unchanged. Private key files have mode 0600. */
 export async function writeOutputFiles(directory: string, files: readonly OutputFile[]): Promise<void> {
-  await explainErrors(directory, async () => {
+  await explainFileErrors(directory, async () => {
     // A rename does not work across file systems.
     const staging = await mkdtemp(path.join(directory, '.new-'));
     try {
@@ -49,9 +49,10 @@ export async function writeOutputFiles(directory: string, files: readonly Output
   });
 }
 
-async function explainErrors(directory: string, work: () => Promise<void>): Promise<void> {
+/** @throws CliError for an error of the file system */
+export async function explainFileErrors<T>(directory: string, work: () => Promise<T>): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;

@@ -1,4 +1,4 @@
-import type { ConfigName } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath } from '../kube/api-paths.ts';
@@ -6,6 +6,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
+import { isManagedByOperator } from '../references/managed-nodes.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster } from './cluster-access.ts';
@@ -23,16 +24,27 @@ export async function readClusterSnapshot(
   signal: AbortSignal,
 ): Promise<ClusterSnapshot> {
   const query = labelSelector === undefined ? {} : { labelSelector };
-  const nodes = await listAll(api, NODES, parseInspectedNode, signal, query);
+  const allNodes = await listAll(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
   const configNames = await readConfigNames(api, signal);
-  const roles = nodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
+  const roles = allNodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
+  const nodes = new Set(filterManaged(allNodes, pools));
+  const skippedNodes = allNodes.filter((node) => !nodes.has(node));
   return {
-    nodes: sortByName(nodes),
+    nodes: sortByName([...nodes]),
+    skippedNodes: sortByName(skippedNodes).map(({ referrer }) => referrer.name),
     pools: sortByName(pools),
     ...configNames,
     roles,
   };
+}
+
+export function filterManaged(
+  nodes: readonly InspectedNode[],
+  pools: readonly InspectedPool[],
+): readonly InspectedNode[] {
+  const poolReferrers = pools.map(({ referrer }) => referrer);
+  return nodes.filter(({ referrer }) => isManagedByOperator(referrer, poolReferrers));
 }
 
 /** The names of all configs, apart for those that are being deleted. */
@@ -46,7 +58,8 @@ export async function readConfigNames(
   return { configs: findNames(false), terminatingConfigs: findNames(true) };
 }
 
-async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
+/** The roles of all nodes. */
+export async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
   const labels = await listAll(api, NODES, ({ metadata }) => Object.keys(metadata?.labels ?? {}), signal);
   const roles = labels.flat().filter((label) => label.startsWith(ROLE_LABEL_PREFIX));
   return [...new Set(roles.map((label) => label.slice(ROLE_LABEL_PREFIX.length)))].sort();
@@ -56,9 +69,24 @@ export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<Wa
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
 }
 
-export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {
+export async function readRenderedNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
+  return (await readConfigs(api, signal)).map(({ name }) => name).filter((name) => isRenderedConfig(name));
+}
+
+/** The configs that a node or a pool names, and that do not exist. */
+export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
   const referrers = await listAll(api, NODES, NODES.parse, signal);
   referrers.push(...(await listAll(api, POOLS, POOLS.parse, signal)));
+  const references = referrers.flatMap((referrer) => referrer.references);
+  const existing = new Set((await readConfigs(api, signal)).map(({ name }) => name));
+  const used = references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
+  return [...new Set(used)].filter((config) => !existing.has(config));
+}
+
+export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {
+  const nodes = await listAll(api, NODES, NODES.parse, signal);
+  const pools = await listAll(api, POOLS, POOLS.parse, signal);
+  const referrers = [...nodes.filter((node) => isManagedByOperator(node, pools)), ...pools];
   const addBuild = (build: ApiObject): void => void referrers.push(BUILDS.parse(build));
   await accessCluster('list', BUILDS.paths[0], signal, () => listResource(api, BUILDS, addBuild, signal));
   return referrers;
@@ -116,11 +144,10 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
 
 export function parseInspectedPool(pool: ApiObject): InspectedPool {
   const pausedFor = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
-  const spec = (pool.spec ?? {}) as { nodeSelector?: unknown; paused?: unknown };
+  const spec = (pool.spec ?? {}) as { paused?: unknown };
   const status = (pool.status ?? {}) as { machineCount?: unknown; updatedMachineCount?: unknown };
   return {
     referrer: POOLS.parse(pool),
-    nodeSelector: spec.nodeSelector,
     paused: spec.paused === true,
     ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
     machineCount: toCount(status.machineCount),

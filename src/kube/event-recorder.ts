@@ -32,6 +32,8 @@ export interface EventRecorderOptions {
   readonly now?: () => number;
 }
 
+/** The `reportingController` of the guard's Events. */
+export const EVENT_REPORTER = 'machineconfig-guard.io/guard';
 /** The namespace of Events about cluster-scoped objects (client-go, tools/events). */
 const NAMESPACE = 'default';
 const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
@@ -126,7 +128,7 @@ export class EventRecorder {
       reason,
       action,
       note: truncateNote(note),
-      reportingController: 'machineconfig-guard.io/guard',
+      reportingController: EVENT_REPORTER,
       reportingInstance: this.#instance,
       regarding,
     });

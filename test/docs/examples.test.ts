@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' };
 import { demoExcerpt } from '../../build/demo-excerpt.ts';
 import { terminalPicture } from '../../build/terminal-picture.ts';
 import { runCommand } from '../../src/cli/program.ts';
@@ -8,6 +9,21 @@ import { createDemoCommand } from '../../src/demo/demo-command.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
+interface PolicyGenerator {
+  readonly policyDefaults: {
+    readonly namespace: string;
+    readonly placement: {
+      readonly labelSelector: { readonly matchExpressions: readonly { readonly key: string }[] };
+    };
+  };
+  readonly policies: readonly { readonly manifests: readonly { readonly path: string }[] }[];
+}
+
+interface HubObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
 test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))(
   '%s is YAML with valid modes',
   (file) => {
@@ -15,6 +31,37 @@ test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))(
     expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '(\w*)'/g)));
   },
 );
+
+test('docs/fleet selects clusters of a bound set with the label of the Policies', () => {
+  const { policyDefaults, policies } = parse(
+    readFile('docs/fleet/policy-install/policy-generator.yaml'),
+  ) as PolicyGenerator;
+  const { namespace, placement } = policyDefaults;
+  const hub = parseAllDocuments(readFile('docs/fleet/policy-install/hub.yaml')).map(
+    (document) => document.toJS() as HubObject,
+  );
+  expect(hub.map(({ kind, metadata }) => [kind, metadata.namespace ?? metadata.name])).toEqual([
+    ['Namespace', namespace],
+    ['ManagedClusterSetBinding', namespace],
+  ]);
+  const modePolicy = readFile('docs/fleet/policy-mode.yaml');
+  for (const { key } of placement.labelSelector.matchExpressions)
+    expect(modePolicy).toContain(` ${key}: enforce`);
+  const files = policies.flatMap(({ manifests }) => manifests.map(({ path }) => path));
+  for (const file of files)
+    expect(listFiles('docs/fleet/policy-install')).toContain(
+      `docs/fleet/policy-install/${file}/kustomization.yaml`,
+    );
+});
+
+test('remote bases name this version', () => {
+  const pages = findAll(listFiles('docs').join('\n'), /^(.*\.(?:md|yaml))$/gm);
+  const versions = pages.flatMap((page) =>
+    findAll(readFile(page), /github\.com\/\S+\/manifests\/[^\s?]+(\S*)/g),
+  );
+  expect(versions.length).toBeGreaterThan(5);
+  expect(new Set(versions)).toEqual(new Set([`?ref=v${packageJson.version}`]));
+});
 
 test('docs/install.md names flags that render has, and every overlay', async () => {
   const names = findAll(readFile('docs/install.md'), /^\| `([a-z-]+)/gm);

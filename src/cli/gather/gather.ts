@@ -1,0 +1,117 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { parseDuration } from '../../decision/duration.ts';
+import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../cluster-options.ts';
+import { CliError, EXIT_CODE } from '../exit.ts';
+import { parseOutputDirectory } from '../option-parsers.ts';
+import { explainFileErrors } from '../output-directory.ts';
+
+interface GatherFlags extends ClusterFlags {
+  readonly out: string;
+  /** Milliseconds. */
+  readonly since?: number;
+  readonly sinceTime?: string;
+}
+
+/** A sign for people and tools that look into a must-gather (openshift/enhancements, oc/must-gather.md). */
+const VERSION_FILE = `machineconfig-guard/gather\n${packageJson.version}\n`;
+
+export function createGatherCommand(): Command {
+  const command = new Command('gather')
+    .description('Write the state of the guard into a directory, for a bug report.')
+    .requiredOption('--out <dir>', 'empty output directory; created if missing', parseOutputDirectory)
+    .addOption(
+      new Option('--since <duration>', 'only logs of this last time, such as 2h (default: all logs)')
+        .env('MUST_GATHER_SINCE')
+        .argParser(parseSince),
+    )
+    .addOption(
+      new Option('--since-time <time>', 'only logs after this time, such as 2026-11-23T07:00:00Z')
+        .env('MUST_GATHER_SINCE_TIME')
+        .argParser(parseSinceTime)
+        .conflicts('since'),
+    )
+    .addHelpText(
+      'after',
+      `
+Writes the MachineConfigGuard, webhooks, policies, Deployment, pods and their
+logs, Lease, Events, and the result of check, in the layout of oc adm inspect.
+It reads no Secret, no ConfigMap and no content of a MachineConfig. It replaces
+bearer tokens, private keys and passwords in URLs. Host names, node names and
+user names stay: look into the directory before you share it.
+What cannot be read is listed in failures.txt.
+"oc adm must-gather --image=IMAGE" runs this command in the image of the guard.
+
+Exit codes:
+  0  everything was gathered
+  1  a part could not be read: failures.txt names it
+  2  wrong usage, or the directory is not empty or cannot be written
+  3  no usable kubeconfig
+
+Example:
+  machineconfig-guard gather --out guard-state --since 2h`,
+    )
+    .action(async (flags: GatherFlags) => {
+      await runGather(flags, command);
+    });
+  return addClusterFlags(command);
+}
+
+async function runGather(flags: GatherFlags, command: Command): Promise<void> {
+  const { out, since, sinceTime } = flags;
+  const api = await createKubeApi(flags, 'machineconfig-guard/gather');
+  const failures: string[] = [];
+  let count = 0;
+  const write = async (file: string, content: string): Promise<void> => {
+    const target = path.join(out, file);
+    await explainFileErrors(out, async () => {
+      await mkdir(path.dirname(target), { recursive: true });
+      await writeFile(target, content);
+    });
+    count += 1;
+  };
+  try {
+    await prepareEmptyDirectory(out);
+    await write('version', VERSION_FILE);
+    const { gather } = await import('../../inspect/gather.ts');
+    await gather(api, {
+      namespace: getGuardNamespace(flags),
+      logQuery: {
+        ...(since === undefined ? {} : { sinceSeconds: String(Math.ceil(since / 1_000)) }),
+        ...(sinceTime === undefined ? {} : { sinceTime }),
+      },
+      write,
+      onFailure: (file, reason) => {
+        failures.push(`${file}: ${reason}`);
+        command.configureOutput().writeErr?.(`${file}: ${reason}\n`);
+      },
+    });
+    if (failures.length > 0) await write('failures.txt', `${failures.join('\n')}\n`);
+  } finally {
+    api.close();
+  }
+  command.configureOutput().writeOut?.(`wrote ${count} files to ${out}\n`);
+  if (failures.length > 0) throw new CliError('', EXIT_CODE.failure);
+}
+
+async function prepareEmptyDirectory(directory: string): Promise<void> {
+  const names = await explainFileErrors(directory, async () => {
+    await mkdir(directory, { recursive: true });
+    return await readdir(directory);
+  });
+  if (names.length === 0) return;
+  throw new CliError(`${directory} is not empty; choose another directory`, EXIT_CODE.usage);
+}
+
+function parseSince(value: string): number {
+  const ms = parseDuration(value);
+  if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Must be a duration, such as 30m or 2h.');
+  return ms;
+}
+
+function parseSinceTime(value: string): string {
+  if (/^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value))) return value;
+  throw new InvalidArgumentError('Must be a time, such as 2026-11-23T07:00:00Z.');
+}

@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test, vi } from 'vitest';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { NEW, startHealthyCluster } from '../inspected-cluster.ts';
+import { runProgram, usageError } from '../run-program.ts';
+import { createTemporaryDirectory } from '../temporary-directory.ts';
+
+function read(directory: string, file: string): string {
+  return readFileSync(path.join(directory, file), 'utf8');
+}
+
+test('gathers what the cluster has, and lists what it could not read', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Warn' } });
+  const directory = path.join(createTemporaryDirectory(), 'new');
+
+  const { exitCode, stdout, stderr } = await run('gather', '--out', directory, '-n', 'other');
+
+  expect(exitCode).toBe(1);
+  expect(read(directory, 'version')).toBe(`machineconfig-guard/gather\n${packageJson.version}\n`);
+  const guard = 'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards/cluster.yaml';
+  expect(read(directory, guard)).toMatch(/^kind: MachineConfigGuard$[^]*^ {2}mode: Warn$/m);
+  expect(JSON.parse(read(directory, 'check.json'))).toMatchObject({
+    ok: true,
+    pools: [{ specConfig: NEW }],
+  });
+  expect(read(directory, 'failures.txt')).toBe(stderr);
+  // The cluster in memory has no Pods.
+  const reason = 'cannot list pods: the API server answered 404';
+  expect(stderr).toContain(`namespaces/other/core/pods.yaml: ${reason}\n`);
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true });
+  expect(stdout).toBe(`wrote ${files.filter((file) => file.isFile()).length} files to ${directory}\n`);
+});
+
+test('writes nothing into a directory that is not empty', async () => {
+  const { run } = await startHealthyCluster();
+  const directory = createTemporaryDirectory();
+  writeFileSync(path.join(directory, 'notes.txt'), 'mine');
+
+  expect(await run('gather', '--out', directory)).toEqual(
+    usageError(' is not empty; choose another directory'),
+  );
+
+  expect(readdirSync(directory)).toEqual(['notes.txt']);
+});
+
+test('explains a directory that cannot be created', async () => {
+  const { run } = await startHealthyCluster();
+  const file = path.join(createTemporaryDirectory(), 'file');
+  writeFileSync(file, '');
+  expect(await run('gather', '--out', file)).toEqual(usageError('it is a file, not a directory'));
+});
+
+test.each([
+  [['--since', '5'], 'Must be a duration'],
+  [['--since', '0s'], 'Must be a duration'],
+  [['--since-time', 'yesterday'], 'Must be a time'],
+  [['--since', '1h', '--since-time', '2026-11-23T07:00:00Z'], 'cannot be used with'],
+])('rejects %j', async (flags, problem) => {
+  expect(await runProgram(['gather', '--out', 'x', ...flags])).toEqual(usageError(problem));
+});
+
+test('rejects an invalid MUST_GATHER_SINCE', async () => {
+  vi.stubEnv('MUST_GATHER_SINCE', 'soon');
+  expect(await runProgram(['gather', '--out', 'x'])).toEqual(usageError('MUST_GATHER_SINCE'));
+  vi.unstubAllEnvs();
+});

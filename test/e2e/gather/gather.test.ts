@@ -1,0 +1,176 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+import { ExecServer } from '../../support/exec-server.ts';
+import { kubeconfig } from '../control-plane/control-plane.ts';
+import { setKubeletPort } from '../restore/machines.ts';
+import { unique } from '../support/cluster.ts';
+import { PATHS } from '../support/paths.ts';
+import { PROGRAM } from '../support/program.ts';
+import { createServiceAccount, serviceAccountToken } from '../support/service-account.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { Shell } from '../support/shell.ts';
+
+const GATHER = join(import.meta.dirname, '../../../build/must-gather/gather');
+const POD = 'machineconfig-guard-0';
+const LOGS = `namespaces/machineconfig-guard/pods/${POD}/guard/guard/logs`;
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane } = installed;
+const { admin } = cluster;
+const shell = await Shell.open(controlPlane);
+
+await installed.clear();
+const config = await cluster.config();
+const node = await cluster.node({ currentConfig: config, desiredConfig: config });
+const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
+// The kubelet of the tests creates no Pod, and the API server gets logs from a kubelet.
+const kubelet = await ExecServer.start(() => ({}));
+const logRequests = kubelet.serveLogs(`first line\nAuthorization: Bearer ${token}\n`);
+await setKubeletPort(cluster, node, kubelet.port);
+const deployment = (await admin.find(PATHS.deployment)) as unknown as {
+  readonly spec: { readonly template: { readonly spec: object } };
+};
+await admin.create(`${PATHS.guardNamespace}/pods`, {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: POD },
+  spec: { ...deployment.spec.template.spec, nodeName: node },
+});
+await admin.patch(`${PATHS.guardNamespace}/pods/${POD}/status`, {
+  status: { containerStatuses: [{ name: 'guard', restartCount: 1, image: '', imageID: '', ready: true }] },
+});
+
+afterAll(async () => {
+  kubelet.stop();
+  await admin.delete(`${PATHS.guardNamespace}/pods/${POD}`, { gracePeriodSeconds: '0' });
+  await installed.clear();
+});
+
+/** The gathered files and their texts. */
+async function readFiles(directory: string): Promise<ReadonlyMap<string, string>> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+  const texts = files.map(
+    async (file) => [relative(directory, file), await readFile(file, 'utf8')] as const,
+  );
+  return new Map(await Promise.all(texts));
+}
+
+/** Runs the program of the image. */
+async function runGather(name: string, { env = '', gatherShell = shell } = {}) {
+  const directory = join(shell.home, name);
+  const script = (await readFile(GATHER, 'utf8'))
+    .replace('/usr/local/bin/machineconfig-guard', PROGRAM)
+    .replace('/must-gather', directory);
+  const file = join(shell.home, `${name}.sh`);
+  await writeFile(file, script);
+  const { exitCode, stderr } = await gatherShell.run(`${env} sh ${file}`);
+  return { exitCode, stderr, files: await readFiles(directory) };
+}
+
+await cluster.expectDenied(config, [
+  { kind: 'Node', name: node, field: 'currentConfig' },
+  { kind: 'Node', name: node, field: 'desiredConfig' },
+]);
+await cluster.awaitEvent(config);
+const { exitCode, stderr, files } = await runGather('complete', { env: 'MUST_GATHER_SINCE=2h0m0s' });
+
+test('gathers the installed guard completely', () => {
+  expect([exitCode, stderr]).toEqual([0, '']);
+  const admission = 'cluster-scoped-resources/admissionregistration.k8s.io';
+  const namespaced = 'namespaces/machineconfig-guard';
+  expect([...files.keys()].toSorted()).toEqual([
+    'check.json',
+    `${admission}/validatingadmissionpolicies/settings.machineconfig-guard.io.yaml`,
+    `${admission}/validatingadmissionpolicybindings/settings.machineconfig-guard.io.yaml`,
+    `${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`,
+    'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards/cluster.yaml',
+    'namespaces/default/events.k8s.io/events.yaml',
+    `${namespaced}/apps/deployments.yaml`,
+    `${namespaced}/apps/replicasets.yaml`,
+    `${namespaced}/coordination.k8s.io/leases.yaml`,
+    `${namespaced}/core/pods.yaml`,
+    `${namespaced}/core/services.yaml`,
+    `${namespaced}/discovery.k8s.io/endpointslices.yaml`,
+    `${namespaced}/events.k8s.io/events.yaml`,
+    `${LOGS}/current.log`,
+    `${LOGS}/previous.log`,
+    'version',
+  ]);
+  const guard = 'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards/cluster.yaml';
+  expect(parse(files.get(guard) ?? '')).toMatchObject({
+    kind: 'MachineConfigGuard',
+    status: { mode: 'Enforce' },
+  });
+  expect(
+    parse(files.get(`${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`) ?? ''),
+  ).toMatchObject({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+  });
+  expect(files.get('namespaces/default/events.k8s.io/events.yaml')).toContain(config);
+  expect(files.get(`${namespaced}/coordination.k8s.io/leases.yaml`)).toContain('holderIdentity: ');
+  expect(JSON.parse(files.get('check.json') ?? '')).toMatchObject({ ok: true, nodes: [{ name: node }] });
+  expect(files.get(`${LOGS}/current.log`)).toContain('first line\n');
+  const [current, previous] = logRequests.map((path) => new URL(path, 'https://kubelet').searchParams);
+  expect(current?.get('sinceSeconds')).toBe('7200');
+  expect(current?.has('previous')).toBe(false);
+  expect(previous?.get('previous')).toBe('true');
+});
+
+test('gathers no Secret and no bearer token', async () => {
+  const text = [...files.values()].join('\n');
+  const secrets = (await admin.list(`${PATHS.guardNamespace}/secrets`)) as readonly {
+    readonly data?: Readonly<Record<string, string>>;
+  }[];
+  const values = secrets.flatMap(({ data = {} }) => Object.values(data));
+  const privateValues = values.filter((value) => !isCertificate(value));
+  expect(privateValues.map(decode)).toContainEqual(expect.stringContaining('PRIVATE KEY'));
+  for (const value of [...privateValues, ...privateValues.map(decode), token])
+    expect(text).not.toContain(value);
+  expect(text).toContain('Authorization: Bearer <redacted>\n');
+  expect(text).not.toMatch(/kind: (?:Secret|ConfigMap)$/m);
+});
+
+function decode(value: string): string {
+  return Buffer.from(value, 'base64').toString();
+}
+
+/** The webhook configuration contains the public certificate of the authority, too. */
+function isCertificate(value: string): boolean {
+  return /^-----BEGIN CERTIFICATE-----|^machineconfig-guard$/.test(decode(value));
+}
+
+test('gathers the rest if rights are missing, and names what is missing', async () => {
+  const name = unique('gatherer');
+  const reader = await createServiceAccount(admin, name, [
+    { apiGroups: ['machineconfig-guard.io'], resources: ['machineconfigguards'], verbs: ['list'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+  ]);
+  const { apiServer, caCertificate } = controlPlane;
+  const file = join(controlPlane.directory, `${name}.kubeconfig`);
+  await writeFile(file, kubeconfig(apiServer.url, caCertificate, { token: reader }), { mode: 0o600 });
+
+  const { exitCode, files } = await runGather('forbidden', {
+    gatherShell: await Shell.open(controlPlane, file),
+  });
+
+  expect(exitCode).toBe(1);
+  expect([...files.keys()].toSorted()).toEqual([
+    'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards/cluster.yaml',
+    'failures.txt',
+    'namespaces/machineconfig-guard/core/pods.yaml',
+    'version',
+  ]);
+  const failures = files.get('failures.txt')?.trimEnd().split('\n') ?? [];
+  expect(failures).toHaveLength(13);
+  const forbidden = 'the API server answered 403 Forbidden';
+  expect(failures).toContain(`check.json: cannot list nodes: ${forbidden}`);
+  expect(failures).toContain(`${LOGS}/current.log: cannot get pods: ${forbidden}`);
+});

@@ -1,0 +1,164 @@
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+
+import { ClusterAccessError, readObject } from '../../../src/inspect/cluster-access.ts';
+import { checkCluster } from '../../../src/inspect/check-report.ts';
+import { readReferencesReport, readUnusedReport } from '../../../src/inspect/references-report.ts';
+import { verifyProtection } from '../../../src/inspect/verify.ts';
+import { toConfigName } from '../../../src/decision/config-name.ts';
+import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
+import { KubeApi } from '../../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { kubeconfig } from '../control-plane/control-plane.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { unique } from '../support/cluster.ts';
+import { PATHS } from '../support/paths.ts';
+import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+
+interface ClusterRole extends KubeObject {
+  readonly rules: readonly Rule[];
+  readonly aggregationRule?: {
+    readonly clusterRoleSelectors: readonly { readonly matchLabels: Readonly<Record<string, string>> }[];
+  };
+}
+
+const REQUESTS_PATH = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+const CLUSTER_ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane } = installed;
+const { admin } = cluster;
+const { rules: READER } = await getRole('machineconfig-guard-reader');
+const { rules: VERIFY } = await getRole('machineconfig-guard-verify');
+
+await installed.clear();
+const used = await cluster.config();
+await cluster.config();
+await cluster.node({ currentConfig: used, desiredConfig: used });
+
+afterAll(() => installed.clear());
+
+async function getRole(name: string): Promise<ClusterRole> {
+  return (await admin.find(`${CLUSTER_ROLES}/${name}`)) as ClusterRole;
+}
+
+/** A client with these rights, until the end of the test. */
+async function connectWith(rules: readonly Rule[]): Promise<KubeApi> {
+  const token = await createServiceAccount(admin, unique('reader'), rules);
+  const { apiServer, caCertificate } = controlPlane;
+  const api = new KubeApi(connectionFromKubeconfig(kubeconfig(apiServer.url, caCertificate, { token })));
+  onTestFinished(() => {
+    api.close();
+  });
+  return api;
+}
+
+/** The first right that each command misses. */
+async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
+  const commands = [
+    () => check(api),
+    () => readReferencesReport(api, [toConfigName(used)]),
+    () => readUnusedReport(api),
+    () => verifyProtection(api, () => {}),
+    () => listGuards(api),
+    // For status.
+    () => readObject(api, PATHS.deployment),
+    () => readObject(api, PATHS.lease),
+  ];
+  const missing = await Promise.all(commands.map(findMissingRight));
+  return missing.filter((right) => right !== undefined);
+}
+
+async function findMissingRight(run: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await run();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ClusterAccessError)) throw error;
+    return `${error.access.verb} ${error.access.resource}`;
+  }
+}
+
+/** The command prints that it cannot list the requests, and goes on. */
+async function check(api: KubeApi): Promise<void> {
+  const scope = { selector: undefined, minNodes: 1, waitMs: undefined };
+  const { report } = await checkCluster(api, { ...scope, onReport: () => {}, onFailure: () => {} });
+  const { readable, reason } = report.pendingCertificateRequests;
+  if (!readable) throw new ClusterAccessError('list', REQUESTS_PATH, reason);
+}
+
+/** As `oc get mcguard`. */
+async function listGuards(api: KubeApi): Promise<void> {
+  await readObject(api, GUARDS_PATH, 'list');
+}
+
+test('with the reader role, every command but the dry run of verify works', async () => {
+  const api = await connectWith(READER);
+  // RBAC takes a moment to see a new binding.
+  await expect.poll(() => findMissingRights(api)).toEqual(['delete machineconfigs']);
+});
+
+test('with both roles, every command works', async () => {
+  const api = await connectWith([...READER, ...VERIFY]);
+  await expect.poll(() => findMissingRights(api)).toEqual([]);
+  const { state, floor, webhooks } = await verifyProtection(api, () => {});
+  expect({ state, floor, webhooks: webhooks.length }).toEqual({
+    state: 'PROTECTED',
+    floor: [],
+    webhooks: 1,
+  });
+});
+
+test('every right of the two roles is needed by a command', async () => {
+  const rules = [...READER, ...VERIFY];
+  const rights = rules.flatMap((rule) =>
+    (rule.resources ?? []).flatMap((resource) => rule.verbs.map((verb) => ({ rule, verb, resource }))),
+  );
+  expect(rights.length).toBeGreaterThan(12);
+  const checks = rights.map(async ({ rule, verb, resource }) => {
+    const resources = rule.resources?.filter((other) => other !== resource) ?? [];
+    const verbs = rule.verbs.filter((other) => other !== verb);
+    const reduced = [
+      { ...rule, resources },
+      { ...rule, resources: [resource], verbs },
+    ];
+    const api = await connectWith([
+      ...rules.filter((other) => other !== rule),
+      ...reduced.filter(isComplete),
+    ]);
+    const findMissing = async () => [...new Set(await findMissingRights(api))];
+    await expect.poll(findMissing).toEqual([`${verb} ${resource}`]);
+  });
+  await Promise.all(checks);
+});
+
+function isComplete({ resources = [], verbs }: Rule): boolean {
+  return resources.length > 0 && verbs.length > 0;
+}
+
+test('Kubernetes adds the right to read the MachineConfigGuard to its role view', async () => {
+  const { metadata, rules } = await getRole('machineconfig-guard-view');
+  const { aggregationRule } = await getRole('view');
+  const labels = metadata.labels ?? {};
+  const isSelected = ({ matchLabels }: { matchLabels: Readonly<Record<string, string>> }) =>
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value);
+  expect(aggregationRule?.clusterRoleSelectors.some(isSelected)).toBe(true);
+  expect(labels).toHaveProperty(['rbac.authorization.k8s.io/aggregate-to-cluster-reader'], 'true');
+  expect(rules).toEqual([
+    {
+      apiGroups: ['machineconfig-guard.io'],
+      resources: ['machineconfigguards'],
+      verbs: ['get', 'list', 'watch'],
+    },
+  ]);
+});
+
+test('nobody has the roles for people', async () => {
+  const bindings = (await admin.list(
+    '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+  )) as readonly (KubeObject & { readonly roleRef: { readonly name: string } })[];
+  const names = bindings.map(({ roleRef }) => roleRef.name);
+  expect(names).toContain('machineconfig-guard');
+  expect(names).not.toContain('machineconfig-guard-reader');
+  expect(names).not.toContain('machineconfig-guard-verify');
+});
