@@ -140,7 +140,9 @@ async function awaitReady(controlPlane: ControlPlane, { name }: Node, since = ne
   await admin.patch(path, { metadata: { labels } });
   const isReady = async () => {
     const ready = findCondition(await admin.find(path), 'Ready');
-    return ready?.status === 'True' && new Date(ready.lastHeartbeatTime ?? '') >= since;
+    // Reports are in whole seconds.
+    const isRecent = Date.parse(ready?.lastHeartbeatTime ?? '') + 1_000 > since.getTime();
+    return ready?.status === 'True' && isRecent;
   };
   await until(`${name} to be ready`, isReady, { timeoutMs: READY_TIMEOUT_MS });
 }
