@@ -8,15 +8,19 @@ const COMMANDS = [
   'serve',
   'render',
   'verify',
+  'restore',
   'check',
   'gather',
-  'restore',
+  'status',
   'who-uses',
   'explain',
   'dev',
   'demo',
   'certs',
   'certs rotate',
+  'completion',
+  'version',
+  'help',
 ];
 
 const print = (text: string): void => {

@@ -1,38 +1,59 @@
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { ClusterAccessError, isInvalidSelector, isTimeout } from '../inspect/cluster-access.ts';
+import { AmbiguousName } from '../inspect/resolve-name.ts';
 import { DryRunError } from '../inspect/trial-deletion.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, describeError } from '../kube/errors.ts';
+import { ApiError, ApiUnreachable, CredentialsError, describeError } from '../kube/errors.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
-/** Error codes of Node. */
-const UNTRUSTED_CERTIFICATE = /UNABLE_TO_|SELF_SIGNED/;
-const UNTRUSTED_ADVICE =
-  'certificate signed by an unknown authority; check certificate-authority in the kubeconfig';
+const CHECK_SERVER = 'check server in the kubeconfig, and the network';
+
+/** Error codes of Node and OpenSSL, each with the reason and what to do. */
+const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^(?:UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED)/,
+    'certificate signed by an unknown authority; check certificate-authority in the kubeconfig',
+  ],
+  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired; renew it, or correct the clock of this machine'],
+  [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet; correct the clock of this machine'],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    'its certificate is for another host name; correct server or tls-server-name in the kubeconfig',
+  ],
+  [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION|PACKET_LENGTH))/, `it does not use TLS; ${CHECK_SERVER}`],
+  [/^ECONNREFUSED$/, `connection refused; ${CHECK_SERVER}`],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/, `the host name cannot be resolved; ${CHECK_SERVER}`],
+  [/^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/, `no route or no answer; ${CHECK_SERVER}`],
+  [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
+];
 
 /** Explains errors of src/inspect. Returns others, which are bugs, unchanged. */
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const explain = (message: string, exitCode: ExitCode = EXIT_CODE.clusterAccess): CliError => {
     return new CliError(message, exitCode, { cause: error });
   };
-  if (isTimeout(error)) return explain(`the API server at ${address} did not answer in time`);
+  const server = `the API server at ${address}`;
+  if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (error instanceof DryRunError) return explain(error.message);
+  if (error instanceof AmbiguousName) return explain(error.message, EXIT_CODE.usage);
   if (!(error instanceof ClusterAccessError)) return error;
-  if (!isInvalidSelector(error)) return explain(formatAccessError(error, address));
+  if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
+  if (!isInvalidSelector(error)) return explain(formatAccessError(error, server));
   const reason = toPrintableLine((error.cause as ApiError).message, MAX_QUOTE_LENGTH);
   return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
 }
 
-function formatAccessError({ access, cause }: ClusterAccessError, address: string): string {
+function formatAccessError({ access, cause }: ClusterAccessError, server: string): string {
   const { verb, resource, group, namespace } = access;
   const kind = group === '' ? resource : `${resource}.${group}`;
   const location = namespace === undefined ? '' : ` in namespace ${namespace}`;
-  if (!(cause instanceof ApiError)) {
-    const reason = toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH);
-    return `cannot ${verb} ${kind}${location}: ${UNTRUSTED_CERTIFICATE.test(reason) ? UNTRUSTED_ADVICE : reason}`;
+  if (cause instanceof ApiUnreachable && cause.cause !== undefined) {
+    return `cannot connect to ${server}: ${explainConnectionError(cause.cause)}`;
   }
-  const server = `the API server at ${address}`;
+  if (!(cause instanceof ApiError)) {
+    return `cannot ${verb} ${kind}${location}: ${toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH)}`;
+  }
   const message = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
   switch (cause.status) {
     case 401:
@@ -53,4 +74,10 @@ function formatAccessError({ access, cause }: ClusterAccessError, address: strin
     default:
       return `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${message}`;
   }
+}
+
+function explainConnectionError(error: unknown): string {
+  const reason = toPrintableLine(describeError(error), MAX_QUOTE_LENGTH);
+  if (error instanceof CredentialsError) return reason;
+  return CONNECTION_PROBLEMS.find(([code]) => code.test(reason))?.[1] ?? reason;
 }

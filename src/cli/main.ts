@@ -1,7 +1,8 @@
 import process from 'node:process';
-import { getProgramName, runProgram } from './program.ts';
+import { getProgramArguments, getProgramName, runProgram } from './program.ts';
 import { runInProcess } from './run-process.ts';
 
-const name = getProgramName(process.argv[1] ?? '');
+const [, file = '', ...args] = process.argv;
+const name = getProgramName(file);
 
-runInProcess(name, async (io) => await runProgram(process.argv.slice(2), io, name));
+runInProcess(name, async (io) => await runProgram(getProgramArguments(file, args), io, name));

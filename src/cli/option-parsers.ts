@@ -30,13 +30,32 @@ export function parseHold(value: string): string {
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
 export const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
-/** Parses durations such as `1m30s` to milliseconds. */
+/** RFC 1123 label. */
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+export const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
+
+/** Parses durations such as `1m30s` to milliseconds. As in kubectl, `0` needs no unit. */
+export function parseDurationOption(value: string): number {
+  const ms = value === '0' ? 0 : parseDuration(value);
+  if (ms === undefined) throw new InvalidArgumentError('Must be a duration, such as 5s, 500ms or 1m30s.');
+  return ms;
+}
+
 export function toDurationOption(option: Option, defaultValue: string): Option {
-  return option.default(parseDuration(defaultValue), defaultValue).argParser((value) => {
-    const ms = parseDuration(value);
-    if (ms === undefined) throw new InvalidArgumentError('Must be a duration, such as 5s, 500ms or 1m30s.');
-    return ms;
-  });
+  return option.default(parseDuration(defaultValue), defaultValue).argParser(parseDurationOption);
+}
+
+const OUTPUT_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  name: 'name prints one name per line',
+  wide: 'wide prints more columns',
+};
+
+/** The first format is the default. Every command that prints a report has the same flag. */
+export function createOutputOption(formats: readonly string[]): Option {
+  const notes = formats.flatMap((format) => OUTPUT_DESCRIPTIONS[format] ?? []);
+  return new Option('-o, --output <format>', ['output format', ...notes].join('; '))
+    .choices(formats)
+    .default(formats[0]);
 }
 
 /** An empty path would mean the current directory, and `-` means stdout elsewhere. */

@@ -5,15 +5,21 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
+import { addClusterFlags, inheritClusterFlags } from './cluster-options.ts';
+import { COMPLETE_COMMAND, formatCompletion } from './completion/complete.ts';
+import { createCompletionCommand } from './completion/completion.ts';
 import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createGatherCommand } from './gather/gather.ts';
+import { createHelpCommand } from './help/help.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
+import { createStatusCommand } from './status/status.ts';
 import { createVerifyCommand } from './verify/verify.ts';
+import { createVersionCommand } from './version/version.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
 /** Limits error messages, which can quote untrusted values. */
@@ -22,11 +28,20 @@ const PROGRAM_NAME = 'machineconfig-guard';
 const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
 /** The name of a kubectl or oc plugin. */
 const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;
+/** kubectl runs this program for the completion of a plugin (kubernetes, kubectl/pkg/cmd/plugin). */
+const PLUGIN_COMPLETION_NAME = /^(?:kubectl|oc)_complete-mcguard$/;
+/** kubectl accepts `-o=json`, and commander only `-o json` and `-ojson`. */
+const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
 
 /** Returns `machineconfig-guard`, or for a plugin `kubectl mcguard`. */
 export function getProgramName(file: string): string {
   const [, client] = PLUGIN_NAME.exec(path.basename(file)) ?? [];
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
+}
+
+/** Returns the arguments of a process, which the name of the program can precede. */
+export function getProgramArguments(file: string, args: readonly string[]): readonly string[] {
+  return PLUGIN_COMPLETION_NAME.test(path.basename(file)) ? [COMPLETE_COMMAND, ...args] : args;
 }
 
 export interface ProcessIo {
@@ -40,7 +55,12 @@ export async function runProgram(
   io: ProcessIo,
   name = PROGRAM_NAME,
 ): Promise<ExitCode> {
-  return await runCommand(createProgram(name), args, io);
+  const root = createProgram(name);
+  const [first, ...words] = args;
+  // Commander would read the flags among the words.
+  if (first !== COMPLETE_COMMAND) return await runCommand(root, args, io);
+  io.stdout(await formatCompletion(root, words));
+  return EXIT_CODE.success;
 }
 
 /** Never rejects. */
@@ -48,7 +68,10 @@ export async function runCommand(root: Command, args: readonly string[], io: Pro
   const name = root.name();
   try {
     configureOutput(root, io, name);
-    await root.parseAsync(args, { from: 'user' });
+    await root.parseAsync(
+      args.map((arg) => arg.replace(SHORT_FLAG_WITH_EQUALS, '$1')),
+      { from: 'user' },
+    );
     return EXIT_CODE.success;
   } catch (error) {
     return reportError(error, io, name);
@@ -77,10 +100,10 @@ export function reportError(error: unknown, io: ProcessIo, name = PROGRAM_NAME):
 /** Actions import slow packages only when they run (@kubernetes/client-node: 450 ms; node-forge: 50 ms, 12 MB). */
 function createProgram(name: string): Command {
   return (
-    new Command(name)
+    addClusterFlags(new Command(name).version(packageJson.version))
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
-      .version(packageJson.version)
       .helpCommand(false)
+      .hook('preAction', inheritClusterFlags)
       // Both `certs` and `certs rotate` have --out and --days.
       .enablePositionalOptions()
       .addHelpText(
@@ -90,14 +113,16 @@ Exit codes:
   0  success
   1  the command failed, or its check did not pass
   2  wrong usage; nothing was changed
-  3  the cluster is unreachable or denies access
+  3  no usable kubeconfig, or the cluster is unreachable or denies access
 
-Example:
-  machineconfig-guard verify --help`,
+Examples:
+  machineconfig-guard help verify
+  machineconfig-guard --context lab check`,
       )
       .addCommand(createServeCommand())
       .addCommand(createRenderCommand())
       .addCommand(createVerifyCommand())
+      .addCommand(createStatusCommand())
       .addCommand(createCheckCommand())
       .addCommand(createRestoreCommand())
       .addCommand(createWhoUsesCommand())
@@ -106,6 +131,9 @@ Example:
       .addCommand(createDevCommand())
       .addCommand(createDemoCommand())
       .addCommand(createCertsCommand())
+      .addCommand(createCompletionCommand())
+      .addCommand(createVersionCommand())
+      .addCommand(createHelpCommand())
   );
 }
 

@@ -6,6 +6,13 @@ export interface TextFormat {
   readonly hasColors: boolean;
 }
 
+export interface TableFormat extends TextFormat {
+  /** Characters per row. A pipe has no limit. */
+  readonly columns?: number | undefined;
+  /** Whether to print names in full (`-o wide`). */
+  readonly isWide?: boolean;
+}
+
 export type Style = Parameters<typeof styleText>[0];
 
 export interface OutputStream {
@@ -28,9 +35,13 @@ export function createTextFormat(
   return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };
 }
 
-/** A pipe has no columns and gets the maximum. */
-export function createTableFormat({ isTTY = false, columns = MAX_TABLE_WIDTH }: OutputStream): TextFormat {
-  return createTextFormat({ isTTY, columns }, process.env, MAX_TABLE_WIDTH);
+/** The text of a pipe is wrapped at the maximum. */
+export function createTableFormat(
+  { isTTY = false, columns = MAX_TABLE_WIDTH }: OutputStream,
+  isWide = false,
+): TableFormat {
+  const format = createTextFormat({ isTTY, columns }, process.env, MAX_TABLE_WIDTH);
+  return { ...format, columns: isTTY ? columns : undefined, isWide };
 }
 
 /** Never breaks a word, so that links keep working. */

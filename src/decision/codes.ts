@@ -22,6 +22,7 @@ export type Code = keyof typeof CODE_DESCRIPTIONS;
 
 const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
 
-export function formatDocsLink(code: Code): string {
-  return `${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
+/** A disconnected cluster cannot reach the page, so the note also names the command that prints it. */
+export function formatHelpNote(code: Code): string {
+  return `Run machineconfig-guard explain ${code}, or see ${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
 }

@@ -1,4 +1,4 @@
-import { type Code, formatDocsLink } from './codes.ts';
+import { type Code, formatHelpNote } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import type { Hold } from './hold.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from './printable-text.ts';
@@ -173,5 +173,5 @@ export function formatWarning(text: string): string {
 }
 
 export function formatDenial(code: Code, sentences: readonly string[]): string {
-  return `${code}: ${sentences.filter(Boolean).join(' ')} See ${formatDocsLink(code)}`;
+  return `${code}: ${sentences.filter(Boolean).join(' ')} ${formatHelpNote(code)}`;
 }

@@ -1,5 +1,5 @@
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, isNotFound, isRetryable, orUndefined } from '../kube/errors.ts';
+import { ApiError, isNotFound, isRetryable, needsCorrection, orUndefined } from '../kube/errors.ts';
 
 type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
@@ -41,12 +41,22 @@ export async function readObject(api: KubeApi, path: string, verb: Verb = 'get')
 }
 
 export function isRetryableRead(error: unknown): boolean {
-  return isTimeout(error) || (error instanceof ClusterAccessError && isRetryable(error.cause));
+  if (!(error instanceof ClusterAccessError)) return isTimeout(error);
+  return isRetryable(error.cause) && !needsCorrection(error.cause);
 }
 
 /** Early in an install the operator's CRDs are missing. */
 export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
+}
+
+/** Whether the API server was reached, and answered with an error. */
+export function hasAnswered(error: unknown): error is ClusterAccessError & { readonly cause: ApiError } {
+  return error instanceof ClusterAccessError && error.cause instanceof ApiError;
+}
+
+export function isForbidden(error: unknown): boolean {
+  return hasAnswered(error) && error.cause.status === 403;
 }
 
 export function isInvalidSelector({ cause }: ClusterAccessError): boolean {

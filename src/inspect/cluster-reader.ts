@@ -1,4 +1,4 @@
-import type { ConfigName } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath } from '../kube/api-paths.ts';
@@ -58,7 +58,8 @@ export async function readConfigNames(
   return { configs: findNames(false), terminatingConfigs: findNames(true) };
 }
 
-async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
+/** The roles of all nodes. */
+export async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
   const labels = await listAll(api, NODES, ({ metadata }) => Object.keys(metadata?.labels ?? {}), signal);
   const roles = labels.flat().filter((label) => label.startsWith(ROLE_LABEL_PREFIX));
   return [...new Set(roles.map((label) => label.slice(ROLE_LABEL_PREFIX.length)))].sort();
@@ -66,6 +67,20 @@ async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
 
 export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<WatchedConfig[]> {
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
+}
+
+export async function readRenderedNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
+  return (await readConfigs(api, signal)).map(({ name }) => name).filter((name) => isRenderedConfig(name));
+}
+
+/** The configs that a node or a pool names, and that do not exist. */
+export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
+  const referrers = await listAll(api, NODES, NODES.parse, signal);
+  referrers.push(...(await listAll(api, POOLS, POOLS.parse, signal)));
+  const references = referrers.flatMap((referrer) => referrer.references);
+  const existing = new Set((await readConfigs(api, signal)).map(({ name }) => name));
+  const used = references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
+  return [...new Set(used)].filter((config) => !existing.has(config));
 }
 
 export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {

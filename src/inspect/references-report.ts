@@ -1,10 +1,11 @@
-import { type ConfigName, isRenderedConfig, parsePoolName, RENDERED_PREFIX } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/config-name.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
 import { readWithRetries } from './poll.ts';
 import { type NamedReference, type Referrer, summarizeReferences } from '../decision/references.ts';
 import type { WatchedConfig } from '../references/sources.ts';
+import { resolveConfigName } from './resolve-name.ts';
 
 export interface ClusterReferences {
   readonly server: string;
@@ -29,7 +30,7 @@ const MAX_CONCURRENT_SIZE_READS = 4;
 /**
  * Lists the configs last: a missing config did not exist after its references were read.
  *
- * @throws ClusterAccessError, TimeoutError
+ * @throws AmbiguousName, ClusterAccessError, TimeoutError
  */
 export async function readReferencesReport(
   api: KubeApi,
@@ -120,20 +121,14 @@ function buildReferencesReport(
   };
 }
 
-/** Completes a name that no config and no reference has, if only one config begins with it. */
+/** A name that a reference has is complete, also if it does not exist. */
 function resolveNames(
   names: readonly ConfigName[],
   existing: ReadonlySet<ConfigName>,
   referrers: readonly Referrer[],
 ): readonly ConfigName[] {
   const referenced = new Set(referrers.flatMap(({ references }) => references.map(({ config }) => config)));
-  const resolved = names.map((name) => {
-    if (existing.has(name) || referenced.has(name)) return name;
-    const prefixes = [name, `${RENDERED_PREFIX}${name}`];
-    const completions = [...existing].filter((config) => prefixes.some((prefix) => config.startsWith(prefix)));
-    return completions.length === 1 ? (completions[0] ?? name) : name;
-  });
-  return [...new Set(resolved)];
+  return [...new Set(names.map((name) => (referenced.has(name) ? name : resolveConfigName(name, existing))))];
 }
 
 /** Sorted by pool, the newest config first. Missing configs come first. */

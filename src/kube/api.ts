@@ -33,6 +33,13 @@ export interface ApiResponse {
   readonly body: IncomingMessage;
 }
 
+export interface KubeApiOptions {
+  /** Limits each request that is not a watch, until the end of its response. */
+  readonly requestTimeoutMs?: number | undefined;
+  /** Called after each request with its method, URL, result and duration. */
+  readonly onRequest?: ((summary: string) => void) | undefined;
+}
+
 /** The media type of the patches that the guard sends. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 /** A Status object is far smaller. */
@@ -50,11 +57,13 @@ const SILENCE_MS = 1_000;
 export class KubeApi {
   readonly #connection: KubeConnection;
   readonly #userAgent: string;
+  readonly #options: KubeApiOptions;
   readonly #pool = new ConnectionPool();
 
-  constructor(connection: KubeConnection, userAgent = 'machineconfig-guard') {
+  constructor(connection: KubeConnection, userAgent = 'machineconfig-guard', options: KubeApiOptions = {}) {
     this.#connection = connection;
     this.#userAgent = userAgent;
+    this.#options = options;
   }
 
   /** Host and port of the API server, for messages. */
@@ -71,11 +80,11 @@ export class KubeApi {
    * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
    * on disk. A GET is also sent again on a new connection if its connection was closed or is silent.
    *
-   * @throws ApiError, ApiUnreachable, or the signal's reason
+   * @throws ApiError, ApiUnreachable, or the signal's reason; TimeoutError after `requestTimeoutMs`
    */
   async request(request: ApiRequest): Promise<ApiResponse> {
     try {
-      return await this.#send(request);
+      return await this.#sendInTime(request);
     } catch (error) {
       if (request.signal.aborted) throw request.signal.reason;
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
@@ -85,7 +94,7 @@ export class KubeApi {
         // The kubeconfig is being replaced or is broken. What the API server answered stays true.
         throw error;
       }
-      return await this.#send(request);
+      return await this.#sendInTime(request);
     }
   }
 
@@ -106,15 +115,37 @@ export class KubeApi {
     this.#pool.close();
   }
 
+  /** Applies the options. Only commands set them, so the signals do not accumulate. */
+  async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
+    const { requestTimeoutMs, onRequest } = this.#options;
+    const isLimited = requestTimeoutMs !== undefined && request.isWatch !== true;
+    const signal = isLimited
+      ? AbortSignal.any([request.signal, AbortSignal.timeout(requestTimeoutMs)])
+      : request.signal;
+    if (onRequest === undefined) return await this.#send({ ...request, signal });
+    const startedAt = performance.now();
+    const report = (result: string): void => {
+      const url = this.#connection.server.href.replace(/\/$/, '') + request.path;
+      const ms = Math.round(performance.now() - startedAt);
+      onRequest(`${request.method ?? 'GET'} ${url} ${result} in ${ms} ms`);
+    };
+    try {
+      const response = await this.#send({ ...request, signal });
+      report(String(response.status));
+      return response;
+    } catch (error) {
+      report(error instanceof ApiError ? String(error.status) : `failed (${describeError(error)})`);
+      throw error;
+    }
+  }
+
   async #send(request: ApiRequest): Promise<ApiResponse> {
     const { server } = this.#connection;
     let credentials: Credentials;
     try {
       credentials = await this.#connection.credentials();
     } catch (error) {
-      // Only the kind of the error: the message of an exec plugin can contain what it printed.
-      const kind = (error as NodeJS.ErrnoException).code ?? (error instanceof Error ? error.name : 'error');
-      throw new ApiUnreachable(`no credentials for ${server.host}: ${kind}`);
+      throw new ApiUnreachable(`no credentials for ${server.host}: ${describeError(error)}`, { cause: error });
     }
     request.signal.throwIfAborted();
     const response = await this.#exchange(server, credentials, request);
@@ -181,7 +212,9 @@ export class KubeApi {
           pending.delete(request);
           if (canRetry && request.reusedSocket && options.signal?.aborted !== true) retry();
           else if (pending.size === 0)
-            reject(new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`));
+            reject(
+              new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`, { cause: error }),
+            );
         });
         request.end(payload);
       };

@@ -15,9 +15,17 @@ export class ApiError extends Error {
   }
 }
 
-/** There is no complete response: the connection was refused, reset or not trusted. */
+/**
+ * There is no complete response: the connection was refused, reset or not trusted. The cause is the error of the
+ * connection, or a CredentialsError.
+ */
 export class ApiUnreachable extends Error {
   override readonly name = 'ApiUnreachable';
+}
+
+/** A file of the kubeconfig is missing, or its exec plugin fails. The message contains no secrets. */
+export class CredentialsError extends Error {
+  override readonly name = 'CredentialsError';
 }
 
 /** The response is not one complete list. The items that were read must not be used. */
@@ -47,6 +55,15 @@ export function isRetryable(error: unknown): boolean {
     error instanceof MalformedList ||
     (error instanceof ApiError && (error.status === 429 || error.status >= 500))
   );
+}
+
+/** Codes of Node for a certificate that it does not trust. */
+const UNTRUSTED = /^(?:CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT_)/;
+
+/** Whether a person must correct the kubeconfig or a certificate first. */
+export function needsCorrection(error: unknown): boolean {
+  const cause = error instanceof ApiUnreachable ? error.cause : undefined;
+  return cause instanceof CredentialsError || UNTRUSTED.test(describeError(cause));
 }
 
 /**

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { expect, test } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/cli/exit.ts';
 import { getProgramName, reportError } from '../../src/cli/program.ts';
-import { runProgram } from './run-program.ts';
+import { runProgram, usageError } from './run-program.ts';
 
 function report(error: unknown, env: Record<string, string> = {}): { exitCode: number; stderr: string } {
   let stderr = '';
@@ -69,18 +69,37 @@ test.each([
   'verify',
   'check',
   'restore',
+  'status',
   'who-uses',
   'dev',
   'demo',
   'gather',
   'certs',
   'certs rotate',
+  'completion',
+  'version',
 ])('%s --help lists flags in alphabetical order, exit codes and an example', async (command) => {
   const { stdout } = await runProgram([...command.split(' '), '--help']);
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
-  const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
-    ({ groups }) => groups?.['flag'] ?? '',
-  );
-  expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
+  for (const group of stdout.split('Cluster flags')) {
+    const flags = [...group.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
+      ({ groups }) => groups?.['flag'] ?? '',
+    );
+    expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
+  }
   expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
+});
+
+test.each([[[]], [['check']], [['certs', 'rotate']]])(
+  'help %j prints the help of the command',
+  async (names) => {
+    const { exitCode, stdout } = await runProgram(['help', ...names]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(`Usage: ${['machineconfig-guard', ...names].join(' ')} `);
+    expect(stdout).toBe((await runProgram([...names, '--help'])).stdout);
+  },
+);
+
+test('help of an unknown command exits with 2', async () => {
+  expect(await runProgram(['help', 'certs', 'rotat'])).toEqual(usageError("unknown command 'rotat'\n"));
 });

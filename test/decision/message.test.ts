@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Settings } from '../../src/decision/settings.ts';
-import { formatDocsLink } from '../../src/decision/codes.ts';
+import { formatHelpNote } from '../../src/decision/codes.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
 import type {
@@ -45,7 +45,7 @@ test('names at most three referrers of a kind, and counts the others', () => {
     `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, ` +
       'worker-2 currentConfig and 2 more) and pool worker (spec). ' +
       'Deleting it would leave them Degraded. Delete it once they have moved on to another config. ' +
-      `See ${formatDocsLink('MCG_IN_USE')}`,
+      formatHelpNote('MCG_IN_USE'),
   );
 });
 

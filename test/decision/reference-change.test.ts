@@ -29,7 +29,8 @@ function decide(
 const DENIAL =
   `MCG_UNKNOWN_CONFIG: no MachineConfig is named "${TYPO}", which node worker-0 (currentConfig, desiredConfig) ` +
   `would reference. Did you mean ${NEAREST}? Correct the name, or create the MachineConfig ` +
-  'first. See https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_unknown_config';
+  'first. Run machineconfig-guard explain MCG_UNKNOWN_CONFIG, or see ' +
+  'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md#mcg_unknown_config';
 
 test('denies a reference to a missing config, and names the nearest one', () => {
   const references = [reference('currentConfig'), reference('desiredConfig')];

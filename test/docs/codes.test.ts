@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CODE_DESCRIPTIONS, formatDocsLink } from '../../src/decision/codes.ts';
+import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/decision/codes.ts';
 import { findAll, readFile } from './pages.ts';
 
 test('docs/codes.md explains every code once, in the words of the program', () => {
@@ -10,5 +10,7 @@ test('docs/codes.md explains every code once, in the words of the program', () =
   expect(Object.fromEntries(codes.map((code, index) => [code, sentences[index]]))).toEqual(
     CODE_DESCRIPTIONS,
   );
-  expect(formatDocsLink('MCG_IN_USE')).toMatch(/\/docs\/codes\.md#mcg_in_use$/);
+  expect(formatHelpNote('MCG_IN_USE')).toMatch(
+    /^Run machineconfig-guard explain MCG_IN_USE, or see https:.*\/docs\/codes\.md#mcg_in_use$/,
+  );
 });

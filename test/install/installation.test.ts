@@ -15,11 +15,13 @@ const API_OF_AN_EMPTY_CLUSTER = /^(?:(?:apps|policy|[\w.]+\.k8s\.io)\/)?v1$|^mac
 
 describe('with any options', () => {
   const sets = ALL_OPTIONS.map((options) => buildInstallation(options).files);
+  /** Most files are the same in most sets. */
+  const contents = new Set(sets.flat().map(({ content }) => content));
 
   test('a set has less than 32 KiB gzipped, and YAML 1.1 and 1.2 parse each file alike', () => {
     const sizes = sets.map((files) => gzipSync(files.map(({ content }) => content).join('')).length);
     expect(Math.max(...sizes)).toBeLessThan(32 * 1024);
-    for (const { content } of sets.flat()) {
+    for (const content of contents) {
       expect(parseAllDocuments(content)).toHaveLength(1);
       expect(parseDocument(content, { version: '1.1' }).errors).toEqual([]);
       expect(parse(content, { version: '1.1' })).toEqual(parse(content, { version: '1.2' }));
@@ -27,7 +29,7 @@ describe('with any options', () => {
   });
 
   test('the set contains no kind that a booting cluster lacks', () => {
-    for (const { content } of sets.flat()) {
+    for (const content of contents) {
       expect((parse(content) as { apiVersion: string }).apiVersion).toMatch(API_OF_AN_EMPTY_CLUSTER);
     }
   });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
-import { formatDocsLink } from '../../src/decision/codes.ts';
+import { formatHelpNote } from '../../src/decision/codes.ts';
 
 interface Policy {
   readonly metadata: { readonly name: string };
@@ -27,7 +27,7 @@ test.each(['nodes', 'pools'])(
       webhooks: readonly { readonly rules: readonly object[] }[];
     };
     const message = policy.spec.validations[0]?.messageExpression ?? '';
-    expect(message).toContain(formatDocsLink('MCG_IN_USE'));
+    expect(message.replaceAll(/'\s+\+ '/g, '')).toContain(formatHelpNote('MCG_IN_USE'));
     const text = policy.spec.variables.find((variable) => variable.name === 'text');
     expect(text?.expression).toBe(
       `oldObject.metadata.?annotations[?'${ALLOW_DELETION_ANNOTATION}'].orValue('').trim()`,

@@ -62,13 +62,34 @@ test('throws one sentence without the content for an absent file, a directory an
   expect(errorOf({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
   expect(errorOf({ kubeconfig: home })).toContain('is a directory');
   const garbage = path.join(home, 'garbage');
-  writeFileSync(garbage, 'token: the-secret-token: {[');
-  expect(errorOf({ kubeconfig: garbage })).toMatch(/cannot be read: \w+$/);
+  writeFileSync(garbage, 'kind: Config\ntoken: the-secret-token: {[');
+  expect(errorOf({ kubeconfig: garbage })).toMatch(/ is not valid YAML: line 2: [^:]+$/);
+});
+
+test('as kubectl, takes what several files define from the first one', () => {
+  const KUBECONFIG = [
+    writeKubeconfig('one', 'one'),
+    writeKubeconfig('again', 'one', { token: 'other' }),
+  ].join(path.delimiter);
+  expect(hostOf({}, { KUBECONFIG })).toBe('one.example');
+});
+
+test('impersonates a user and groups', async () => {
+  const kubeconfig = writeKubeconfig('k', 'k');
+  const { headers } = await loadConnection(
+    { kubeconfig, as: 'alice', asGroup: ['a', 'b'] },
+    {},
+  ).credentials();
+  expect(headers).toEqual({
+    Authorization: 'Bearer the-secret-token',
+    'Impersonate-User': 'alice',
+    'Impersonate-Group': ['a', 'b'],
+  });
 });
 
 test('throws one sentence for an unknown context, and for a file without a cluster', () => {
   const kubeconfig = writeKubeconfig('f', 'f');
-  expect(errorOf({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"');
+  expect(errorOf({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"; it has f');
   writeFileSync(kubeconfig, 'apiVersion: v1\nkind: Config\n');
   expect(errorOf({ kubeconfig })).toMatch(/^the kubeconfig/);
 });

@@ -83,7 +83,9 @@ test.each<[string, string, string, Record<string, string>]>([
   async (_case, body, uid, headers) => {
     const response = await post(body, headers);
     expect(response).toMatchObject({ uid, allowed: false, status: { code: 400, reason: 'BadRequest' } });
-    expect(response.status?.message).toMatch(/^MCG_BAD_REVIEW: \w.* See https:\/\/\S+#mcg_bad_review$/);
+    expect(response.status?.message).toMatch(
+      /^MCG_BAD_REVIEW: \w.* explain MCG_BAD_REVIEW, or see https:\/\/\S+#mcg_bad_review$/,
+    );
     expect(judgeCalls).toBe(0);
     expect(lines).toHaveLength(1);
     expect(JSON.stringify(lines)).not.toMatch(/\bat .*\.ts:\d/);

@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import path from 'node:path';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { findDnsNameProblem, findIpAddressProblem } from '../../certificates/names.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
+import { createOutputOption, parseDays, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
 import { createRotateCommand } from './rotate.ts';
@@ -27,7 +27,7 @@ interface CertsFlags {
   readonly days: number;
   readonly caDays: number;
   readonly force?: boolean;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** Scripts rely on these JSON field names. */
@@ -35,7 +35,7 @@ type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 
 export function createCertsCommand(): Command {
   const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; created if missing`;
-  const dnsDescription = `DNS name of the webhook; repeatable (default: ${DEFAULT_DNS_NAMES.join(', ')})`;
+  const dnsDescription = 'DNS name of the webhook; repeatable (default: the Service of the manifests)';
   const ipDescription = 'IP address of the webhook; repeatable';
   const command = new Command('certs')
     .description('Create a certificate authority and a serving certificate for the webhook.')
@@ -50,7 +50,7 @@ export function createCertsCommand(): Command {
     )
     .option('--ca-days <n>', `days until the authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
     .option('--force', 'overwrite existing files, including the authority')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { readObject } from '../../inspect/cluster-access.ts';
 import type { RotationInput } from '../../install/rotation.ts';
@@ -9,7 +9,7 @@ import { AUTHORITY_SECRET_PATH, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDays, parseOutputDirectory } from '../option-parsers.ts';
+import { createOutputOption, parseDays, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
 
@@ -18,7 +18,7 @@ interface RotateFlags extends ClusterFlags {
   readonly from?: string;
   readonly days: number;
   readonly force?: boolean;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** Scripts rely on these JSON field names. */
@@ -36,7 +36,7 @@ export function createRotateCommand(): Command {
     .option('--from <dir>', 'read the installation from this rendered directory instead of the cluster')
     .option('--days <n>', `days until the new authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
     .option('--force', 'overwrite the files of an earlier run')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `

@@ -9,11 +9,11 @@ import {
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createNumberParser, createParser, toDurationOption } from '../option-parsers.ts';
+import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
 import { createTableFormat } from '../text-format.ts';
-import { formatBootstrapReport } from './format-bootstrap-report.ts';
-import { formatCheckReport } from './format-report.ts';
+import { formatBootstrapNames, formatBootstrapReport } from './format-bootstrap-report.ts';
+import { formatCheckReport, formatProblemNames } from './format-report.ts';
 import { Progress } from './progress.ts';
 
 interface CheckFlags extends ClusterFlags {
@@ -24,7 +24,7 @@ interface CheckFlags extends ClusterFlags {
   readonly minNodes: number;
   readonly wait?: boolean;
   readonly timeout: number;
-  readonly output: 'table' | 'json';
+  readonly output: 'table' | 'json' | 'name' | 'wide' | 'yaml';
 }
 
 /** Kubernetes, "Labels and Selectors". */
@@ -49,7 +49,7 @@ export function createCheckCommand(): Command {
     .option('--show-contents', 'with --bootstrap-dir: print contents that differ; they can be secret')
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
+    .addOption(createOutputOption(['table', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -58,7 +58,8 @@ every pool has a config in its spec and status, and all these configs exist
 and are not being deleted. The status of a new custom pool may be empty for 30
 minutes. Node states, paused pools, rollouts, pending certificate requests and
 nodes that the Machine Config Operator does not manage do not count. The
-command prints repair commands and never runs them.
+command prints repair commands and never runs them. With -o name it prints the
+objects that have problems.
 Permissions: list nodes, machineconfigpools and machineconfigs.
 
 With --bootstrap-dir the result is fine if the API has every config that the
@@ -105,7 +106,11 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
       onFailure: (error, elapsedMs) =>
         progress?.printFailure((toCliError(error, api) as Error).message, elapsedMs),
     });
-    const text = formatCheckReport(createTableFormat(process.stdout), report, repairs, isWaiting);
+    const format = createTableFormat(process.stdout, flags.output === 'wide');
+    const text =
+      flags.output === 'name'
+        ? formatProblemNames(report)
+        : formatCheckReport(format, report, repairs, isWaiting);
     printReport(command, flags.output, report, text);
     if (!report.ok) throw new CliError('', EXIT_CODE.failure);
   });
@@ -116,7 +121,10 @@ async function checkBootstrap(directory: string, flags: CheckFlags, command: Com
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
     const showContents = flags.showContents === true;
     const report = await checkBootstrapConfigs(api, { directory, configs, sources, showContents });
-    const text = formatBootstrapReport(createTableFormat(process.stdout), report);
+    const text =
+      flags.output === 'name'
+        ? formatBootstrapNames(report)
+        : formatBootstrapReport(createTableFormat(process.stdout), report);
     printReport(command, flags.output, report, text);
     if (!report.ok) throw new CliError('', EXIT_CODE.failure);
   });

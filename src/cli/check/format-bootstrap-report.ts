@@ -3,7 +3,7 @@ import { countNoun } from '../../decision/printable-text.ts';
 import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from '../../inspect/bootstrap-report.ts';
 import { type Cell, formatTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapParagraph } from '../text-format.ts';
-import { formatObjectNames } from './format-object-names.ts';
+import { formatObjectNames } from '../format-object-names.ts';
 
 const NONE = '<none>';
 /** Of each part, with --show-contents. */
@@ -28,6 +28,12 @@ export function formatBootstrapReport(format: TextFormat, report: BootstrapRepor
     applyStyle(format, [report.ok ? 'green' : 'red', 'bold'], wrapParagraph(format, formatConclusion(report))),
   ];
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n`;
+}
+
+/** The configs that the API lacks. */
+export function formatBootstrapNames({ configs }: BootstrapReport): string {
+  const bad = configs.filter(({ state, needed }) => state !== 'exists' && needed);
+  return bad.map(({ name }) => `machineconfig/${name}\n`).join('');
 }
 
 function formatState({ state, needed }: BootstrapConfig): string {

@@ -1,14 +1,22 @@
 import { formatName } from '../../decision/message.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import type { ReferrerKind } from '../../decision/references.ts';
 import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
 import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { FIRST_ROLLOUT_MINUTES } from '../../references/dangling-references.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
-import { type Cell, formatTable } from '../table.ts';
-import { applyStyle, type Style, type TextFormat, wrapParagraph, wrapText } from '../text-format.ts';
-import { formatObjectNames } from './format-object-names.ts';
-import { createNameShortener } from './name-shortener.ts';
+import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
+import {
+  applyStyle,
+  type Style,
+  type TableFormat,
+  type TextFormat,
+  wrapParagraph,
+  wrapText,
+} from '../text-format.ts';
+import { formatObjectNames } from '../format-object-names.ts';
+import { createHostShortener, createNameShortener, createNarrowNameShortener } from '../name-shortener.ts';
 
 type Problems = readonly ReportProblem[];
 
@@ -26,7 +34,7 @@ const POOL_COLUMNS = [
 ];
 
 export function formatCheckReport(
-  format: TextFormat,
+  format: TableFormat,
   report: CheckReport,
   repairs: readonly Repair[],
   hasWaited = false,
@@ -46,32 +54,67 @@ export function formatCheckReport(
   return `${visibleParts.join('\n\n')}\n`;
 }
 
-function formatTables(format: TextFormat, { nodes, pools, problems }: CheckReport): string[] {
+/** Like `kubectl get -o name`: `node/worker-0`. */
+export function formatProblemNames({ problems }: CheckReport): string {
+  const names = problems.flatMap(({ kind, name }) => (kind === null ? [] : `${kind.toLowerCase()}/${name}\n`));
+  return [...new Set(names)].join('');
+}
+
+function formatTables(format: TableFormat, report: CheckReport): string[] {
   const configs = [
-    ...nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
-    ...pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
+    ...report.nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
+    ...report.pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
   ].filter((config) => config !== null);
-  const shortenName = createNameShortener(configs);
-  const toConfigCell = (config: string | null, own: Problems): Cell => {
-    if (config === null) return { text: NONE };
-    const style = getStyle(own.filter((problem) => problem.config === config));
-    return { text: shortenName(config), style };
-  };
-  const problemsByObject = groupBy(problems, ({ kind, name }) => `${kind} ${name}`);
-  const nodeRows = sortProblematicFirst(nodes).map((node): Cell[] => {
-    const own = problemsByObject.get(`Node ${node.name}`) ?? [];
+  const shorten = createNameShortener(configs);
+  const narrow = createNarrowNameShortener(configs);
+  const nodes = report.nodes.map(({ name }) => name);
+  const nodeTables =
+    format.isWide === true
+      ? [createNodeTable(report, formatName)]
+      : [
+          createNodeTable(report, shorten),
+          createNodeTable(report, narrow),
+          // The name of a config contains its pool.
+          omitColumn(createNodeTable(report, narrow), 'POOL'),
+          omitColumn(createNodeTable(report, narrow, createHostShortener(nodes)), 'POOL'),
+        ];
+  const poolTables =
+    format.isWide === true
+      ? [createPoolTable(report, formatName)]
+      : [createPoolTable(report, shorten), createPoolTable(report, narrow)];
+  return [
+    report.nodes.length === 0 ? '' : formatFittingTable(format, nodeTables),
+    report.pools.length === 0 ? '' : formatFittingTable(format, poolTables),
+  ];
+}
+
+type Label = (name: string) => string;
+
+function createNodeTable(
+  { nodes, problems }: CheckReport,
+  shortenConfig: Label,
+  shortenNode: Label = (name) => name,
+): Table {
+  const findProblems = groupProblems(problems, 'Node');
+  const rows = sortProblematicFirst(nodes).map((node): Cell[] => {
+    const own = findProblems(node.name);
     const isFailed = node.state === 'Degraded' || node.state === 'Unreconcilable';
     return [
-      { text: node.name },
+      { text: shortenNode(node.name) },
       { text: node.pool ?? NONE },
       { text: node.state === '' ? NONE : toPrintableLine(node.state, 24), style: isFailed ? 'red' : undefined },
-      toConfigCell(node.currentConfig, own),
-      toConfigCell(node.desiredConfig, own),
+      createConfigCell(node.currentConfig, own, shortenConfig),
+      createConfigCell(node.desiredConfig, own, shortenConfig),
       { text: summarizeProblems(own), style: getStyle(own) },
     ];
   });
-  const poolRows = sortProblematicFirst(pools).map((pool): Cell[] => {
-    const own = problemsByObject.get(`MachineConfigPool ${pool.name}`) ?? [];
+  return { columns: NODE_COLUMNS, rows };
+}
+
+function createPoolTable({ pools, problems }: CheckReport, shortenConfig: Label): Table {
+  const findProblems = groupProblems(problems, 'MachineConfigPool');
+  const rows = sortProblematicFirst(pools).map((pool): Cell[] => {
+    const own = findProblems(pool.name);
     const isFirstRollout = pool.specConfig !== null && pool.statusConfig === null;
     const note = pool.paused ? ', paused' : isFirstRollout ? ', first roll-out' : '';
     const summary = own.length === 0 ? `ok${note}` : summarizeProblems(own);
@@ -79,15 +122,26 @@ function formatTables(format: TextFormat, { nodes, pools, problems }: CheckRepor
       { text: pool.name },
       { text: String(pool.machineCount) },
       { text: String(pool.updatedMachineCount) },
-      toConfigCell(pool.specConfig, own),
-      toConfigCell(pool.statusConfig, own),
+      createConfigCell(pool.specConfig, own, shortenConfig),
+      createConfigCell(pool.statusConfig, own, shortenConfig),
       { text: pool.terminating ? 'being deleted' : summary, style: getStyle(own) },
     ];
   });
-  return [
-    nodeRows.length === 0 ? '' : formatTable(format, NODE_COLUMNS, nodeRows),
-    poolRows.length === 0 ? '' : formatTable(format, POOL_COLUMNS, poolRows),
-  ];
+  return { columns: POOL_COLUMNS, rows };
+}
+
+function groupProblems(problems: Problems, kind: ReferrerKind): (name: string) => Problems {
+  const groups = groupBy(
+    problems.filter((problem) => problem.kind === kind),
+    ({ name }) => name ?? '',
+  );
+  return (name) => groups.get(name) ?? [];
+}
+
+function createConfigCell(config: string | null, own: Problems, shortenConfig: Label): Cell {
+  if (config === null) return { text: NONE };
+  const style = getStyle(own.filter((problem) => problem.config === config));
+  return { text: shortenConfig(config), style };
 }
 
 function summarizeProblems(problems: Problems): string {

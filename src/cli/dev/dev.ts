@@ -6,12 +6,14 @@ import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { DEFAULT_SETTINGS } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
+import { accessCluster, readObject } from '../../inspect/cluster-access.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { describeError, orUndefined } from '../../kube/errors.ts';
 import type { Decision } from '../../webhook/decision.ts';
-import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
+import { toCliError } from '../cluster-error.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { parsePort } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
@@ -49,31 +51,25 @@ Creates a temporary certificate, registers a webhook with failurePolicy Ignore
 and prints every decision. Its denials are real. Ctrl-C removes the webhook.
 After a crash, the next start removes it. The mode is Enforce and the hold is
 off (holdSuperseded 0s), whatever the cluster's MachineConfigGuard says.
-Permissions: as serve; create and delete validatingwebhookconfigurations.
+Permissions: as serve; get, create and delete validatingwebhookconfigurations.
 Exit codes: 0 stopped, 1 unexpected error, 2 wrong usage or a port in use,
 3 the API server is unreachable or denies access.
 
 Example:
   machineconfig-guard dev --context lab --url https://192.168.1.20:9443`,
     )
-    .action(dev);
+    .action(async (flags: DevFlags) => {
+      const stopSignal = waitForStopSignal();
+      await withKubeApi(flags, 'machineconfig-guard/dev', async (api) => {
+        await dev(api, flags, stopSignal);
+      });
+    });
   return addClusterFlags(command);
 }
 
-async function dev(flags: DevFlags): Promise<void> {
-  const stopSignal = waitForStopSignal();
-  const api = await createKubeApi(flags, 'machineconfig-guard/dev');
+async function dev(api: KubeApi, flags: DevFlags, stopSignal: Promise<NodeJS.Signals>): Promise<void> {
   const name = createRegistrationName();
-  const explainFailure = async <T>(failure: string, call: Promise<T>): Promise<T> => {
-    try {
-      return await call;
-    } catch (error) {
-      throw new CliError(`${failure} at ${api.address}: ${describeError(error)}`, EXIT_CODE.clusterAccess);
-    }
-  };
-  if (await explainFailure('cannot remove an earlier webhook registration', unregisterWebhook(api, name))) {
-    printLine(`removed ${name} of an earlier run`);
-  }
+  await removeEarlierRegistration(api, name);
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
   const guard = await startDevGuard(api, certificate, flags);
   let isRegistered = false;
@@ -89,8 +85,9 @@ async function dev(flags: DevFlags): Promise<void> {
     const clientConfig = { url: url.href, caBundle };
     const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
     const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-    const call = api.json({ method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body, signal });
-    await explainFailure('cannot register the webhook', call);
+    await accessCluster('create', WEBHOOK_CONFIGURATIONS_PATH, signal, () =>
+      api.json({ method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body, signal }),
+    );
     isRegistered = true;
     printLine(
       `guarding rendered MachineConfigs of ${api.address} at ${url.href}; mode Enforce, no hold; press Ctrl-C to stop`,
@@ -102,7 +99,6 @@ async function dev(flags: DevFlags): Promise<void> {
       if (isRegistered) await removeRegistration(api, name);
     } finally {
       await guard.stop();
-      api.close();
     }
   }
 }
@@ -133,19 +129,30 @@ async function startDevGuard(
   }
 }
 
-/**
- * Returns whether the registration existed.
- * @throws ApiError or ApiUnreachable
- */
-async function unregisterWebhook(api: KubeApi, name: string): Promise<boolean> {
+/** @throws ClusterAccessError, TimeoutError; CliError if there is a registration that cannot be removed */
+async function removeEarlierRegistration(api: KubeApi, name: string): Promise<void> {
   const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
-  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-  return (await orUndefined(api.json({ method: 'DELETE', path, signal }))) !== undefined;
+  if ((await readObject(api, path)) === undefined) return;
+  try {
+    const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+    await accessCluster('delete', path, signal, () => unregisterWebhook(api, name, signal));
+  } catch (error) {
+    const { message } = toCliError(error, api) as Error;
+    const text = `cannot remove the webhook ${name} of an earlier run: ${message}`;
+    throw new CliError(text, EXIT_CODE.clusterAccess, { cause: error });
+  }
+  printLine(`removed ${name} of an earlier run`);
+}
+
+/** @throws ApiError or ApiUnreachable */
+async function unregisterWebhook(api: KubeApi, name: string, signal: AbortSignal): Promise<void> {
+  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
+  await orUndefined(api.json({ method: 'DELETE', path, signal }));
 }
 
 async function removeRegistration(api: KubeApi, name: string): Promise<void> {
   try {
-    await unregisterWebhook(api, name);
+    await unregisterWebhook(api, name, AbortSignal.timeout(CALL_TIMEOUT_MS));
   } catch (error) {
     const command = `oc delete validatingwebhookconfiguration ${name}`;
     const message = `cannot remove the webhook (${describeError(error)}); remove it with: ${command}`;

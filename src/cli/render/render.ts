@@ -12,7 +12,7 @@ import { parseKubernetesVersion, parseOpenShiftVersion } from '../../install/kub
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { addClusterFlags, type ClusterFlags } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseDays, parseHold, parseOutputDirectory } from '../option-parsers.ts';
+import { createOutputOption, parseDays, parseHold, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
 import type { ClusterValues } from './read-cluster.ts';
@@ -26,7 +26,7 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFla
   readonly openshiftVersion?: InstallationOptions['kubernetesVersion'];
   readonly fromCluster?: boolean;
   readonly force?: boolean;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** Scripts rely on these JSON field names. */
@@ -108,7 +108,7 @@ export function createRenderCommand(): Command {
     .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
     .option('--ca-key-file <file>', 'private key of the reused authority, PEM')
     .option('--force', 'overwrite or remove the files of an earlier run; keep all other files')
-    .addOption(new Option('--output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -222,8 +222,8 @@ async function writeDirectory({ out, image, profile, tls, force }: RenderFlags, 
 
 function findConflict(flags: RenderFlags): string | undefined {
   const { out, output, tls, days, caCertFile, caKeyFile, fromCluster } = flags;
-  if (out === STDOUT && output === 'json') {
-    return '--output json cannot be used with --out -, which prints the manifests';
+  if (out === STDOUT && output !== 'text') {
+    return `--output ${output} cannot be used with --out -, which prints the manifests`;
   }
   const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
   if (tls === 'service-ca' && (hasAuthority || days !== undefined)) {

@@ -1,10 +1,19 @@
 import { Argument, Command, Option } from 'commander';
-import type { ConfigName } from '../../decision/config-name.ts';
+import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
+import { readMissingNames } from '../../inspect/cluster-reader.ts';
+import { readWithRetries } from '../../inspect/poll.ts';
+import { resolveConfigName } from '../../inspect/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { restore } from '../../restore/restore.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createNumberParser, createParser, parseConfigName, toDurationOption } from '../option-parsers.ts';
+import {
+  createNumberParser,
+  createOutputOption,
+  createParser,
+  parseConfigName,
+  toDurationOption,
+} from '../option-parsers.ts';
 import { formatProgressLine, printReport } from '../report-output.ts';
 import { withStopSignal } from '../signals.ts';
 import { createTableFormat } from '../text-format.ts';
@@ -17,7 +26,7 @@ interface RestoreFlags extends ClusterFlags {
   readonly controlPlaneReplicas?: number;
   readonly from: string;
   readonly timeout: number;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
@@ -26,7 +35,7 @@ const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at le
 export function createRestoreCommand(): Command {
   const command = new Command('restore')
     .description('Create a missing config again, and end the deadlock of its pool.')
-    .addArgument(new Argument('[config]', 'name of the missing MachineConfig'))
+    .addArgument(new Argument('[config]', 'name of the missing MachineConfig, or its unambiguous beginning'))
     .option('--accept-content', 'create the config even if its content does not match the hash in its name')
     .option('--confirm', 'write; without it, only send dry runs and print the plan')
     .option(
@@ -40,7 +49,7 @@ export function createRestoreCommand(): Command {
         .makeOptionMandatory(),
     )
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -79,13 +88,21 @@ Examples:
   return addClusterFlags(command);
 }
 
+/** Completes the beginning of the name. A full name needs no list. */
+async function resolveName(api: KubeApi, name: ConfigName | undefined): Promise<ConfigName | undefined> {
+  if (name === undefined || parsePoolName(name) !== undefined) return name;
+  const missing = await readWithRetries(async (signal) => await readMissingNames(api, signal));
+  return resolveConfigName(name, missing);
+}
+
 async function runRestore(
   command: Command,
   api: KubeApi,
-  name: ConfigName | undefined,
+  givenName: ConfigName | undefined,
   flags: RestoreFlags,
   signal: AbortSignal,
 ): Promise<void> {
+  const name = await resolveName(api, givenName);
   const { configs, isDirectory } = await readSource(api, flags.from, name, signal);
   const report = await restore(api, {
     configs,

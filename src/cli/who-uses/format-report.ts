@@ -9,10 +9,13 @@ import type {
   UnusedReport,
 } from '../../inspect/references-report.ts';
 import { formatAge } from '../format-duration.ts';
-import { type Cell, formatTable } from '../table.ts';
-import { applyStyle, type TextFormat, wrapParagraph } from '../text-format.ts';
+import { formatObjectNames } from '../format-object-names.ts';
+import { createNameShortener } from '../name-shortener.ts';
+import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
+import { applyStyle, type TableFormat, type TextFormat, wrapParagraph } from '../text-format.ts';
 
 const KIB = 1024;
+const NONE = '<none>';
 
 export const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
@@ -26,30 +29,20 @@ export function formatReferencesReport(
   return `${parts.join('\n\n')}\n`;
 }
 
-/** At 80 columns a full name leaves 30. It contains the pool, so the table has no column for it. */
+/** Names the referrers if there is space, and omits the pools or shortens the names if there is not. */
 export function formatConfigList(
-  format: TextFormat,
+  format: TableFormat,
   { configs, unreportedNodes, readAt }: ConfigListReport,
 ): string {
   if (configs.length === 0) return 'No rendered MachineConfigs found.\n';
-  const now = new Date(readAt).getTime();
-  const columns = [
-    { header: 'NAME' },
-    { header: 'AGE', isRightAligned: true },
-    { header: 'SIZE', isRightAligned: true },
-    { header: 'USED BY' },
-  ];
-  const rows = configs.map(({ name, exists, createdAt, sizeBytes, usedBy }): Cell[] => {
-    const style = exists ? undefined : 'red';
-    const strong = usedBy.filter(({ strength }) => strength === 'hard');
-    const referrers = countReferrers(strong).join(', ');
-    return [
-      { text: formatName(name), style },
-      { text: createdAt === null ? 'missing' : formatAge(now - new Date(createdAt).getTime()), style },
-      { text: sizeBytes === null ? '' : formatSize(sizeBytes) },
-      { text: referrers === '' ? '<none>' : referrers },
-    ];
-  });
+  const now = new Date(readAt);
+  const shortenName = createNameShortener(configs.map(({ name }) => name));
+  const named = createConfigTable(configs, now, formatName, formatObjectNames);
+  const counted = createConfigTable(configs, now, formatName, formatCounted);
+  const short = createConfigTable(configs, now, shortenName, formatCounted);
+  const fitting =
+    format.columns === undefined ? [counted] : [named, counted, omitColumn(counted, 'POOL'), short];
+  const tables = format.isWide === true ? [named] : fitting;
   const missingCount = configs.filter(({ exists }) => !exists).length;
   const sentences = [
     formatCounts(configs),
@@ -58,7 +51,38 @@ export function formatConfigList(
       : 'Nodes and pools that name a missing config cannot update: run machineconfig-guard check.',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use any config.'),
   ];
-  return `${formatTable(format, columns, rows)}\n${formatSentences(format, sentences)}`;
+  return `${formatFittingTable(format, tables)}\n${formatSentences(format, sentences)}`;
+}
+
+type UsersFormat = (entries: readonly ReferenceEntry[]) => string;
+
+function createConfigTable(
+  configs: ConfigListReport['configs'],
+  now: Date,
+  toLabel: (name: string) => string,
+  formatUsers: UsersFormat,
+): Table {
+  const columns = [
+    { header: 'NAME' },
+    { header: 'POOL' },
+    { header: 'AGE', isRightAligned: true },
+    { header: 'SIZE', isRightAligned: true },
+    { header: 'USED BY' },
+  ];
+  const rows = configs.map(({ name, pool, exists, createdAt, sizeBytes, used, usedBy }): Cell[] => {
+    const age = createdAt === null ? 'missing' : formatAge(now.getTime() - new Date(createdAt).getTime());
+    const strong = usedBy.filter(({ strength }) => strength === 'hard');
+    const texts = [
+      toLabel(name),
+      pool ?? NONE,
+      age,
+      sizeBytes === null ? '' : formatSize(sizeBytes),
+      used ? formatUsers(strong) : NONE,
+    ];
+    const style = exists ? (used ? undefined : 'dim') : 'red';
+    return texts.map((text) => ({ text, style }));
+  });
+  return { columns, rows };
 }
 
 function formatCounts(configs: ConfigListReport['configs']): string {
@@ -84,7 +108,7 @@ export function formatReferrerNames({ configs }: ReferencesReport): string {
   return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
 }
 
-export function formatUnusedReport(format: TextFormat, report: UnusedReport, renderedCount: number): string {
+export function formatUnusedReport(format: TableFormat, report: UnusedReport, renderedCount: number): string {
   const { unused, totalBytes, unreportedNodes, readAt } = report;
   if (renderedCount === 0) return 'No rendered MachineConfigs found.\n';
   if (unused.length === 0) return 'Every rendered config is in use.\n';
@@ -99,7 +123,7 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport, ren
   ];
   const rows = unused.map(({ name, pool, createdAt, sizeBytes, mentionedBy }) => [
     { text: formatName(name) },
-    { text: pool ?? '<none>' },
+    { text: pool ?? NONE },
     { text: formatAge(now - new Date(createdAt).getTime()) },
     { text: formatSize(sizeBytes) },
     ...(hasNotes ? [{ text: mentionedBy.length === 0 ? '' : String(mentionedBy.length) }] : []),
@@ -111,7 +135,9 @@ export function formatUnusedReport(format: TextFormat, report: UnusedReport, ren
     hasNotes ? 'NOTES counts references that do not keep the config; who-uses NAME lists them.' : '',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
   ];
-  return `${formatTable(format, columns, rows)}\n${formatSentences(format, sentences)}`;
+  const table = { columns, rows };
+  const tables = format.isWide === true ? [table] : [table, omitColumn(table, 'POOL')];
+  return `${formatFittingTable(format, tables)}\n${formatSentences(format, sentences)}`;
 }
 
 export function formatUnusedNames({ unused }: UnusedReport): string {
@@ -161,6 +187,10 @@ function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]
     [kind, name, fields.join(', '), strength].map((text) => ({ text })),
   );
   return formatTable(format, columns, cells);
+}
+
+function formatCounted(entries: readonly ReferenceEntry[]): string {
+  return countReferrers(entries).join(', ');
 }
 
 function countReferrers(entries: readonly ReferenceEntry[]): string[] {

@@ -1,5 +1,6 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import type { ConfigName } from '../../decision/config-name.ts';
+import { formatName } from '../../decision/message.ts';
 import {
   readConfigListReport,
   readReferencesReport,
@@ -7,7 +8,7 @@ import {
 } from '../../inspect/references-report.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseConfigName } from '../option-parsers.ts';
+import { createOutputOption, parseConfigName } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
 import { createTableFormat } from '../text-format.ts';
 import {
@@ -22,7 +23,7 @@ import {
 
 interface WhoUsesFlags extends ClusterFlags {
   readonly unused?: boolean;
-  readonly output: 'table' | 'json' | 'name';
+  readonly output: 'table' | 'json' | 'name' | 'wide' | 'yaml';
 }
 
 export function createWhoUsesCommand(): Command {
@@ -30,11 +31,7 @@ export function createWhoUsesCommand(): Command {
     .description('Show the nodes, pools and builds that use a config, or list all configs.')
     .argument('[config...]', 'names of MachineConfigs, or their unambiguous beginnings')
     .option('--unused', 'list unused rendered configs with pool, age and size, oldest first')
-    .addOption(
-      new Option('-o, --output <format>', 'output format; name prints one name per line')
-        .choices(['table', 'json', 'name'])
-        .default('table'),
-    )
+    .addOption(createOutputOption(['table', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -52,7 +49,7 @@ get machineconfigs without names.
 Exit codes:
   0  all named configs are in use; always without names
   1  at least one named config is not in use
-  2  wrong usage
+  2  wrong usage, or several configs begin with a name
   3  the API server is unreachable or denies access
 
 Examples:
@@ -64,7 +61,7 @@ Examples:
     )
     .action(async (names: readonly string[], flags: WhoUsesFlags) => {
       const configs = parseConfigNames(names, flags);
-      const format = createTableFormat(process.stdout);
+      const format = createTableFormat(process.stdout, flags.output === 'wide');
       const isNameOutput = flags.output === 'name';
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
         if (flags.unused !== true && configs.length === 0) {
@@ -82,6 +79,9 @@ Examples:
           const report = await readReferencesReport(api, configs);
           const text = isNameOutput ? formatReferrerNames(report) : formatReferencesReport(format, report);
           printReport(command, flags.output, report, text);
+          const missing = isNameOutput ? report.configs.filter(({ exists }) => !exists) : [];
+          for (const { name } of missing)
+            command.configureOutput().writeErr?.(`${formatName(name)} does not exist\n`);
           if (!report.allUsed) throw new CliError('', EXIT_CODE.failure);
         }
       });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatCheckReport } from '../../../src/cli/check/format-report.ts';
+import { formatCheckReport, formatProblemNames } from '../../../src/cli/check/format-report.ts';
 import { inspectedNode, inspectedPool } from '../../inspect/snapshot.ts';
 import { checkIncidentB, checkNodesAndPools, MASTER, MISSING, WORKER } from './reports.ts';
 
@@ -147,4 +147,24 @@ test('removes control characters of annotations', () => {
   const text = `\u001B]0;x\u0007${'A'.repeat(300)}\r\n\u202Eevil`;
   const node = { ...inspectedNode('n', { current: text, desired: text, state: text }), reason: text };
   expect(format([node], [POOL]).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+});
+
+test('prints shorter names if the terminal is narrow, and full names with -o wide', () => {
+  const { report } = checkIncidentB();
+  const narrow = formatCheckReport({ ...NARROW, columns: 80 }, report, []);
+  expect(narrow).toMatch(
+    /^control1\.gw\.lo +master +Degraded +master-553d5d52 +master-553d5d52 +both missing$/m,
+  );
+  for (const line of narrow.split('\n\n').slice(0, 2).join('\n').split('\n')) {
+    expect(line.length).toBeLessThanOrEqual(80);
+  }
+  const wide = formatCheckReport({ ...NARROW, columns: 80, isWide: true }, report, []);
+  expect(wide).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${MISSING} +${MISSING} `, 'm'));
+});
+
+test('lists the objects with problems, each once', () => {
+  const { report } = checkIncidentB();
+  expect(formatProblemNames(report)).toBe(
+    'node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n',
+  );
 });

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { CommandProcess } from '../command-process.ts';
 import {
   createConfig,
@@ -56,6 +57,17 @@ test('removes the webhook that a killed session left behind', async () => {
   await killed.outcome;
   expect(registrations()).toHaveLength(1);
 
+  const { cluster, start } = inspected;
+  const removeFault = cluster.faults.intercept(({ method }) =>
+    method === 'DELETE' ? { status: 403 } : 'pass',
+  );
+  const denied = await start('dev').outcome;
+  expect(denied.exitCode).toBe(3);
+  expect(denied.stderr).toMatch(
+    /: cannot remove the webhook \S+ of an earlier run: .* denies you "delete"/,
+  );
+  removeFault();
+
   const dev = await startDev();
   expect(dev.stdout()).toMatch(/removed machineconfig-guard-dev-\w+ of an earlier run/);
   expect(registrations()).toHaveLength(1);
@@ -65,11 +77,14 @@ test('removes the webhook that a killed session left behind', async () => {
 });
 
 test('exits with 3 and registers nothing if the cluster denies', async () => {
-  const { cluster, start } = inspected;
-  cluster.faults.intercept(({ method }) => (method === 'DELETE' ? { status: 403 } : 'pass'));
+  const { cluster, start, address } = inspected;
+  cluster.faults.intercept(({ path, method }) =>
+    method === 'POST' && path === WEBHOOK_CONFIGURATIONS_PATH ? { status: 403 } : 'pass',
+  );
   const denied = await start('dev').outcome;
   expect(denied.exitCode).toBe(3);
-  expect(denied.stderr).toContain('cannot remove an earlier webhook registration at 127.0.0.1:');
+  const denial = `the API server at ${address} denies you "create" on validatingwebhookconfigurations.`;
+  expect(denied.stderr).toContain(`machineconfig-guard: ${denial}`);
   expect(registrations()).toEqual([]);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatUnusedReport } from '../../../src/cli/who-uses/format-report.ts';
+import { formatConfigList, formatUnusedReport } from '../../../src/cli/who-uses/format-report.ts';
 import { toConfigName } from '../../../src/decision/config-name.ts';
 
 const NOTE = { kind: 'Node', name: 'n', field: 'lastAppliedDrain' } as const;
@@ -37,4 +37,49 @@ test('formats unused configs with ages and sizes in one unit, and with notes', (
   expect(text?.replaceAll('\n', ' ')).toMatch(
     /^3 unused rendered configs, 1\.6 MiB in total\. Point-in-time .* NOTES .* 1 node has not .* configs\. $/,
   );
+});
+
+const HASH = 'a4983d88dabdc54ecf977ee120fd3796';
+const USED = [
+  ...['n-0', 'n-1', 'n-2', 'n-3'].map((name) => ({ kind: 'Node' as const, name, field: 'currentConfig' })),
+  { kind: 'MachineConfigPool' as const, name: 'gpu', field: 'spec' },
+].map((entry) => ({ ...entry, strength: 'hard' as const }));
+
+const toListed = (name: string, usedBy = USED) => {
+  const createdAt = '2026-11-01T00:00:00Z';
+  const pool = 'gpu';
+  return {
+    name: toConfigName(name),
+    exists: true,
+    pool,
+    createdAt,
+    sizeBytes: 200_000,
+    used: usedBy.length > 0,
+    usedBy,
+  };
+};
+
+test.each([
+  [200, `rendered-gpu-${HASH}  gpu   19d  195 KiB  nodes n-0, n-1, n-2 and 1 more and pool gpu`],
+  [90, `rendered-gpu-${HASH}  gpu   19d  195 KiB  4 nodes, 1 pool`],
+  [80, `rendered-gpu-${HASH}  19d  195 KiB  4 nodes, 1 pool`],
+  [75, 'rendered-gpu-a4983d88  gpu   19d  195 KiB  4 nodes, 1 pool'],
+  [undefined, `rendered-gpu-${HASH}  gpu   19d  195 KiB  4 nodes, 1 pool`],
+])('lists configs in a terminal of %s columns', (columns, row) => {
+  const report = {
+    server: 'x',
+    readAt: '2026-11-20T12:00:00Z',
+    unreportedNodes: 0,
+    configs: [
+      toListed(`rendered-gpu-${HASH}`),
+      toListed('rendered-gpu-b4983d88dabdc54ecf977ee120fd3796', []),
+    ],
+  };
+  const text = formatConfigList({ width: 80, hasColors: false, columns }, report);
+  const [, first = '', second = ''] = text.split('\n');
+  expect(first).toBe(row);
+  expect(second).toMatch(/ <none>$/);
+  const width = columns ?? 120;
+  const [table = ''] = text.split('\n\n');
+  for (const line of table.split('\n')) expect(line.length).toBeLessThanOrEqual(width);
 });

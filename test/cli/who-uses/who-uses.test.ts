@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
 import {
   annotate,
@@ -103,10 +104,10 @@ test('without a name, lists every rendered config, and the missing ones first', 
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   const [table = '', text = ''] = stdout.split('\n\n');
   expect(table.replaceAll(/\d+s(?= )|\d+ B/g, (match) => match.replace(/\d+/, '0')).split('\n')).toEqual([
-    'NAME                                                  AGE   SIZE  USED BY',
-    `${GONE}  missing         1 node`,
-    `${OLD}       0s  0 B  <none>`,
-    `${NEW}       0s  0 B  1 node, 1 pool`,
+    'NAME                                              POOL        AGE   SIZE  USED BY',
+    `${GONE}  worker  missing         1 node`,
+    `${OLD}  worker       0s  0 B  <none>`,
+    `${NEW}  worker       0s  0 B  1 node, 1 pool`,
   ]);
   expect(text.replaceAll('\n', ' ')).toMatch(
     /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* check\. $/,
@@ -161,7 +162,6 @@ test('without a name, prints exactly the documented JSON keys', async () => {
 test.each([
   ['its beginning', NEW.slice(0, -20), `${NEW} is in use by`],
   ['its beginning without rendered-', NEW.slice('rendered-'.length, -20), `${NEW} is in use by`],
-  ['an ambiguous beginning', 'rendered-worker-', 'rendered-worker- does not exist.'],
   [
     'a missing name that a node names',
     GONE.slice(0, -4),
@@ -172,6 +172,20 @@ test.each([
   createConfig(cluster, GONE);
   annotate(cluster, 'worker-0', { desiredConfig: GONE.slice(0, -4) });
   expect((await run('who-uses', argument)).stdout.replaceAll('\n', ' ')).toContain(text);
+});
+
+test('exits with 2 and names the configs that begin with an ambiguous name', async () => {
+  const { run } = await startHealthyCluster();
+  expect(await run('who-uses', 'worker-')).toEqual(
+    usageError(`"worker-" begins several names: ${OLD} and ${NEW}; add more characters\n`),
+  );
+});
+
+test('-o wide names the referrers, and -o yaml prints the JSON as YAML', async () => {
+  const { run } = await startHealthyCluster();
+  expect((await run('who-uses', '-o', 'wide')).stdout).toMatch(/ node worker-0 and pool worker$/m);
+  const { configs } = parse((await run('who-uses', '-o', 'yaml')).stdout) as { configs: unknown[] };
+  expect(configs).toHaveLength(2);
 });
 
 test('finds a config that is created after the nodes were listed', async () => {

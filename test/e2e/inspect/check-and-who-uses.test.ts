@@ -226,3 +226,20 @@ test('who-uses needs only get and list, and lists unused configs', async () => {
   const codes = requests.map(({ responseStatus }) => responseStatus?.code);
   expect(new Set(codes)).toEqual(new Set([200]));
 });
+
+test('as kubectl, prints the versions, impersonates, and rejects a wrong selector', async () => {
+  const version = await admins.run('machineconfig-guard version -o json');
+  expect([version.exitCode, version.stderr]).toEqual([0, '']);
+  expect(JSON.parse(version.stdout)).toMatchObject({
+    kubernetesVersion: expect.stringMatching(/^v1\.\d+/) as string,
+    guardImage: expect.stringContaining('machineconfig-guard') as string,
+  });
+  expect(await admins.run('machineconfig-guard --as nobody who-uses')).toMatchObject({
+    exitCode: 3,
+    stderr: expect.stringContaining('denies you "list" on machineconfigs.') as string,
+  });
+  expect(await admins.run('machineconfig-guard check -l a=b=c')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("(--role, --selector): found '=', expected: ','") as string,
+  });
+});

@@ -188,7 +188,6 @@ test.each([
   ['reference-guard', { referenceGuard: true }],
   // It includes openshift-4.15 and openshift-4.16.
   ['openshift-4.14', { kubernetesVersion: { major: 1, minor: 27 } }],
-  ['settings', { mode: 'Enforce', hold: '2h' }],
 ] as const)(
   'service-ca with the component %s has the objects that render writes with %j',
   async (name, options) => {
@@ -200,6 +199,14 @@ test.each([
     for (const { content } of files) expect(objects).toContainEqual(parse(content));
   },
 );
+
+test('the component settings adds a MachineConfigGuard', async () => {
+  const directory = await combine(controlPlane, overlay('service-ca'), ['settings']);
+  const objects = await buildDirectory(controlPlane, directory);
+
+  const guards = objects.filter(({ kind }) => kind === 'MachineConfigGuard');
+  expect(guards).toMatchObject([{ metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } }]);
+});
 
 test('cert-manager injects its authority into both webhooks', async () => {
   const components = ['reference-guard-cert-manager'];

@@ -25,6 +25,11 @@ interface DeploymentSpec {
   };
 }
 
+interface Deployment extends KubeObject {
+  readonly spec: DeploymentSpec;
+  readonly status?: { readonly readyReplicas?: number };
+}
+
 interface ServiceSpec {
   readonly ports: readonly { readonly name: string; readonly targetPort: string }[];
 }
@@ -38,8 +43,9 @@ type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> 
 type Volume = NonNullable<PodTemplate['spec']['volumes']>[number];
 
 /**
- * Replaces deployment controller, scheduler, kubelet and endpoint controllers: it runs the guard's Deployment and
- * publishes the ready pods as Endpoints, from Kubernetes 1.34 on also as EndpointSlices, which API servers then read.
+ * Replaces deployment controller, scheduler, kubelet and endpoint controllers: it runs the guard's Deployment, counts
+ * the ready pods in its status and publishes them as Endpoints, from Kubernetes 1.34 on also as EndpointSlices, which
+ * API servers then read.
  */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;
@@ -68,7 +74,7 @@ export class Kubelet {
   /** Waits until only the replicas of the current template run, and all are published. */
   async awaitRollout(timeoutMs = 60_000) {
     const isRolledOut = async () => {
-      const spec = await this.#findDeployment();
+      const spec = (await this.#findDeployment())?.spec;
       if (spec === undefined) return this.#pods.length === 0;
       const template = JSON.stringify(spec.template);
       const ready = this.#ready.filter((pod) => JSON.stringify(pod.template) === template);
@@ -98,7 +104,8 @@ export class Kubelet {
   }
 
   async #reconcile() {
-    const spec = await this.#findDeployment();
+    const deployment = await this.#findDeployment();
+    const spec = deployment?.spec;
     const template = JSON.stringify(spec?.template);
     const isCurrent = (pod: Pod) => JSON.stringify(pod.template) === template;
     const isReady = (pod: Pod) => this.#ready.includes(pod);
@@ -120,6 +127,7 @@ export class Kubelet {
     for (const pod of surplus) void this.#terminate(pod);
     // Endpoints go while the pods shut down, as in a cluster.
     await this.#publishReadyPods();
+    if (deployment !== undefined) await this.#writeDeploymentStatus(deployment);
     for (const pod of this.pods) await this.#keepRunning(pod);
   }
 
@@ -208,10 +216,19 @@ export class Kubelet {
     }
   }
 
-  async #findDeployment(): Promise<DeploymentSpec | undefined> {
+  async #writeDeploymentStatus({ status }: Deployment) {
+    const readyReplicas = this.#ready.length;
+    if ((status?.readyReplicas ?? 0) === readyReplicas) return;
+    // The API server rejects more ready than existing pods.
+    await this.#admin.patch(`${PATHS.deployment}/status`, {
+      status: { replicas: Math.max(this.pods.length, readyReplicas), readyReplicas },
+    });
+  }
+
+  async #findDeployment(): Promise<Deployment | undefined> {
     const deployment = await this.#admin.find(PATHS.deployment);
     if (deployment?.metadata.deletionTimestamp !== undefined) return undefined;
-    return deployment?.spec as DeploymentSpec | undefined;
+    return deployment as Deployment | undefined;
   }
 
   /** Each pod gets a token of its own: tokens of a service account end with it. */

@@ -1,5 +1,5 @@
-import { joinFirst, joinWithAnd } from '../../decision/printable-text.ts';
-import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
+import { joinFirst, joinWithAnd } from '../decision/printable-text.ts';
+import { REFERRER_KINDS, REFERRER_NOUNS } from '../decision/references.ts';
 
 const MAX_NAMES_PER_KIND = 3;
 

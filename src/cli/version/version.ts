@@ -1,0 +1,71 @@
+import { Command } from 'commander';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { toPrintableLine } from '../../decision/printable-text.ts';
+import { type ClusterVersion, readClusterVersion } from '../../inspect/cluster-version.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
+import { createOutputOption } from '../option-parsers.ts';
+import { printReport } from '../report-output.ts';
+
+interface VersionFlags extends ClusterFlags {
+  readonly client?: boolean;
+  readonly output: string;
+}
+
+const MAX_VALUE_LENGTH = 300;
+const UNKNOWN: ClusterVersion = { kubernetesVersion: null, guardVersion: null, guardImage: null };
+
+export function createVersionCommand(): Command {
+  const command = new Command('version')
+    .description('Print the versions of this program, of the installed guard and of Kubernetes.')
+    .option('--client', 'print only the version of this program, which needs no cluster')
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addHelpText(
+      'after',
+      `
+Without a cluster, the command prints the version of this program and exits
+with 3.
+Permissions: get machineconfigguards. For the image: get deployments in the
+namespace of the guard.
+
+Exit codes:
+  0  printed
+  2  wrong usage
+  3  no usable kubeconfig, or the cluster is unreachable or denies access
+
+Examples:
+  machineconfig-guard version --client
+  machineconfig-guard version -o json`,
+    )
+    .action(async (flags: VersionFlags) => {
+      const print = (cluster: ClusterVersion, text: string): void => {
+        printReport(command, flags.output, { clientVersion: packageJson.version, ...cluster }, text);
+      };
+      const clientLine = `Client Version: ${packageJson.version}\n`;
+      if (flags.client === true) {
+        print(UNKNOWN, clientLine);
+        return;
+      }
+      const namespace = getGuardNamespace(flags);
+      try {
+        await withKubeApi(flags, 'machineconfig-guard/version', async (api) => {
+          const cluster = await readClusterVersion(api, namespace);
+          print(cluster, clientLine + formatClusterVersion(cluster, namespace));
+        });
+      } catch (error) {
+        print(UNKNOWN, clientLine);
+        throw error;
+      }
+    });
+  return addClusterFlags(command);
+}
+
+function formatClusterVersion(
+  { kubernetesVersion, guardVersion, guardImage }: ClusterVersion,
+  namespace: string,
+): string {
+  const isInstalled = guardVersion !== null || guardImage !== null;
+  const image = guardImage === null ? '' : ` (${guardImage})`;
+  const guard = isInstalled ? `${guardVersion ?? 'unknown'}${image}` : `none in namespace ${namespace}`;
+  const lines = [`Guard Version: ${guard}`, `Kubernetes Version: ${kubernetesVersion ?? 'unknown'}`];
+  return lines.map((line) => `${toPrintableLine(line, MAX_VALUE_LENGTH)}\n`).join('');
+}

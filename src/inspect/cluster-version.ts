@@ -1,0 +1,58 @@
+import { GUARD_PATH } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { isForbidden, readObject } from './cluster-access.ts';
+
+/** Unknown values are null. */
+export interface ClusterVersion {
+  /** Such as `v1.31.1`. */
+  readonly kubernetesVersion: string | null;
+  readonly guardVersion: string | null;
+  readonly guardImage: string | null;
+}
+
+interface StoredGuard {
+  readonly status?: { readonly version?: unknown };
+}
+
+interface StoredDeployment {
+  readonly spec?: {
+    readonly template?: { readonly spec?: { readonly containers?: readonly { readonly image?: unknown }[] } };
+  };
+}
+
+/** `registry:5000/guard:0.1.0@sha256:…` has the tag 0.1.0. */
+const TAG = /^[^@]*:(?<tag>\w[-.\w]{0,127})(?:@|$)/;
+
+/**
+ * Reads the version of the guard from its status, else from the tag of its image. The status has the version of the
+ * leader, also if the image has only a digest or the user may not read Deployments.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function readClusterVersion(api: KubeApi, namespace: string): Promise<ClusterVersion> {
+  const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
+  const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
+  const statusVersion = toText(guard?.status?.version);
+  const image = await readImage(api, namespace, statusVersion !== null);
+  const tag = TAG.exec(image ?? '')?.groups?.['tag'] ?? null;
+  return {
+    kubernetesVersion: toText(server?.gitVersion),
+    guardVersion: statusVersion ?? tag,
+    guardImage: image,
+  };
+}
+
+async function readImage(api: KubeApi, namespace: string, isOptional: boolean): Promise<string | null> {
+  const path = `/apis/apps/v1/namespaces/${namespace}/deployments/machineconfig-guard`;
+  try {
+    const deployment = (await readObject(api, path)) as StoredDeployment | undefined;
+    return toText(deployment?.spec?.template?.spec?.containers?.[0]?.image);
+  } catch (error) {
+    if (isOptional && isForbidden(error)) return null;
+    throw error;
+  }
+}
+
+function toText(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
