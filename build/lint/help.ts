@@ -11,7 +11,7 @@ const COMMANDS = [
   'restore',
   'check',
   'gather',
-  'restore',
+  'status',
   'who-uses',
   'explain',
   'dev',

@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { MAX_DAYS } from '../certificates/validity.ts';
 import { type ConfigName, toConfigName } from '../decision/config-name.ts';
 import { parseDuration } from '../decision/duration.ts';
+import { isHold } from '../decision/settings.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
 export function createParser(pattern: RegExp, problem: string): (value: string) => string {
@@ -17,6 +18,12 @@ export function createNumberParser(min: number, max: number, problem: string): (
     if (!/^\d+$/.test(value) || number < min || number > max) throw new InvalidArgumentError(problem);
     return number;
   };
+}
+
+/** Parses the `holdSuperseded` of a MachineConfigGuard. */
+export function parseHold(value: string): string {
+  if (isHold(value)) return value;
+  throw new InvalidArgumentError('Must be a duration of at most 720h, such as 0s, 30m or 24h.');
 }
 
 /** 0 lets the system choose a free port. */
@@ -51,9 +58,10 @@ export function createOutputOption(formats: readonly string[]): Option {
     .default(formats[0]);
 }
 
-/** An empty path would mean the current directory. */
+/** An empty path would mean the current directory, and `-` means stdout elsewhere. */
 export function parseOutputDirectory(value: string): string {
   if (value === '') throw new CliError('--out must not be empty', EXIT_CODE.usage);
+  if (value === '-') throw new CliError('--out must be a directory: there are several files', EXIT_CODE.usage);
   return value;
 }
 

@@ -17,6 +17,7 @@ import { createHelpCommand } from './help/help.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
+import { createStatusCommand } from './status/status.ts';
 import { createVerifyCommand } from './verify/verify.ts';
 import { createVersionCommand } from './version/version.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
@@ -121,6 +122,7 @@ Examples:
       .addCommand(createServeCommand())
       .addCommand(createRenderCommand())
       .addCommand(createVerifyCommand())
+      .addCommand(createStatusCommand())
       .addCommand(createCheckCommand())
       .addCommand(createRestoreCommand())
       .addCommand(createWhoUsesCommand())

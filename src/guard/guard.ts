@@ -1,4 +1,3 @@
-import type { SecureVersion } from 'node:tls';
 import type { Logger } from 'pino';
 import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
@@ -8,7 +7,6 @@ import type { Review } from '../decision/review.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import type { LeaseTiming } from '../kube/lease.ts';
 import { RateLimiter } from '../kube/rate-limiter.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { ThrottledLog } from '../kube/throttled-log.ts';
@@ -26,10 +24,11 @@ import { HealthServer } from '../webhook/health-server.ts';
 import { createMetricsApp } from '../webhook/metrics-app.ts';
 import { Metrics } from '../webhook/metrics.ts';
 import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
+import { createFixedTlsPolicy, INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
 import { Judge, type JudgeOptions } from './judge.ts';
 import { ReferenceJudge } from './reference-judge.ts';
-import { StatusReporter } from './status-reporter.ts';
+import { StatusReporter, type StatusReporterOptions } from './status-reporter.ts';
 
 export interface GuardOptions {
   readonly api: KubeApi;
@@ -42,15 +41,15 @@ export interface GuardOptions {
   readonly healthPort: number;
   /** Undefined means no metrics. */
   readonly metricsPort?: number;
-  readonly minVersion?: SecureVersion;
-  readonly ciphers?: string | undefined;
+  /** The default is OpenShift's Intermediate profile. */
+  readonly tlsPolicy?: TlsPolicy;
   /** If present, the webhook accepts only clients with a certificate of this authority. */
   readonly clientAuthority?: ClientAuthority | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
   readonly settings?: () => Settings;
   /** If present, the guard writes the status of the MachineConfigGuard. */
-  readonly status?: { readonly leaseNamespace: string; readonly leaseTiming?: LeaseTiming };
+  readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseTiming' | 'tlsProfile'>;
   /** By default, the memory of this process. */
   readonly servableConfigs?: ServableConfigs;
   readonly onDecision?: (decision: Decision) => void;
@@ -93,7 +92,8 @@ export class Guard {
 
   constructor(options: GuardOptions) {
     const { api, log, certificate, status, reflectorTiming, servableConfigs = new ServableConfigs() } = options;
-    const { minVersion = 'TLSv1.2', ciphers, clientAuthority, settings = () => DEFAULT_SETTINGS } = options;
+    const { tlsPolicy = createFixedTlsPolicy(INTERMEDIATE), clientAuthority } = options;
+    const { settings = () => DEFAULT_SETTINGS } = options;
     const mode = () => settings().mode;
     this.#options = options;
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming, servableConfigs });
@@ -133,7 +133,7 @@ export class Guard {
         this.#recordReferenceDecision(decision);
       },
     });
-    const tls = { certificate, minVersion, ciphers, log };
+    const tls = { certificate, tlsPolicy, log };
     this.#webhookServer = new TlsServer({ ...tls, app, clientAuthority, connections });
     if (status !== undefined) {
       this.#reporter = new StatusReporter({

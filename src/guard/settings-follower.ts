@@ -1,5 +1,11 @@
 import type { Logger } from 'pino';
-import { DEFAULT_SETTINGS, type ParsedSettings, parseSettings, type Settings } from '../decision/settings.ts';
+import {
+  DEFAULT_SETTINGS,
+  type Mode,
+  type ParsedSettings,
+  parseSettings,
+  type Settings,
+} from '../decision/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { GUARD_NAME, GUARDS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -16,6 +22,8 @@ export interface SettingsFollowerOptions {
   /** Called with the configs in the status, again after each change. Undefined if the object or its CRD is absent. */
   readonly onStored?: (configs: readonly StoredConfig[] | undefined) => void;
   readonly timing?: ReflectorTiming;
+  /** The spec of an object that the follower creates; empty by default. */
+  readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
   /** Milliseconds between two attempts to create an absent object. */
   readonly createIntervalMs?: number;
 }
@@ -109,12 +117,12 @@ export class SettingsFollower {
 
   /** A 409 means that another replica was faster. */
   async #create(signal: AbortSignal): Promise<void> {
-    const { api, log } = this.#options;
+    const { api, log, initialSpec = {} } = this.#options;
     const body = {
       apiVersion: 'machineconfig-guard.io/v1alpha1',
       kind: 'MachineConfigGuard',
       metadata: { name: GUARD_NAME },
-      spec: {},
+      spec: initialSpec,
     };
     try {
       await withTimeout(CREATE_TIMEOUT_MS, signal, async (limited) => {

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry, ServingCertificate } from '../certificates/serving-certificate.ts';
 import { formatName } from '../decision/message.ts';
 import { countNoun } from '../decision/printable-text.ts';
 import type { Mode } from '../decision/settings.ts';
+import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { Lease, type LeaseTiming } from '../kube/lease.ts';
@@ -23,7 +25,10 @@ import {
   type TerminatingFinding,
 } from '../references/terminating-config-detector.ts';
 import type { Decision } from '../webhook/decision.ts';
+import { describeTlsProfile } from '../webhook/tls-profile.ts';
+import { InstallationReader } from './installation-reader.ts';
 import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './status-writer.ts';
+import type { FollowedTlsProfile } from './tls-profile-follower.ts';
 
 export interface StatusReporterOptions {
   readonly api: KubeApi;
@@ -34,12 +39,13 @@ export interface StatusReporterOptions {
   readonly servableConfigs: ServableConfigs;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly mode: () => Mode;
+  /** Undefined if flags set the TLS parameters. */
+  readonly tlsProfile?: (() => FollowedTlsProfile) | undefined;
   readonly leaseNamespace: string;
   readonly leaseTiming?: LeaseTiming | undefined;
   readonly now?: () => Date;
 }
 
-const LEASE_NAME = 'machineconfig-guard';
 const MAX_LISTED_REFERENCES = 50;
 const MAX_DESCRIBED_FINDINGS = 3;
 const TERMINATING_ADVICE =
@@ -57,6 +63,7 @@ export class StatusReporter {
   readonly #detector: DanglingReferenceDetector;
   readonly #terminatingDetector: TerminatingConfigDetector;
   readonly #lease: Lease;
+  readonly #installation: InstallationReader;
   readonly #writer: StatusWriter;
 
   constructor(options: StatusReporterOptions) {
@@ -85,11 +92,13 @@ export class StatusReporter {
     });
     const identity = `${hostname()}_${randomUUID()}`;
     const timing = leaseTiming === undefined ? {} : { timing: leaseTiming };
-    this.#lease = new Lease({ api, namespace: leaseNamespace, name: LEASE_NAME, identity, log, ...timing });
+    this.#lease = new Lease({ api, namespace: leaseNamespace, name: INSTALLED_NAME, identity, log, ...timing });
+    const isLeader = (): boolean => this.#lease.isHeld;
+    this.#installation = new InstallationReader({ api, log, namespace: leaseNamespace, isLeader });
     this.#writer = new StatusWriter({
       api,
       log,
-      isLeader: () => this.#lease.isHeld,
+      isLeader,
       status: (stored) => this.#status(stored),
     });
   }
@@ -112,7 +121,7 @@ export class StatusReporter {
   /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(
-      [this.#detector, this.#terminatingDetector, this.#lease, this.#writer].map(
+      [this.#detector, this.#terminatingDetector, this.#lease, this.#installation, this.#writer].map(
         async (part) => await part.run(signal),
       ),
     );
@@ -146,11 +155,13 @@ export class StatusReporter {
 
   /** The stored status can contain configs that another leader wrote, and that this replica does not know. */
   #status(stored: Readonly<Record<string, unknown>>): GuardStatus {
-    const { mode, certificate, servableConfigs } = this.#options;
+    const { mode, certificate, servableConfigs, tlsProfile } = this.#options;
     servableConfigs.mergeStored(parseStoredConfigs(stored));
     const findings = this.#options.configs.isForbidden ? [] : this.#detector.findings;
     return {
       mode: mode(),
+      version: packageJson.version,
+      ...this.#installation.current,
       protectedConfigs: this.protectedConfigs ?? null,
       danglingCount: this.danglingCount ?? null,
       danglingReferences: findings
@@ -171,6 +182,7 @@ export class StatusReporter {
         this.#readyCondition(),
         this.#referencesCondition(),
         certificatesCondition(certificate.expiries(), this.#now()),
+        ...(tlsProfile === undefined ? [] : [tlsProfileCondition(tlsProfile())]),
       ],
     };
   }
@@ -239,4 +251,14 @@ function certificatesCondition(expiries: readonly Expiry[], now: Date): Conditio
       !isRenewedByGuard && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS,
   );
   return { type, status: 'True', reason: expiresSoon ? 'ExpiresSoon' : 'Valid', message };
+}
+
+function tlsProfileCondition({ profile, problem }: FollowedTlsProfile): Condition {
+  const type = 'TLSProfileApplied';
+  if (problem !== undefined) return { type, status: 'Unknown', ...problem };
+  const { type: reason, unusable } = profile;
+  const message = describeTlsProfile(profile);
+  return unusable === undefined
+    ? { type, status: 'True', reason, message }
+    : { type, status: 'False', reason: 'NoSupportedCipherSuite', message: `${unusable}; ${message}` };
 }

@@ -6,18 +6,20 @@ import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../kube/problem-log.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
+import type { InstallationStatus } from './installation-reader.ts';
 
 /** A condition without the fields that depend on the stored one. */
 export interface Condition {
-  readonly type: 'Ready' | 'ReferencesConsistent' | 'CertificatesValid';
+  readonly type: 'Ready' | 'ReferencesConsistent' | 'CertificatesValid' | 'TLSProfileApplied';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
 }
 
 /** The part of the MachineConfigGuard's status that the leader writes. */
-export interface GuardStatus {
+export interface GuardStatus extends InstallationStatus {
   readonly mode: string;
+  readonly version: string;
   /** Null if the guard may not read MachineConfigs. The status then lacks the field. */
   readonly protectedConfigs: number | null;
   /** Null like `protectedConfigs`. */

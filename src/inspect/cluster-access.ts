@@ -50,8 +50,13 @@ export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
 }
 
+/** Whether the API server was reached, and answered with an error. */
+export function hasAnswered(error: unknown): error is ClusterAccessError & { readonly cause: ApiError } {
+  return error instanceof ClusterAccessError && error.cause instanceof ApiError;
+}
+
 export function isForbidden(error: unknown): boolean {
-  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === 403;
+  return hasAnswered(error) && error.cause.status === 403;
 }
 
 export function isInvalidSelector({ cause }: ClusterAccessError): boolean {

@@ -6,43 +6,66 @@ import {
   type StoredWebhookConfiguration,
   WEBHOOK_NAME,
 } from '../install/webhook-configuration.ts';
-import { readObject } from './cluster-access.ts';
+import { isForbidden, readObject } from './cluster-access.ts';
+import { findInstallationMethod, readDeployment } from './guard-installation.ts';
 import type { InstalledProtection, PolicyBinding, RegisteredWebhook } from './protection.ts';
 
 const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
-/** The annotations of OpenShift's service CA and of cert-manager. */
-const INJECTION_ANNOTATION = /inject-(?:cabundle|ca-from)$/;
 
 /** @throws ClusterAccessError, TimeoutError */
-export async function readInstalledProtection(api: KubeApi): Promise<InstalledProtection> {
+export async function readInstalledProtection(api: KubeApi, namespace: string): Promise<InstalledProtection> {
   const guard = await readObject(api, GUARD_PATH);
   return {
     webhooks: await readWebhooks(api),
     floor: await readFloor(api),
     mode: guard === undefined ? undefined : parseSettings(guard).settings.mode,
+    deployment: await orForbidden(readDeployment(api, namespace)),
   };
 }
 
-/** Any configuration can contain the webhook. `dev` uses another name. */
-async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
+/** Awaits a read. Returns undefined if the user lacks the right to it. */
+export async function orForbidden<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Any configuration can contain the webhook. `dev` uses another name.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
   return (list?.items ?? []).flatMap(({ metadata, webhooks = [] }) =>
     webhooks
       .filter(({ name }) => name === WEBHOOK_NAME)
-      .map(({ failurePolicy = 'Fail', clientConfig: { caBundle = '', url = '', service } = {} }) => ({
-        configuration: metadata?.name ?? '',
-        failurePolicy,
-        caBundle: caBundle !== '',
-        injected: Object.keys(metadata?.annotations ?? {}).some((key) => INJECTION_ANNOTATION.test(key)),
-        target:
-          service === undefined ? url : `Service ${service.namespace}/${service.name}:${service.port ?? 443}`,
-      })),
+      .map(({ failurePolicy = 'Fail', clientConfig: { caBundle = '', url = '', service } = {} }) => {
+        const configuration = metadata?.name ?? '';
+        const method = findInstallationMethod(configuration, metadata?.annotations ?? {});
+        return {
+          configuration,
+          failurePolicy,
+          caBundle: caBundle !== '',
+          injected: method === 'service-ca' || method === 'cert-manager',
+          installation: method,
+          target:
+            service === undefined ? url : `Service ${service.namespace}/${service.name}:${service.port ?? 443}`,
+        };
+      }),
   );
 }
 
-/** Empty if the cluster does not serve policies. */
-async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]> {
+/**
+ * Empty if the cluster does not serve policies.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]> {
   const bindings: PolicyBinding[] = [];
   for (const policy of Object.values(ADMISSION_POLICIES)) {
     const binding = (await readObject(api, objectPath(POLICY_BINDINGS_PATH, policy))) as

@@ -1,8 +1,14 @@
+import { setTimeout } from 'node:timers/promises';
+import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
+import { isRetryableRead } from './cluster-access.ts';
+import type { DeploymentState } from './guard-installation.ts';
 import { readInstalledProtection } from './installed-protection.ts';
+import { pollUntilSettled } from './poll.ts';
 import {
   assessProtection,
   type InstalledProtection,
+  isUnverified,
   type Protection,
   toUnprotected,
   type TrialResponse,
@@ -18,6 +24,7 @@ import {
 export interface VerifyReport extends Protection, Pick<InstalledProtection, 'webhooks' | 'floor'> {
   readonly server: string;
   readonly mode: string | null;
+  readonly deployment: DeploymentState | null;
   /** A config in use and one of its references. */
   readonly tried: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
   readonly answer: TrialResponse | null;
@@ -28,32 +35,48 @@ export interface VerifyReport extends Protection, Pick<InstalledProtection, 'web
   } | null;
 }
 
-/** A candidate can be deleted before the trial. */
+/** A candidate can be deleted before the trial, and a guard can recover from MCG_UNVERIFIED. */
 const MAX_ATTEMPTS = 3;
+const UNVERIFIED_PAUSE_MS = 1_000;
 
 /**
  * Tries to delete a config in use by a dry run.
  *
+ * @param namespace the namespace of the guard
  * @param onProgress gets parts of the report early: a trial can take a webhook's whole timeout
  * @throws ClusterAccessError, DryRunError, TimeoutError
  */
 export async function verifyProtection(
   api: KubeApi,
   onProgress: (part: Partial<VerifyReport>) => void,
+  namespace: string = INSTALLED_NAME,
 ): Promise<VerifyReport> {
-  const installed = await readInstalledProtection(api);
-  const commonFields = { server: api.address, ...installed, mode: installed.mode ?? null };
+  const installed = await readInstalledProtection(api, namespace);
+  const commonFields = {
+    server: api.address,
+    ...installed,
+    mode: installed.mode ?? null,
+    deployment: installed.deployment ?? null,
+  };
   onProgress(commonFields);
   let unused: VerifyReport['unused'] = null;
+  let unusedAnswer: TrialResponse | null = null;
+  let reportedConfig: string | undefined;
   let candidates: TrialCandidates | undefined;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const isLast = attempt === MAX_ATTEMPTS - 1;
     candidates = await findTrialCandidates(api);
     if (attempt === 0 && (candidates.unused ?? candidates.used) !== undefined) await assertDryRunIsHonored(api);
     // The unused config comes first: deleting it would do less harm.
-    if (unused === null && candidates.unused !== undefined) {
+    if (unusedAnswer === null && candidates.unused !== undefined) {
       const response = await tryDryRunDeletion(api, candidates.unused);
+      if (response !== undefined && !isLast && isUnverified(response.message)) {
+        await setTimeout(UNVERIFIED_PAUSE_MS);
+        continue;
+      }
       if (response !== undefined) {
         const { status, message } = response;
+        unusedAnswer = response;
         unused = { config: candidates.unused.config, wouldBeDeleted: status < 400, message };
         onProgress({ unused });
       }
@@ -62,13 +85,46 @@ export async function verifyProtection(
     const { config, reference } = candidates.used;
     const { kind, name, field } = reference;
     const tried = { config, kind, name, field };
-    onProgress({ tried });
+    if (config !== reportedConfig) onProgress({ tried });
+    reportedConfig = config;
     const answer = await tryDryRunDeletion(api, candidates.used);
     if (answer === undefined) continue;
+    if (!isLast && isUnverified(answer.message)) {
+      await setTimeout(UNVERIFIED_PAUSE_MS);
+      continue;
+    }
     onProgress({ answer });
-    return { ...commonFields, ...assessProtection(answer, installed, kind), tried, answer, unused };
+    const protection = assessProtection(answer, installed, kind, unusedAnswer);
+    return { ...commonFields, ...protection, tried, answer, unused };
   }
   return { ...commonFields, ...explainMissingTrial(candidates), tried: null, answer: null, unused };
+}
+
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  /** The namespace of the guard. */
+  readonly namespace?: string;
+  readonly onReport: (report: VerifyReport, elapsedMs: number) => void;
+  readonly onFailure: (error: unknown, elapsedMs: number) => void;
+}
+
+/**
+ * Verifies repeatedly until the state is PROTECTED, until the timeout, or until the mode shows that waiting does not
+ * help. Returns the last report.
+ *
+ * @throws ClusterAccessError, DryRunError, TimeoutError
+ */
+export async function waitForProtection(api: KubeApi, options: WaitOptions): Promise<VerifyReport> {
+  const { timeoutMs, namespace, onReport, onFailure } = options;
+  const { answer } = await pollUntilSettled({
+    read: async () => await verifyProtection(api, () => {}, namespace),
+    isSettled: (report) => report.protected || (report.mode !== null && report.mode !== 'Enforce'),
+    timeoutMs,
+    retryUntilMs: (error) => (isRetryableRead(error) ? timeoutMs : 0),
+    onAnswer: onReport,
+    onFailure,
+  });
+  return answer;
 }
 
 function explainMissingTrial(candidates: TrialCandidates | undefined): Protection {

@@ -8,13 +8,7 @@ import {
   MATCH_CONDITIONS,
 } from './kubernetes-version.ts';
 import { buildManifests } from './kustomization.ts';
-import {
-  createAuthoritySecret,
-  createManifest,
-  encodeBase64,
-  type Manifest,
-  type OutputFile,
-} from './manifest.ts';
+import { createAuthoritySecret, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 
 /** What the API server does while the guard does not answer. */
 export type Profile = 'fail-closed' | 'fail-open-with-floor';
@@ -24,9 +18,9 @@ export interface InstallationOptions {
   readonly profile: Profile;
   /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority: Authority | undefined;
-  /** If this and `hold` are undefined, the guard creates an empty MachineConfigGuard. */
+  /** The guard creates the MachineConfigGuard with this mode and hold. It does not change an existing one. */
   readonly mode?: Mode | undefined;
-  /** Its `holdSuperseded`. */
+  /** `holdSuperseded`. */
   readonly hold?: string | undefined;
   readonly singleNode?: boolean;
   readonly hostNetwork?: boolean;
@@ -48,11 +42,20 @@ export interface Installation {
   readonly files: readonly InstallationFile[];
   /** Missing kinds, with the reason. */
   readonly omittedObjects: readonly string[];
+  /** What the API server does with deletions while the guard is down: `Ignore` allows them. */
+  readonly failurePolicy: FailurePolicy;
+  readonly warnings: readonly string[];
 }
+
+type FailurePolicy = 'Fail' | 'Ignore';
 
 /** The options exclude each other, or the cluster is too old. */
 export class InvalidInstallation extends Error {
   override readonly name = 'InvalidInstallation';
+}
+
+interface Policy {
+  readonly spec: { readonly variables?: readonly { readonly name: string }[] };
 }
 
 /** Matches every {@link InstallationFile}, but no file of the user. */
@@ -61,6 +64,8 @@ export const OWN_FILE_NAME = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
 const NAME = 'machineconfig-guard';
 /** As in `serve --tls-secret` of components/generated. */
 const AUTHORITY_SECRET = `${NAME}-ca`;
+const SETTINGS_POLICY = 'settings.machineconfig-guard.io';
+const CONTAINER = ['spec', 'template', 'spec', 'containers', 0] as const;
 /** Objects come after those that they need, because `oc apply -f` does not retry. */
 const FIRST_FILE_NUMBER: Readonly<Record<string, number>> = {
   Namespace: 0,
@@ -79,8 +84,12 @@ const FIRST_FILE_NUMBER: Readonly<Record<string, number>> = {
   ValidatingAdmissionPolicy: 70,
   ValidatingAdmissionPolicyBinding: 75,
   ValidatingWebhookConfiguration: 80,
-  MachineConfigGuard: 90,
 };
+
+/** MCO 4.14 deletes the config of a KubeletConfig before it removes the finalizer of the KubeletConfig. */
+const IGNORE_REASON =
+  'Kubernetes 1.27 (OpenShift 4.14) ignores matchConditions. With failurePolicy Fail, the Machine Config Operator ' +
+  'could not delete source MachineConfigs while the guard is down';
 
 /** Kinds that the guard works without, and the first version that serves them. */
 const NEWER_KINDS = [
@@ -102,13 +111,13 @@ export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, hold, image, kubernetesVersion } = options;
   if (profile === 'fail-open-with-floor' && !isAtLeast(kubernetesVersion, ADMISSION_POLICY)) {
     const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
-    const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'use fail-closed';
+    const advice = kubernetesVersion === undefined ? 'set --openshift-version' : 'use fail-closed';
     throw new InvalidInstallation(`the profile fail-open-with-floor ${requirement}; ${advice}`);
   }
   // Without match conditions every heartbeat of a kubelet would wait for the guard.
   if (options.referenceGuard === true && !isAtLeast(kubernetesVersion, MATCH_CONDITIONS)) {
     const requirement = 'needs match conditions of Kubernetes 1.28 (OpenShift 4.15)';
-    const advice = kubernetesVersion === undefined ? 'set --kubernetes-version' : 'leave it out';
+    const advice = kubernetesVersion === undefined ? 'set --openshift-version' : 'leave it out';
     throw new InvalidInstallation(`the reference guard ${requirement}; ${advice}`);
   }
   if (options.referenceGuard === true && options.machineconfigAccess === false) {
@@ -117,11 +126,19 @@ export function buildInstallation(options: InstallationOptions): Installation {
     );
   }
   const omitted = NEWER_KINDS.filter(({ since }) => !isAtLeast(kubernetesVersion, since));
-  const omittedKinds = new Set<string>(omitted.flatMap(({ kinds }) => kinds));
-  const manifests = buildManifests(chooseDirectories(options)).filter(
-    (manifest) => !omittedKinds.has(String(manifest.get('kind'))),
-  );
-  findByKind(manifests, 'Deployment').setIn(['spec', 'template', 'spec', 'containers', 0, 'image'], image);
+  const manifests = buildManifests(chooseDirectories(options));
+  const deployment = findByKind(manifests, 'Deployment');
+  deployment.setIn([...CONTAINER, 'image'], image);
+  if (mode !== undefined) deployment.addIn([...CONTAINER, 'args'], `--initial-mode=${mode}`);
+  if (hold !== undefined) deployment.addIn([...CONTAINER, 'args'], `--initial-hold=${hold}`);
+  allowInitialSettings(manifests, { mode, holdSuperseded: hold });
+  const webhook = findByKind(manifests, 'ValidatingWebhookConfiguration');
+  const failurePolicy = webhook.getIn(['webhooks', 0, 'failurePolicy']) as FailurePolicy;
+  const isOpenByVersion = failurePolicy === 'Ignore' && profile === 'fail-closed';
+  if (failurePolicy === 'Ignore' && webhook.contents !== null) {
+    const reason = isOpenByVersion ? IGNORE_REASON : 'The policy floor still checks them';
+    webhook.contents.commentBefore = ` While the guard is unreachable, the API server allows deletions.\n ${reason}.`;
+  }
   if (authority !== undefined) {
     for (const manifest of manifests) {
       if (manifest.get('kind') !== 'ValidatingWebhookConfiguration') continue;
@@ -131,17 +148,13 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
-  if (mode !== undefined || hold !== undefined) {
-    const type = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
-    const spec = { ...(mode && { mode }), ...(hold && { holdSuperseded: hold }) };
-    const guard = { ...type, metadata: { name: 'cluster' }, spec };
-    manifests.push(createManifest(' Applying this file again resets these settings.', guard));
-  }
   return {
     files: toFiles(manifests),
+    failurePolicy,
+    warnings: isOpenByVersion ? [`failurePolicy is Ignore: ${IGNORE_REASON}`] : [],
     omittedObjects: omitted.map(({ kinds, requirement }) => {
       const reason =
-        kubernetesVersion === undefined ? '--kubernetes-version is not set' : 'the cluster is older';
+        kubernetesVersion === undefined ? '--openshift-version is not set' : 'the cluster is older';
       return `${kinds.join(' and ')}: needs ${requirement}, but ${reason}`;
     }),
   };
@@ -155,6 +168,7 @@ function chooseDirectories({
   machineconfigAccess = true,
   openNetwork = false,
   referenceGuard = false,
+  kubernetesVersion,
 }: InstallationOptions): string[] {
   return [
     'base',
@@ -164,15 +178,50 @@ function chooseDirectories({
     ...(hostNetwork ? ['components/host-network'] : []),
     ...(machineconfigAccess ? [] : ['components/no-machineconfig-access']),
     ...(openNetwork ? ['components/open-network'] : []),
-    ...(referenceGuard ? ['components/reference-guard'] : []),
-    ...(referenceGuard && authority !== undefined ? ['components/reference-guard-generated'] : []),
+    ...(referenceGuard ? [chooseReferenceGuard(authority)] : []),
+    ...chooseReleaseComponent(kubernetesVersion),
   ];
+}
+
+function chooseReferenceGuard(authority: Authority | undefined): string {
+  return authority === undefined ? 'components/reference-guard' : 'components/reference-guard-generated';
+}
+
+/** Each component includes those of the newer releases. */
+function chooseReleaseComponent(version: KubernetesVersion | undefined): string[] {
+  if (isAtLeast(version, ADMISSION_POLICY)) return [];
+  if (isAtLeast(version, FLOW_SCHEMA)) return ['components/openshift-4.16'];
+  const isOldest = version !== undefined && !isAtLeast(version, MATCH_CONDITIONS);
+  return [isOldest ? 'components/openshift-4.14' : 'components/openshift-4.15'];
+}
+
+/** Lets the policy accept the MachineConfigGuard that the guard creates. */
+function allowInitialSettings(
+  manifests: readonly Manifest[],
+  settings: Readonly<Record<string, string | undefined>>,
+): void {
+  const policy = manifests.find((manifest) => {
+    return (
+      manifest.get('kind') === 'ValidatingAdmissionPolicy' &&
+      manifest.getIn(['metadata', 'name']) === SETTINGS_POLICY
+    );
+  });
+  const { variables = [] } = (policy?.toJS() as Policy | undefined)?.spec ?? {};
+  for (const [index, { name }] of variables.entries()) {
+    const value = settings[name];
+    if (value !== undefined) policy?.setIn(['spec', 'variables', index, 'expression'], `'${value}'`);
+  }
 }
 
 function findByKind(manifests: readonly Manifest[], kind: string): Manifest {
   const manifest = manifests.find((candidate) => candidate.get('kind') === kind);
   if (manifest === undefined) throw new Error(`manifests/ has no ${kind}`);
   return manifest;
+}
+
+/** All files as one YAML stream, for `oc apply -f -`. */
+export function formatStream(files: readonly OutputFile[]): string {
+  return files.map(({ content }) => content).join('---\n');
 }
 
 function toFiles(manifests: readonly Manifest[]): InstallationFile[] {

@@ -12,20 +12,42 @@ export const FLOW_SCHEMA: KubernetesVersion = { major: 1, minor: 29 };
 /** The first version whose `admissionregistration.k8s.io/v1` has ValidatingAdmissionPolicy. */
 export const ADMISSION_POLICY: KubernetesVersion = { major: 1, minor: 30 };
 
+/** OpenShift 4.14 has Kubernetes 1.27, 4.15 has 1.28, and so on. */
+const KUBERNETES_MINOR_OF_OPENSHIFT_4_0 = 13;
+/** OpenShift 5 has at least this version. The manifests do not depend on newer ones. */
+const OF_OPENSHIFT_5: KubernetesVersion = { major: 1, minor: 35 };
+
 const VERSION = /^v?(?<major>\d{1,3})\.(?<minor>\d{1,3})(?:\.\d{1,4}(?:[-+][-+.0-9A-Za-z]{1,80})?)?$/;
+const TOO_OLD = 'The oldest supported version is Kubernetes 1.27 (OpenShift 4.14).';
 
 /** @throws RangeError with a sentence */
 export function parseKubernetesVersion(text: string): KubernetesVersion {
-  const { major, minor } = VERSION.exec(text)?.groups ?? {};
-  if (major === undefined || minor === undefined) throw new RangeError('Must be a version, such as 1.31.');
-  const version = { major: Number(major), minor: Number(minor) };
-  if (version.major >= 4) {
-    const examples = '4.14 has 1.27, 4.18 has 1.31, 4.20 has 1.33';
-    throw new RangeError(`Must be the Kubernetes version, not the OpenShift version (${examples}).`);
-  }
-  if (!isAtLeast(version, OLDEST))
-    throw new RangeError('The oldest supported version is 1.27 (OpenShift 4.14).');
+  const version = parseVersion(text, '1.31');
+  if (version.major >= 4) throw new RangeError('For an OpenShift version use --openshift-version.');
+  if (!isAtLeast(version, OLDEST)) throw new RangeError(TOO_OLD);
   return version;
+}
+
+/**
+ * Returns the Kubernetes version of an OpenShift version.
+ *
+ * @throws RangeError with a sentence
+ */
+export function parseOpenShiftVersion(text: string): KubernetesVersion {
+  const { major, minor } = parseVersion(text, '4.18');
+  if (major < 4) throw new RangeError('For a Kubernetes version use --kubernetes-version.');
+  if (major > 4) return OF_OPENSHIFT_5;
+  const version = { major: 1, minor: minor + KUBERNETES_MINOR_OF_OPENSHIFT_4_0 };
+  if (!isAtLeast(version, OLDEST)) throw new RangeError(TOO_OLD);
+  return version;
+}
+
+function parseVersion(text: string, example: string): KubernetesVersion {
+  const { major, minor } = VERSION.exec(text)?.groups ?? {};
+  if (major === undefined || minor === undefined) {
+    throw new RangeError(`Must be a version, such as ${example}.`);
+  }
+  return { major: Number(major), minor: Number(minor) };
 }
 
 export function isAtLeast(

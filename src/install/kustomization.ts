@@ -6,6 +6,7 @@ import type { Manifest } from './manifest.ts';
 /** The fields of kustomization.yaml that manifests/ uses. */
 interface Kustomization {
   readonly resources?: readonly string[];
+  readonly components?: readonly string[];
   readonly patches?: readonly {
     readonly target: { readonly kind: string; readonly name: string };
     readonly path: string;
@@ -30,22 +31,27 @@ interface Deletion {
  */
 export function buildManifests(directories: readonly string[]): Manifest[] {
   const manifests: Manifest[] = [];
-  for (const directory of directories) {
-    const readFile = (name: string): string => readManifestFile(path.posix.join(directory, name));
-    const { resources = [], patches = [] } = parse(readFile('kustomization.yaml')) as Kustomization;
-    for (const resource of resources) manifests.push(...parseManifests(readFile(resource)));
-    for (const { target, path: file } of patches) {
-      const index = manifests.findIndex((candidate) => {
-        return candidate.get('kind') === target.kind && candidate.getIn(['metadata', 'name']) === target.name;
-      });
-      const manifest = manifests[index];
-      if (manifest === undefined) throw new Error(`${directory}: there is no ${target.kind} ${target.name}`);
-      const patch = parse(readFile(file)) as readonly Operation[] | Deletion;
-      if ('$patch' in patch) manifests.splice(index, 1);
-      else for (const operation of patch) applyOperation(manifest, operation);
-    }
-  }
+  for (const directory of directories) applyDirectory(manifests, directory);
   return manifests;
+}
+
+function applyDirectory(manifests: Manifest[], directory: string): void {
+  const resolve = (name: string): string => path.posix.join(directory, name);
+  const readFile = (name: string): string => readManifestFile(resolve(name));
+  const kustomization = parse(readFile('kustomization.yaml')) as Kustomization;
+  const { resources = [], components = [], patches = [] } = kustomization;
+  for (const resource of resources) manifests.push(...parseManifests(readFile(resource)));
+  for (const component of components) applyDirectory(manifests, resolve(component));
+  for (const { target, path: file } of patches) {
+    const index = manifests.findIndex((candidate) => {
+      return candidate.get('kind') === target.kind && candidate.getIn(['metadata', 'name']) === target.name;
+    });
+    const manifest = manifests[index];
+    if (manifest === undefined) throw new Error(`${directory}: there is no ${target.kind} ${target.name}`);
+    const patch = parse(readFile(file)) as readonly Operation[] | Deletion;
+    if ('$patch' in patch) manifests.splice(index, 1);
+    else for (const operation of patch) applyOperation(manifest, operation);
+  }
 }
 
 function parseManifests(text: string): Manifest[] {

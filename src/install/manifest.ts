@@ -28,6 +28,16 @@ export function createAuthoritySecret(comment: string, metadata: object, authori
   return createManifest(comment, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data });
 }
 
+/** Reads a Secret of {@link createAuthoritySecret}. A missing part is empty. */
+export function readAuthoritySecret(secret: unknown): Authority {
+  const { data } = (secret ?? {}) as { readonly data?: Readonly<Record<string, unknown>> };
+  return { certificatePem: decodeBase64(data?.['ca.crt']), privateKeyPem: decodeBase64(data?.['ca.key']) };
+}
+
+export function decodeBase64(value: unknown): string {
+  return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
+}
+
 export function encodeBase64(text: string): string {
   return Buffer.from(text).toString('base64');
 }

@@ -3,9 +3,11 @@ import { type Authority, checkAuthority } from '../certificates/authority.ts';
 import {
   createAuthoritySecret,
   createManifest,
+  decodeBase64,
   encodeBase64,
   type Manifest,
   type OutputFile,
+  readAuthoritySecret,
 } from './manifest.ts';
 import {
   REFERENCE_WEBHOOK_NAME,
@@ -29,12 +31,26 @@ export class RotationError extends Error {
 const OWN_WEBHOOKS = new Set<unknown>([WEBHOOK_NAME, REFERENCE_WEBHOOK_NAME]);
 
 /** Keyed by the annotation that asks for their caBundle. */
-const OTHER_ISSUERS: Readonly<Record<string, string>> = {
-  'service.beta.openshift.io/inject-cabundle': "OpenShift's service CA issues and rotates the certificates",
-  'cert-manager.io/inject-ca-from': 'cert-manager issues the certificates; rotate its issuer (cmctl renew)',
+const OTHER_ISSUERS: Readonly<Record<string, { readonly issuer: string; readonly rotation: string }>> = {
+  'service.beta.openshift.io/inject-cabundle': {
+    issuer: "OpenShift's service CA",
+    rotation: 'issues and rotates the certificates',
+  },
+  'cert-manager.io/inject-ca-from': {
+    issuer: 'cert-manager',
+    rotation: 'issues the certificates; rotate its issuer (cmctl renew)',
+  },
 };
 const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+/** Finds who issues the certificates of an installation, if it is not the guard itself. */
+export function findOtherIssuer(webhookConfiguration: unknown) {
+  const { metadata } = webhookConfiguration as StoredWebhookConfiguration;
+  return Object.entries(OTHER_ISSUERS).find(
+    ([annotation]) => metadata?.annotations?.[annotation] !== undefined,
+  )?.[1];
+}
 
 /**
  * Plans how to replace the authority without a failed call. After an unfinished rotation the authority in
@@ -50,11 +66,8 @@ export function planRotation(
   const references = referenceWebhookConfiguration as StoredWebhookConfiguration | undefined;
   const configurations = references === undefined ? [configuration] : [configuration, references];
   const trusted = parseTrustedAuthorities(configuration);
-  const { metadata, data } = secret as {
-    readonly metadata?: StoredMetadata;
-    readonly data?: Readonly<Record<string, unknown>>;
-  };
-  const oldCertificatePem = decodeBase64(data?.['ca.crt']);
+  const { metadata } = secret as { readonly metadata?: StoredMetadata };
+  const { certificatePem: oldCertificatePem } = readAuthoritySecret(secret);
   const oldCertificate = parseCertificate(oldCertificatePem);
   if (oldCertificate === undefined) {
     throw new RotationError(
@@ -99,9 +112,8 @@ function toFile(name: string, ...manifests: readonly Manifest[]): OutputFile {
 }
 
 function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {
-  const annotations = configuration.metadata?.annotations ?? {};
-  const [, issuer] = Object.entries(OTHER_ISSUERS).find(([annotation]) => annotation in annotations) ?? [];
-  if (issuer !== undefined) throw new RotationError(`nothing to rotate: ${issuer}`);
+  const other = findOtherIssuer(configuration);
+  if (other !== undefined) throw new RotationError(`nothing to rotate: ${other.issuer} ${other.rotation}`);
   const webhook = configuration.webhooks?.find(({ name }) => name === WEBHOOK_NAME);
   if (webhook === undefined)
     throw new RotationError(`the webhook configuration has no webhook ${WEBHOOK_NAME}`);
@@ -145,8 +157,4 @@ function parseCertificate(pem: string): X509Certificate | undefined {
   } catch {
     return undefined;
   }
-}
-
-function decodeBase64(value: unknown): string {
-  return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
 }

@@ -20,6 +20,23 @@ export const GUARD_PATH = `${GUARDS_PATH}/${GUARD_NAME}`;
 export const WEBHOOK_CONFIGURATIONS_PATH =
   '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 
+/** The authority of a rendered installation. */
+export const AUTHORITY_SECRET_PATH = '/api/v1/namespaces/machineconfig-guard/secrets/machineconfig-guard-ca';
+
+/** The name of the webhook configuration, the Deployment, the Lease and the namespace in the manifests. */
+export const INSTALLED_NAME = 'machineconfig-guard';
+
+/** Contains OpenShift's `tlsSecurityProfile`. */
+export const API_SERVERS_PATH = '/apis/config.openshift.io/v1/apiservers';
+
+export function deploymentPath(namespace: string, name: string): string {
+  return objectPath(`/apis/apps/v1/namespaces/${encodeURIComponent(namespace)}/deployments`, name);
+}
+
+export function leasesPath(namespace: string): string {
+  return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+}
+
 export function objectPath(collection: string, name: string): string {
   return `${collection}/${encodeURIComponent(name)}`;
 }

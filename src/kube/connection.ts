@@ -192,6 +192,35 @@ function impersonate(config: KubeConfig, user: string): void {
   config.users = config.users.map((own) => (own.name === name ? { ...own, impersonateUser: user } : own));
 }
 
+/** The contexts of the kubeconfig. */
+export interface KubeContexts {
+  /** Undefined without a current-context. */
+  readonly current: string | undefined;
+  readonly names: readonly string[];
+  /** One context for each pair of cluster and user: `oc` adds one for each project. Prefers the current one. */
+  readonly distinct: readonly string[];
+}
+
+/** @throws KubeconfigError */
+export function readContexts(options: ConnectionOptions, env: Environment = process.env): KubeContexts {
+  const config = loadConfig(options, env);
+  const current = config.getCurrentContext();
+  const contexts = config.getContexts();
+  const firsts = new Map(
+    contexts
+      .toReversed()
+      .toSorted((a, b) => Number(a.name === current) - Number(b.name === current))
+      .map(({ name, cluster, user }) => [JSON.stringify([cluster, user]), name]),
+  );
+  const distinct = new Set(firsts.values());
+  const names = contexts.map(({ name }) => name);
+  return {
+    current: hasText(current) ? current : undefined,
+    names,
+    distinct: names.filter((name) => distinct.has(name)),
+  };
+}
+
 export function connectionFromKubeconfig(text: string): KubeConnection {
   return new KubeConnection(() => {
     const config = new KubeConfig();

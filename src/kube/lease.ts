@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { leasesPath, objectPath } from './api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
 import { ProblemLog } from './problem-log.ts';
@@ -136,10 +137,10 @@ export class Lease {
   }
 
   get #collection(): string {
-    return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(this.#options.namespace)}/leases`;
+    return leasesPath(this.#options.namespace);
   }
 
   get #path(): string {
-    return `${this.#collection}/${encodeURIComponent(this.#options.name)}`;
+    return objectPath(this.#collection, this.#options.name);
   }
 }

@@ -1,5 +1,9 @@
 /** OpenSSL and IANA give them the same names. */
-const TLS_1_3_SUITES = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
+export const TLS_1_3_SUITES = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+];
 
 /** OpenSSL's names, which OpenShift uses, and IANA's, which the flags of Kubernetes use. */
 const TLS_1_2_SUITES = [
@@ -20,6 +24,11 @@ const TLS_1_2_SUITES = [
  */
 export const INTERMEDIATE_CIPHERS = [...TLS_1_3_SUITES, ...TLS_1_2_SUITES.map(([name]) => name)].join(':');
 
+/** Converts a name of IANA. Returns other names unchanged. */
+export function toOpenSslName(name: string): string {
+  return TLS_1_2_SUITES.find((suite) => suite.some((known) => known === name))?.[0] ?? name;
+}
+
 /**
  * Converts names of OpenSSL or IANA to OpenSSL's list. As in Go, TLS 1.3 keeps all its suites if the names
  * contain none of them.
@@ -28,8 +37,8 @@ export const INTERMEDIATE_CIPHERS = [...TLS_1_3_SUITES, ...TLS_1_2_SUITES.map(([
  */
 export function toOpenSslCiphers(names: readonly string[]): string {
   const ciphers = names.map((name) => {
-    const cipher = TLS_1_2_SUITES.find((suite) => suite.some((known) => known === name))?.[0];
-    if (cipher !== undefined || TLS_1_3_SUITES.includes(name)) return cipher ?? name;
+    const cipher = toOpenSslName(name);
+    if (INTERMEDIATE_CIPHERS.split(':').includes(cipher)) return cipher;
     const example = "use names of OpenShift's Intermediate profile, such as ECDHE-RSA-AES128-GCM-SHA256";
     throw new RangeError(`The cipher suite ${JSON.stringify(name)} is unknown or insecure; ${example}.`);
   });

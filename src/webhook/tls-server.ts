@@ -1,21 +1,19 @@
 import { constants } from 'node:crypto';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
-import type { SecureVersion, TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
-import { INTERMEDIATE_CIPHERS } from './cipher-suites.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
 import { paceHandshakes } from './handshake-pacer.ts';
+import type { TlsPolicy } from './tls-profile.ts';
 
 export interface TlsServerOptions {
   readonly app: Express;
   readonly certificate: ServingCertificate;
-  readonly minVersion: SecureVersion;
-  /** OpenSSL's list. The default is OpenShift's Intermediate profile. */
-  readonly ciphers?: string | undefined;
+  readonly tlsPolicy: TlsPolicy;
   /** If present, the handshake fails without a client certificate of this authority. */
   readonly clientAuthority?: ClientAuthority | undefined;
   readonly log: Logger;
@@ -37,23 +35,16 @@ const REJECTION_LOG_INTERVAL_MS = 60_000;
 const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
-/** Neither a new certificate nor the shutdown drops a call. */
+/** No call is dropped by a new certificate, by new TLS parameters or by the shutdown. */
 export class TlsServer {
   readonly #server: Server;
 
   constructor(options: TlsServerOptions) {
-    const {
-      app,
-      certificate,
-      minVersion,
-      ciphers = INTERMEDIATE_CIPHERS,
-      clientAuthority,
-      log,
-      connections,
-    } = options;
+    const { app, certificate, tlsPolicy, clientAuthority, log, connections } = options;
     // setSecureContext resets omitted options, such as minVersion.
     const tlsOptions = (): ServerOptions => {
       const { certificatePem, privateKeyPem } = certificate.current();
+      const { minVersion, ciphers } = tlsPolicy.current();
       return {
         cert: certificatePem,
         key: privateKeyPem,
@@ -80,16 +71,17 @@ export class TlsServer {
     );
     this.#server.maxHeadersCount = MAX_HEADERS;
     paceHandshakes(this.#server, (socket) => connections.add(socket));
-    const reload = (): void => {
+    const reload = (change: string): void => {
       try {
         this.#server.setSecureContext(tlsOptions());
-        log.info('serving with a new certificate');
+        log.info(`serving with ${change}`);
       } catch (error) {
-        log.error({ err: error }, 'the new certificate cannot be used; serving with the old one');
+        log.error({ err: error }, `${change} cannot be used; serving as before`);
       }
     };
-    certificate.onChange(reload);
-    clientAuthority?.onChange(reload);
+    certificate.onChange(() => reload('a new certificate'));
+    clientAuthority?.onChange(() => reload('a new client authority'));
+    tlsPolicy.onChange(() => reload('a new TLS profile'));
     const warnedAt = new Map<string, number>();
     this.#server.on('tlsClientError', (error, socket) => {
       log.debug({ reason: error.message }, 'a TLS handshake failed');

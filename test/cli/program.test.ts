@@ -69,6 +69,7 @@ test.each([
   'verify',
   'check',
   'restore',
+  'status',
   'who-uses',
   'dev',
   'demo',

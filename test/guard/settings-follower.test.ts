@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Interceptor } from '../support/faults.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import { SettingsFollower } from '../../src/guard/settings-follower.ts';
+import { SettingsFollower, type SettingsFollowerOptions } from '../../src/guard/settings-follower.ts';
 import { SINGLE_OBJECT_TIMING } from '../../src/kube/reflector.ts';
 import { memoryLog } from '../support/log.ts';
 import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
@@ -9,14 +9,13 @@ import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
 const RESOURCE = 'machineconfigguards';
 const isFollowed = ({ path }: { path: string }) => path.endsWith(`/${RESOURCE}`);
 
-interface FollowOptions {
+interface FollowOptions extends Pick<SettingsFollowerOptions, 'createIntervalMs' | 'initialSpec'> {
   mode?: unknown;
-  createIntervalMs?: number;
   fault?: Interceptor;
 }
 
 /** Follows the settings of a new cluster, with an object if a mode is present. */
-async function follow({ mode, createIntervalMs = 50, fault = () => 'pass' }: FollowOptions) {
+async function follow({ mode, fault = () => 'pass', ...options }: FollowOptions) {
   const cluster = await startTestCluster();
   if (mode !== undefined) cluster.create(RESOURCE, { metadata: { name: 'cluster' }, spec: { mode } });
   cluster.faults.intercept(fault);
@@ -25,7 +24,7 @@ async function follow({ mode, createIntervalMs = 50, fault = () => 'pass' }: Fol
   const timing = { ...SINGLE_OBJECT_TIMING, backoffMs: [5, 20], absentMs: 20 } as const;
   const stored: unknown[] = [];
   const onStored = (configs: unknown): void => void stored.push(configs);
-  const follower = new SettingsFollower({ api, log, timing, createIntervalMs, onStored });
+  const follower = new SettingsFollower({ api, log, timing, createIntervalMs: 50, onStored, ...options });
   const stop = new AbortController();
   const running = follower.run(stop.signal);
   onTestFinished(async () => {
@@ -64,6 +63,13 @@ test('applies Enforce and creates the object with an empty spec when it is delet
   cluster.erase(RESOURCE, 'cluster');
   await expect.poll(() => cluster.get(RESOURCE, 'cluster')?.['spec']).toEqual({});
   expect(follower.settings.mode).toBe('Enforce');
+});
+
+test('creates the object with the initial spec', async () => {
+  const initialSpec = { mode: 'Audit', holdSuperseded: '24h' } as const;
+  const { cluster, follower } = await follow({ initialSpec });
+  await expect.poll(() => cluster.get(RESOURCE, 'cluster')?.['spec']).toEqual(initialSpec);
+  await expect.poll(() => follower.settings).toEqual({ mode: 'Audit', holdSupersededMs: 86_400_000 });
 });
 
 test('logs once that the object cannot be created, however often it tries', async () => {

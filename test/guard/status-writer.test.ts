@@ -27,6 +27,10 @@ afterEach(() => {
 function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True'): GuardStatus {
   return {
     mode: 'Enforce',
+    version: '0.1.0',
+    failurePolicy: 'Fail',
+    replicas: 2,
+    readyReplicas: 2,
     protectedConfigs,
     danglingCount: 0,
     danglingReferences: [],

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
-import { type VerifyReport, verifyProtection } from '../../src/inspect/verify.ts';
+import { type VerifyReport, verifyProtection, waitForProtection } from '../../src/inspect/verify.ts';
 import { MACHINE_CONFIGS_PATH } from '../../src/kube/api-paths.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
@@ -25,13 +25,15 @@ async function verify(): Promise<VerifyReport> {
   return await verifyProtection(new KubeApi(connectionFromKubeconfig(cluster.kubeconfig)), () => {});
 }
 
-/** Answers the first deletions of a config as if it had been deleted. */
-function interceptDeletions(config: string, count: number): void {
+const DENIED = 'admission webhook "guard.machineconfig-guard.io" denied the request: ';
+
+/** Answers the first deletions of a config, by default as if it had been deleted. */
+function interceptDeletions(config: string, count: number, status = 404, message = 'gone'): void {
   let left = count;
   cluster.faults.intercept(({ method, path }) => {
     if (method !== 'DELETE' || !path.endsWith(config) || left === 0) return 'pass';
     left -= 1;
-    return { status: 404, body: { kind: 'Status', message: 'gone' } };
+    return { status, body: { kind: 'Status', message } };
   });
 }
 
@@ -78,6 +80,53 @@ describe('if there are two configs', () => {
     expect((await verify()).answer).toEqual({ status: 200, message: '' });
     interceptDeletions(NEW, 3);
     expect(await verify()).toMatchObject({ protected: false, advice: 'run verify again' });
+  });
+
+  test.each([
+    ['in use', NEW],
+    ['unused', OLD],
+  ])(
+    'is blocked only if the guard cannot verify the config %s three times',
+    async (_use, config) => {
+      createNode(cluster, 'worker-0', { currentConfig: NEW });
+      const unverify = (count: number): void =>
+        interceptDeletions(config, count, 503, `${DENIED}MCG_UNVERIFIED: x`);
+      unverify(2);
+      expect(await verify()).toMatchObject({ state: 'EXPOSED', answer: { status: 200 } });
+      unverify(3);
+      if (config === OLD) interceptDeletions(NEW, 1, 403, `${DENIED}MCG_IN_USE: x`);
+      expect(await verify()).toMatchObject({ state: 'BLOCKED' });
+    },
+    20_000,
+  );
+
+  test('waits until the guard protects, through outages of the API server', async () => {
+    createNode(cluster, 'worker-0', { currentConfig: NEW });
+    setTimeout(() => {
+      cluster.faults.clear();
+      interceptDeletions(NEW, 1, 403, `${DENIED}MCG_IN_USE: x`);
+    }, 1_000);
+    cluster.faults.intercept(({ path }) => (path.endsWith('/nodes') ? { status: 503 } : 'pass'));
+    const failures: unknown[] = [];
+    const report = await waitForProtection(cluster.connect(), {
+      timeoutMs: 20_000,
+      onReport: () => {},
+      onFailure: (error) => void failures.push(error),
+    });
+    expect([report.state, failures.length > 0]).toEqual(['PROTECTED', true]);
+  }, 20_000);
+
+  test.each([
+    ['until the timeout', 'Enforce', 2],
+    ['not at all if the mode does not deny', 'Warn', 1],
+  ])('waits %s', async (_case, mode, count) => {
+    createNode(cluster, 'worker-0', { currentConfig: NEW });
+    cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode } });
+    const states: string[] = [];
+    const onReport = ({ state }: VerifyReport): void => void states.push(state);
+    const options = { timeoutMs: 1_000, onReport, onFailure: () => {} };
+    expect((await waitForProtection(cluster.connect(), options)).state).toBe('EXPOSED');
+    expect(states).toHaveLength(count);
   });
 
   test('reports no trial of the unused config if it is gone', async () => {

@@ -32,4 +32,5 @@ export const ALL_OPTIONS: readonly InstallationOptions[] = [
   ...COMBINATIONS,
   { ...DEFAULT_OPTIONS, referenceGuard: true },
   { ...DEFAULT_OPTIONS, authority: undefined, referenceGuard: true },
+  { ...DEFAULT_OPTIONS, kubernetesVersion: { major: 1, minor: 27 } },
 ];

@@ -3,6 +3,7 @@ import { parse, parseAllDocuments, parseDocument } from 'yaml';
 import { describe, expect, test } from 'vitest';
 import {
   buildInstallation,
+  formatStream,
   type InstallationOptions,
   InvalidInstallation,
   OWN_FILE_NAME,
@@ -14,11 +15,13 @@ const API_OF_AN_EMPTY_CLUSTER = /^(?:(?:apps|policy|[\w.]+\.k8s\.io)\/)?v1$|^mac
 
 describe('with any options', () => {
   const sets = ALL_OPTIONS.map((options) => buildInstallation(options).files);
+  /** Most files are the same in most sets. */
+  const contents = new Set(sets.flat().map(({ content }) => content));
 
   test('a set has less than 32 KiB gzipped, and YAML 1.1 and 1.2 parse each file alike', () => {
     const sizes = sets.map((files) => gzipSync(files.map(({ content }) => content).join('')).length);
     expect(Math.max(...sizes)).toBeLessThan(32 * 1024);
-    for (const { content } of sets.flat()) {
+    for (const content of contents) {
       expect(parseAllDocuments(content)).toHaveLength(1);
       expect(parseDocument(content, { version: '1.1' }).errors).toEqual([]);
       expect(parse(content, { version: '1.1' })).toEqual(parse(content, { version: '1.2' }));
@@ -26,7 +29,7 @@ describe('with any options', () => {
   });
 
   test('the set contains no kind that a booting cluster lacks', () => {
-    for (const { content } of sets.flat()) {
+    for (const content of contents) {
       expect((parse(content) as { apiVersion: string }).apiVersion).toMatch(API_OF_AN_EMPTY_CLUSTER);
     }
   });
@@ -62,6 +65,12 @@ function build(changes: Partial<InstallationOptions> = {}): (kind: string) => un
   };
 }
 
+function readContainer(deployment: unknown): { readonly args: readonly string[] } {
+  const { containers } = (deployment as Deployment).spec.template.spec;
+  const [container = { args: [] }] = containers;
+  return container;
+}
+
 test('with an authority, the Secret, the caBundle and the flag belong together', () => {
   const findObject = build();
   const caBundle = Buffer.from(DEFAULT_OPTIONS.authority.certificatePem).toString('base64');
@@ -79,11 +88,22 @@ test('with an authority, the Secret, the caBundle and the flag belong together',
   expect(findObject('Deployment')).toMatchObject({ spec: { template: { spec: { containers } } } });
 });
 
-test('contains a MachineConfigGuard only with a mode or a hold: a re-apply would reset them', () => {
-  expect(build()('MachineConfigGuard')).toBeUndefined();
-  expect(build({ mode: 'Disabled' })('MachineConfigGuard')).toHaveProperty('spec', { mode: 'Disabled' });
-  expect(build({ hold: '24h' })('MachineConfigGuard')).toHaveProperty('spec', { holdSuperseded: '24h' });
-});
+test.each([
+  [{}, [], ["'Enforce'", "''"]],
+  [{ mode: 'Audit' }, ['--initial-mode=Audit'], ["'Audit'", "''"]],
+  [{ hold: '24h' }, ['--initial-hold=24h'], ["'Enforce'", "'24h'"]],
+] as const)(
+  'with %j, the guard has %j and the policy allows only these settings',
+  (changes, flags, values) => {
+    const findObject = build(changes);
+    // `oc apply` could not find the kind in a stream that contains its CRD, and an upgrade would reset the mode.
+    expect(findObject('MachineConfigGuard')).toBeUndefined();
+    const { args } = readContainer(findObject('Deployment'));
+    expect(args.filter((arg) => arg.startsWith('--initial-'))).toEqual(flags);
+    const variables = values.map((expression) => expect.objectContaining({ expression }) as object);
+    expect(findObject('ValidatingAdmissionPolicy')).toMatchObject({ spec: { variables } });
+  },
+);
 
 test('with singleNode, the Deployment has no anti-affinity', () => {
   expect(build({ singleNode: true })('Deployment')).not.toHaveProperty('spec.template.spec.affinity');
@@ -101,7 +121,7 @@ test('a rollout on a single node keeps the old pod until the new one is ready, e
 });
 
 test.each([
-  [undefined, /--kubernetes-version/],
+  [undefined, /--openshift-version/],
   [{ major: 1, minor: 29 }, /use fail-closed/],
 ])('rejects the profile fail-open-with-floor on Kubernetes %j', (kubernetesVersion, message) => {
   const buildFailOpen = () => build({ profile: 'fail-open-with-floor', kubernetesVersion });
@@ -110,17 +130,45 @@ test.each([
 });
 
 test.each([
-  [undefined, ['FlowSchema', 'ValidatingAdmissionPolicy']],
-  [{ major: 1, minor: 28 }, ['FlowSchema', 'ValidatingAdmissionPolicy']],
-  [{ major: 1, minor: 29 }, ['ValidatingAdmissionPolicy']],
-  [{ major: 1, minor: 30 }, []],
-])('with Kubernetes %j, the set lacks %j', (kubernetesVersion, missingKinds) => {
-  const { files, omittedObjects } = buildInstallation({ ...DEFAULT_OPTIONS, kubernetesVersion });
-  const newerKinds = ['FlowSchema', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
-  const omitted = newerKinds.filter((kind) => missingKinds.some((missing) => kind.startsWith(missing)));
-  expect(newerKinds.filter((kind) => !files.some((file) => file.kind === kind))).toEqual(omitted);
-  const isAbout = (kind: string): unknown => expect.stringMatching(new RegExp(`^${kind}\\b`));
-  expect(omittedObjects).toEqual(missingKinds.map(isAbout));
+  [undefined, 'Fail', ['FlowSchema', 'ValidatingAdmissionPolicy']],
+  [{ major: 1, minor: 27 }, 'Ignore', ['FlowSchema', 'ValidatingAdmissionPolicy']],
+  [{ major: 1, minor: 28 }, 'Fail', ['FlowSchema', 'ValidatingAdmissionPolicy']],
+  [{ major: 1, minor: 29 }, 'Fail', ['ValidatingAdmissionPolicy']],
+  [{ major: 1, minor: 30 }, 'Fail', []],
+])(
+  'with Kubernetes %j, the failure policy is %s and the set lacks %j',
+  (kubernetesVersion, policy, missingKinds) => {
+    const { files, omittedObjects, failurePolicy } = buildInstallation({
+      ...DEFAULT_OPTIONS,
+      kubernetesVersion,
+    });
+    const newerKinds = ['FlowSchema', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
+    const omitted = newerKinds.filter((kind) => missingKinds.some((missing) => kind.startsWith(missing)));
+    expect(newerKinds.filter((kind) => !files.some((file) => file.kind === kind))).toEqual(omitted);
+    const isAbout = (kind: string): unknown => expect.stringMatching(new RegExp(`^${kind}\\b`));
+    expect(omittedObjects).toEqual(missingKinds.map(isAbout));
+    expect(failurePolicy).toBe(policy);
+    const webhook = files.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
+    expect(parse(webhook?.content ?? '')).toMatchObject({ webhooks: [{ failurePolicy: policy }] });
+  },
+);
+
+test.each([
+  [{ kubernetesVersion: { major: 1, minor: 27 } }, /ignores matchConditions/, 1],
+  [{ profile: 'fail-open-with-floor' }, /The policy floor still checks them/, 0],
+] as const)('with %j, the webhook says why deletions are allowed', (changes, reason, warningCount) => {
+  const { files, warnings } = buildInstallation({ ...DEFAULT_OPTIONS, ...changes });
+  const webhook = files.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
+  const comment = /^(?:#.*\n)+/.exec(webhook?.content ?? '')?.[0];
+  expect(comment).toMatch(/^# While the guard is unreachable, the API server allows deletions\.\n/);
+  expect(comment).toMatch(reason);
+  expect(warnings).toHaveLength(warningCount);
+});
+
+test('a stream has every object, in the order of the files', () => {
+  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, mode: 'Audit' });
+  const objects = parseAllDocuments(formatStream(files)).map((document) => document.toJS() as unknown);
+  expect(objects).toEqual(files.map(({ content }) => parse(content) as unknown));
 });
 
 test('without machineconfigAccess, no role lets the guard read MachineConfigs', () => {
@@ -170,7 +218,7 @@ test('without referenceGuard, the set has one webhook', () => {
 });
 
 test.each([
-  [{ kubernetesVersion: undefined }, /--kubernetes-version/],
+  [{ kubernetesVersion: undefined }, /--openshift-version/],
   [{ kubernetesVersion: { major: 1, minor: 27 } }, /Kubernetes 1\.28 .*; leave it out/],
   [{ machineconfigAccess: false }, /--no-machineconfig-access/],
 ])('rejects referenceGuard with %j', (changes, message) => {
@@ -178,6 +226,14 @@ test.each([
   expect(buildReferenceGuard).toThrow(InvalidInstallation);
   expect(buildReferenceGuard).toThrow(message);
 });
+
+type Deployment = {
+  readonly spec: {
+    readonly template: {
+      readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] };
+    };
+  };
+};
 
 type WebhookConfiguration = {
   readonly metadata: { readonly name: string; readonly annotations?: object };

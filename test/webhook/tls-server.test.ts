@@ -3,6 +3,12 @@ import { text } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
 import { expect, test } from 'vitest';
 import { toOpenSslCiphers } from '../../src/webhook/cipher-suites.ts';
+import {
+  createFixedTlsPolicy,
+  INTERMEDIATE,
+  parseTlsProfile,
+  type TlsParameters,
+} from '../../src/webhook/tls-profile.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 async function shakeHands({ connectTls }: TestServer, options: ConnectionOptions = {}) {
@@ -19,7 +25,9 @@ test('prefers TLS 1.3, accepts 1.2 and rejects 1.1', async () => {
 });
 
 test('rejects TLS 1.2 below a minimum of 1.3, also after a new certificate', async () => {
-  const server = await startTestServer({ minVersion: 'TLSv1.3' });
+  const server = await startTestServer({
+    tlsPolicy: createFixedTlsPolicy({ ...INTERMEDIATE, minVersion: 'TLSv1.3' }),
+  });
   server.certificate.exchange(server.pairs[1]);
   await expect(shakeHands(server, { maxVersion: 'TLSv1.2' })).rejects.toThrow(/.+/);
   expect(await shakeHands(server)).toBe('TLSv1.3');
@@ -47,7 +55,8 @@ test.each([
 test('negotiates the chosen cipher suites only, also after a new certificate', async () => {
   const [chosen, other] = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256'];
   expect(await negotiate(await startTestServer(), other)).toBe(other);
-  const server = await startTestServer({ ciphers: toOpenSslCiphers([chosen]) });
+  const ciphers = toOpenSslCiphers([chosen]);
+  const server = await startTestServer({ tlsPolicy: createFixedTlsPolicy({ ...INTERMEDIATE, ciphers }) });
   for (const pair of server.pairs) {
     server.certificate.exchange(pair);
     expect(await negotiate(server, chosen)).toBe(chosen);
@@ -55,6 +64,38 @@ test('negotiates the chosen cipher suites only, also after a new certificate', a
     // As in Go, a choice of TLS 1.2 suites does not disable TLS 1.3.
     expect(await shakeHands(server)).toBe('TLSv1.3');
   }
+});
+
+test('serves new connections with a new TLS profile and keeps the old connections', async () => {
+  let parameters: TlsParameters = INTERMEDIATE;
+  let applyProfile = (): void => {};
+  const tlsPolicy = {
+    current: () => parameters,
+    onChange: (listener: () => void) => void (applyProfile = listener),
+  };
+  const server = await startTestServer({ tlsPolicy });
+  const setProfile = (tlsSecurityProfile: object): void => {
+    parameters = parseTlsProfile({ spec: { tlsSecurityProfile } });
+    applyProfile();
+  };
+  const client = server.createClient();
+  await client();
+
+  setProfile({ type: 'Modern' });
+  await expect(shakeHands(server, { maxVersion: 'TLSv1.2' })).rejects.toThrow(/.+/);
+  expect(await shakeHands(server)).toBe('TLSv1.3');
+  setProfile({ type: 'Old' });
+  expect(await negotiate(server, 'AES128-SHA')).toBe('AES128-SHA');
+  await expect(shakeHands(server, { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })).rejects.toThrow(/.+/);
+  const ciphers = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA1'];
+  setProfile({ type: 'Custom', custom: { ciphers, minTLSVersion: 'VersionTLS10' } });
+  expect(await negotiate(server, 'ECDHE-RSA-AES256-GCM-SHA384')).toBe('ECDHE-RSA-AES256-GCM-SHA384');
+  await expect(negotiate(server, 'ECDHE-RSA-AES128-GCM-SHA256')).rejects.toThrow('handshake failure');
+  expect(await shakeHands(server)).toBe('TLSv1.3');
+  server.certificate.exchange(server.pairs[1]);
+  await expect(negotiate(server, 'ECDHE-RSA-AES128-GCM-SHA256')).rejects.toThrow('handshake failure');
+
+  expect((await client()).isReused).toBe(true);
 });
 
 test('serves new connections with a new certificate and keeps the old connections', async () => {

@@ -5,7 +5,7 @@ import { MAX_DAYS } from '../../certificates/validity.ts';
 import { readObject } from '../../inspect/cluster-access.ts';
 import type { RotationInput } from '../../install/rotation.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
-import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
+import { AUTHORITY_SECRET_PATH, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -26,7 +26,6 @@ type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
 const REFERENCE_NAME = `${NAME}-references`;
-const SECRET_PATH = `/api/v1/namespaces/${NAME}/secrets/${NAME}-ca`;
 /** A new Secret takes effect after 2 s. */
 const WAIT_SECONDS = 30;
 
@@ -90,7 +89,7 @@ async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
       api,
       objectPath(WEBHOOK_CONFIGURATIONS_PATH, REFERENCE_NAME),
     );
-    const secret = (await readObject(api, SECRET_PATH)) ?? {};
+    const secret = (await readObject(api, AUTHORITY_SECRET_PATH)) ?? {};
     if (webhookConfiguration !== undefined) {
       return { webhookConfiguration, referenceWebhookConfiguration, secret };
     }

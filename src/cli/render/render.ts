@@ -4,37 +4,48 @@ import { gzipSync } from 'node:zlib';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Authority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
-import { isHold, MODES } from '../../decision/settings.ts';
+import { MODES } from '../../decision/settings.ts';
 import { toShellWord } from '../../inspect/shell-word.ts';
 import { checkImage } from '../../install/image.ts';
 import type { Installation, InstallationOptions } from '../../install/installation.ts';
-import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
+import { parseKubernetesVersion, parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
+import { addClusterFlags, type ClusterFlags } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createOutputOption, parseDays, parseOutputDirectory } from '../option-parsers.ts';
+import { createOutputOption, parseDays, parseHold, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
+import type { ClusterValues } from './read-cluster.ts';
 
-interface RenderFlags extends Omit<InstallationOptions, 'authority'> {
+interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFlags {
   readonly out: string;
   readonly tls: 'generated' | 'service-ca';
   readonly days?: number;
   readonly caCertFile?: string;
   readonly caKeyFile?: string;
+  readonly openshiftVersion?: InstallationOptions['kubernetesVersion'];
+  readonly fromCluster?: boolean;
   readonly force?: boolean;
   readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** Scripts rely on these JSON field names. */
-type RenderReport = Awaited<ReturnType<typeof render>>;
+type RenderReport = Awaited<ReturnType<typeof writeDirectory>>;
 
+const STDOUT = '-';
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
-const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard';
+const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard@sha256:…';
+
+const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.\n';
 
 export function createRenderCommand(): Command {
   const command = new Command('render')
-    .description("Write the manifests of the guard, for an installer's openshift/ directory or for `oc apply`.")
-    .requiredOption('--out <dir>', 'output directory; created if missing', parseOutputDirectory)
+    .description("Write the manifests of the guard, for `oc apply` or for an installer's openshift/ directory.")
+    .requiredOption(
+      '--out <dir>',
+      'output directory, created if missing; - prints one YAML stream',
+      parseOutput,
+    )
     .requiredOption('--image <reference>', 'image of the guard, preferably with a digest', parseImage)
     .addOption(
       new Option('--profile <profile>', 'what the API server does while the guard is down')
@@ -52,12 +63,13 @@ export function createRenderCommand(): Command {
     .addOption(
       new Option(
         '--mode <mode>',
-        'mode of the MachineConfigGuard (default: the guard creates one with Enforce)',
+        'mode of the MachineConfigGuard that the guard creates; an existing one keeps its mode (default: Enforce)',
       ).choices(MODES),
     )
     .option(
       '--hold <duration>',
-      'how long to hold a config after a pool last named it, such as 24h for bare metal; 0s is off (default: 2h)',
+      'like --mode: how long to hold a config after a pool last named it, such as 24h for bare metal; ' +
+        '0s is off (default: 2h)',
       parseHold,
     )
     .option('--single-node', 'run one replica, for a cluster with one control-plane node')
@@ -75,12 +87,18 @@ export function createRenderCommand(): Command {
     )
     .option(
       '--reference-guard',
-      'deny that a person makes a node or a pool reference a missing MachineConfig (Kubernetes 1.28 or newer)',
+      'deny that a person makes a node or a pool reference a missing MachineConfig (OpenShift 4.15 or newer)',
+    )
+    .option('--from-cluster', 'read the version of the cluster, and keep the authority of an installed guard')
+    .addOption(
+      new Option('--openshift-version <version>', 'OpenShift version of the cluster, such as 4.18')
+        .argParser(toVersionParser(parseOpenShiftVersion))
+        .conflicts('kubernetesVersion'),
     )
     .option(
       '--kubernetes-version <version>',
-      'Kubernetes version of the cluster, such as 1.31; some objects need 1.28 to 1.30',
-      parseVersion,
+      'the same as a Kubernetes version, such as 1.31',
+      toVersionParser(parseKubernetesVersion),
     )
     .option(
       '--days <n>',
@@ -94,54 +112,90 @@ export function createRenderCommand(): Command {
     .addHelpText(
       'after',
       `
-Each object is one file, 99_machineconfig-guard-NN-kind.yaml. Private keys have
-mode 0600. Every run creates a new authority, unless you pass --ca-cert-file. To
-replace the authority of a running installation, use \`certs rotate\`.
+For a running cluster, pipe the output of --out - to \`oc apply\`. It contains the
+private key of the authority, so do not store it. The same command installs and
+upgrades: with --from-cluster it keeps the authority, and mode and hold do not
+change. Without --from-cluster, --ca-cert-file or --tls service-ca, every run
+creates a new authority. To replace the authority of a running installation, use
+\`certs rotate\`.
+
+In a directory each object is one file, 99_machineconfig-guard-NN-kind.yaml.
+Private keys have mode 0600.
+
+Without a version, objects that need OpenShift 4.16 or 4.17 are left out. On
+4.14, failurePolicy is Ignore.
 
 Profiles:
   fail-closed           while the guard is down, the API server denies every
                         deletion of a rendered MachineConfig
   fail-open-with-floor  while the guard is down, ValidatingAdmissionPolicies
-                        check the deletions (Kubernetes 1.30 or newer)
+                        check the deletions (OpenShift 4.17 or newer)
 
-Permissions: none, it does not access a cluster.
-Exit codes: 0 written, 2 wrong usage, unwritable directory or existing files.
+Permissions: none. With --from-cluster: get Secret machineconfig-guard-ca and
+ValidatingWebhookConfiguration machineconfig-guard.
+Exit codes: 0 written, 1 the installed guard cannot be upgraded, 2 wrong usage,
+unwritable directory or existing files, 3 the API server is unreachable or
+denies access.
 
 Examples:
-  machineconfig-guard render --out openshift/ --image ${EXAMPLE_IMAGE}:0.1.0
-  machineconfig-guard render --out openshift/ --image ${EXAMPLE_IMAGE}:0.1.0 \\
-    --kubernetes-version 1.31 --profile fail-open-with-floor`,
+  machineconfig-guard render --from-cluster --out - \\
+    --image ${EXAMPLE_IMAGE} | oc apply -f -
+  machineconfig-guard render --openshift-version 4.18 --out openshift/ \\
+    --image ${EXAMPLE_IMAGE}`,
     )
     .action(async (flags: RenderFlags) => {
-      const report = await render(flags, new Date());
-      for (const warning of report.warnings) {
-        command.configureOutput().writeErr?.(`machineconfig-guard: warning: ${warning}\n`);
+      const conflict = findConflict(flags);
+      if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
+      const output = command.configureOutput();
+      const rendered = await render(flags, new Date());
+      for (const warning of rendered.warnings) output.writeErr?.(`machineconfig-guard: warning: ${warning}\n`);
+      if (flags.out === STDOUT) {
+        const { formatStream } = await import('../../install/installation.ts');
+        for (const object of rendered.omittedObjects) output.writeErr?.(formatOmitted(object));
+        if (createsAuthority(flags)) output.writeErr?.(NEW_AUTHORITY_NOTE);
+        output.writeOut?.(formatStream(rendered.files));
+        return;
       }
+      const report = await writeDirectory(flags, rendered);
       printReport(command, flags.output, report, formatReport(report));
     });
-  return command;
+  return addClusterFlags(command);
 }
 
-async function render(flags: RenderFlags, now: Date) {
-  const { out, image, profile, tls } = flags;
-  const conflict = findConflict(flags);
-  if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
-  const authority = tls === 'generated' ? await readOrCreateAuthority(flags, now) : undefined;
-  const { buildInstallation, InvalidInstallation, OWN_FILE_NAME } =
-    await import('../../install/installation.ts');
-  const build = (): Installation => {
-    try {
-      return buildInstallation({ ...flags, authority });
-    } catch (error) {
-      if (!(error instanceof InvalidInstallation)) throw error;
-      throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-    }
-  };
-  const { files, omittedObjects } = build();
+interface Rendered extends Installation {
+  readonly authority: Authority | undefined;
+}
+
+async function render(flags: RenderFlags, now: Date): Promise<Rendered> {
+  const { image, tls, openshiftVersion } = flags;
+  const cluster = await readCluster(flags, now);
+  const kubernetesVersion = flags.kubernetesVersion ?? openshiftVersion ?? cluster?.kubernetesVersion;
+  const authority =
+    tls === 'generated' ? (cluster?.authority ?? (await readOrCreateAuthority(flags, now))) : undefined;
+  const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
+  try {
+    const installation = buildInstallation({ ...flags, kubernetesVersion, authority });
+    const imageWarnings = checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}`];
+    return { ...installation, authority, warnings: [...imageWarnings, ...installation.warnings] };
+  } catch (error) {
+    if (!(error instanceof InvalidInstallation)) throw error;
+    throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
+  }
+}
+
+async function readCluster(flags: RenderFlags, now: Date): Promise<ClusterValues | undefined> {
+  if (flags.fromCluster !== true) return undefined;
+  const { readClusterValues } = await import('./read-cluster.ts');
+  return await readClusterValues(flags, flags.tls === 'generated', now);
+}
+
+async function writeDirectory({ out, image, profile, tls, force }: RenderFlags, rendered: Rendered) {
+  const { OWN_FILE_NAME } = await import('../../install/installation.ts');
+  const { files, omittedObjects, failurePolicy, warnings, authority } = rendered;
   const names = files.map(({ name }) => name);
   // Ignores an unreadable directory here; prepareOutputDirectory reports it.
   const earlierNames = (await readdir(out).catch(() => [])).filter((name) => OWN_FILE_NAME.test(name)).sort();
-  await prepareOutputDirectory(out, [...new Set([...earlierNames, ...names])], flags.force === true);
+  await prepareOutputDirectory(out, [...new Set([...earlierNames, ...names])], force === true);
   await writeOutputFiles(out, files);
   const removed = earlierNames.filter((name) => !names.includes(name));
   for (const name of removed) await rm(path.join(out, name));
@@ -158,14 +212,19 @@ async function render(flags: RenderFlags, now: Date) {
     gzipBytes: gzipSync(files.map(({ content }) => content).join('')).length,
     image,
     profile,
+    failurePolicy,
     tls,
     authority: authority === undefined ? null : summarizeCertificate(authority.certificatePem),
     leftOut: omittedObjects,
-    warnings: checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}`],
+    warnings,
   };
 }
 
-function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string | undefined {
+function findConflict(flags: RenderFlags): string | undefined {
+  const { out, output, tls, days, caCertFile, caKeyFile, fromCluster } = flags;
+  if (out === STDOUT && output !== 'text') {
+    return `--output ${output} cannot be used with --out -, which prints the manifests`;
+  }
   const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
   if (tls === 'service-ca' && (hasAuthority || days !== undefined)) {
     return '--days, --ca-cert-file and --ca-key-file cannot be used with --tls service-ca';
@@ -173,9 +232,14 @@ function findConflict({ tls, days, caCertFile, caKeyFile }: RenderFlags): string
   if (!hasAuthority) return undefined;
   if (caCertFile === undefined || caKeyFile === undefined)
     return '--ca-cert-file and --ca-key-file must be used together';
+  if (fromCluster === true) return '--from-cluster reads the authority, too; leave out --ca-cert-file';
   return days === undefined
     ? undefined
     : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
+}
+
+function createsAuthority({ tls, caCertFile, fromCluster }: RenderFlags): boolean {
+  return tls === 'generated' && caCertFile === undefined && fromCluster !== true;
 }
 
 async function readOrCreateAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
@@ -218,7 +282,7 @@ function formatReport({
     ...(authority === null
       ? []
       : ['', `The authority expires on ${authority.notAfter}; SHA-256 ${authority.fingerprint256}`]),
-    ...omittedObjects.map((object) => `Omitted ${object}.`),
+    ...omittedObjects.map((object) => formatOmitted(object).trimEnd()),
     '',
     'Next, for a new cluster:',
     isInstallerDirectory
@@ -227,9 +291,13 @@ function formatReport({
     'For a running cluster:',
     `  oc apply -f ${toShellWord(directory)}`,
     'Then verify that the guard denies a deletion:',
-    '  machineconfig-guard verify',
+    '  machineconfig-guard verify --wait',
     '',
   ].join('\n');
+}
+
+function formatOmitted(object: string): string {
+  return `Omitted ${object}.\n`;
 }
 
 function formatSize(bytes: number): string {
@@ -243,15 +311,16 @@ function parseImage(value: string): string {
   );
 }
 
-function parseHold(value: string): string {
-  if (isHold(value)) return value;
-  throw new InvalidArgumentError('Must be a duration of at most 720h, such as 0s, 30m or 24h.');
+function parseOutput(value: string): string {
+  return value === STDOUT ? STDOUT : parseOutputDirectory(value);
 }
 
-function parseVersion(value: string): KubernetesVersion {
-  try {
-    return parseKubernetesVersion(value);
-  } catch (error) {
-    throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
-  }
+function toVersionParser<T>(parse: (text: string) => T): (value: string) => T {
+  return (value) => {
+    try {
+      return parse(value);
+    } catch (error) {
+      throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
+    }
+  };
 }

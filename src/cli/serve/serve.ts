@@ -6,11 +6,13 @@ import type { ClientAuthority } from '../../certificates/client-authority-file.t
 import { CertificateFilesError } from '../../certificates/file-follower.ts';
 import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
+import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
+import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
+import type { TlsParameters } from '../../webhook/tls-profile.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createEnvOption, createParser, parsePort, toDurationOption } from '../option-parsers.ts';
+import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
@@ -20,13 +22,15 @@ interface ServeFlags extends ClusterFlags {
   readonly tlsPrivateKeyFile?: string;
   readonly tlsSecret?: string;
   readonly tlsCipherSuites?: string;
-  readonly tlsMinVersion: keyof typeof TLS_VERSIONS;
+  readonly tlsMinVersion?: keyof typeof TLS_VERSIONS;
   readonly bindAddress?: string;
   readonly securePort: number;
   readonly healthPort: number;
   readonly metricsPort: number;
   readonly shutdownDelayDuration: number;
   readonly namespace?: string;
+  readonly initialMode?: Mode;
+  readonly initialHold?: string;
   readonly logLevel: string;
 }
 
@@ -57,13 +61,14 @@ export function createServeCommand(): Command {
   );
   addFlag(
     '--tls-cipher-suites <names>',
-    "cipher suites, separated by commas (default: OpenShift's Intermediate profile)",
+    "cipher suites, separated by commas; the cluster's tlsSecurityProfile then does not apply",
     parseCipherSuites,
   );
   command.addOption(
-    createEnvOption('--tls-min-version <version>', 'minimum TLS version')
-      .choices(Object.keys(TLS_VERSIONS))
-      .default('VersionTLS12'),
+    createEnvOption(
+      '--tls-min-version <version>',
+      "minimum TLS version; the cluster's tlsSecurityProfile then does not apply",
+    ).choices(Object.keys(TLS_VERSIONS)),
   );
   addFlag(
     '--client-ca-file <file>',
@@ -88,6 +93,18 @@ export function createServeCommand(): Command {
     'namespace of the Lease for leader election (default: namespace of the pod)',
     parseNamespace,
   );
+  // An object in the manifests would have to be applied after its CRD, and would reset the mode at an upgrade.
+  command.addOption(
+    createEnvOption(
+      '--initial-mode <mode>',
+      'mode of the MachineConfigGuard if the guard creates it (default: Enforce)',
+    ).choices(MODES),
+  );
+  addFlag(
+    '--initial-hold <duration>',
+    'holdSuperseded of the MachineConfigGuard if the guard creates it (default: 2h)',
+    parseHold,
+  );
   const logLevel = createEnvOption('--log-level <level>', 'minimum log level');
   command.addOption(logLevel.choices(LOG_LEVELS).default('info'));
   command
@@ -96,6 +113,8 @@ export function createServeCommand(): Command {
       `
 Logs {"msg":"ready",...} with its ports when it is ready. On SIGTERM it becomes
 not ready, finishes open requests and exits 0.
+Follows the tlsSecurityProfile of apiservers.config.openshift.io/cluster
+without a restart. Without it, OpenShift's Intermediate profile applies.
 Permissions: the ClusterRole and the Role of manifests/base.
 Exit codes: 0 stopped, 1 unexpected error, 2 wrong usage, an unusable
 certificate file or a port in use, 3 no usable kubeconfig.
@@ -114,9 +133,17 @@ async function serve(flags: ServeFlags): Promise<void> {
   const generateKeys = flags.tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
-  const [{ startGuard }, { SettingsFollower }, { ServableConfigs }] = await Promise.all([
+  const [
+    { startGuard },
+    { SettingsFollower },
+    { TlsProfileFollower },
+    { createFixedTlsPolicy },
+    { ServableConfigs },
+  ] = await Promise.all([
     import('../../guard/guard.ts'),
     import('../../guard/settings-follower.ts'),
+    import('../../guard/tls-profile-follower.ts'),
+    import('../../webhook/tls-profile.ts'),
     import('../../references/servable-configs.ts'),
   ]);
   const stopSignal = waitForStopSignal();
@@ -142,21 +169,27 @@ async function serve(flags: ServeFlags): Promise<void> {
   const [certificate, clientAuthority] = loaded;
   const servableConfigs = new ServableConfigs({ isStored: true });
   const onStored = servableConfigs.mergeStored.bind(servableConfigs);
-  const follower = new SettingsFollower({ api, log, onStored });
+  const initialSpec = { mode: flags.initialMode, holdSuperseded: flags.initialHold };
+  const follower = new SettingsFollower({ api, log, onStored, initialSpec });
   void follower.run(backgroundAbort.signal);
+  const tlsParameters = toTlsParameters(flags);
+  const tlsProfile = new TlsProfileFollower({ api, log });
+  if (tlsParameters === undefined) void tlsProfile.run(backgroundAbort.signal);
   const guard = await startGuard({
     api,
     certificate,
     log,
     settings: () => follower.settings,
     servableConfigs,
-    status: { leaseNamespace: flags.namespace ?? (await readPodNamespace()) },
+    status: {
+      leaseNamespace: flags.namespace ?? (await readPodNamespace()),
+      tlsProfile: tlsParameters === undefined ? () => tlsProfile.followed() : undefined,
+    },
     bindAddress: flags.bindAddress,
     securePort: flags.securePort,
     healthPort: flags.healthPort,
     metricsPort: flags.metricsPort,
-    minVersion: TLS_VERSIONS[flags.tlsMinVersion],
-    ciphers: flags.tlsCipherSuites,
+    tlsPolicy: tlsParameters === undefined ? tlsProfile : createFixedTlsPolicy(tlsParameters),
     clientAuthority,
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
@@ -216,6 +249,15 @@ async function loadClientAuthority(
   if (clientCaFile === undefined) return undefined;
   const { watchClientAuthorityFile } = await import('../../certificates/client-authority-file.ts');
   return await watchClientAuthorityFile({ file: clientCaFile, ...options });
+}
+
+/** One flag is enough to stop following the cluster's profile, so that the flags mean the same in every cluster. */
+function toTlsParameters({ tlsMinVersion, tlsCipherSuites }: ServeFlags): TlsParameters | undefined {
+  if (tlsMinVersion === undefined && tlsCipherSuites === undefined) return undefined;
+  return {
+    minVersion: TLS_VERSIONS[tlsMinVersion ?? 'VersionTLS12'],
+    ciphers: tlsCipherSuites ?? INTERMEDIATE_CIPHERS,
+  };
 }
 
 function toFileError(error: unknown): unknown {

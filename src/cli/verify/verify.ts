@@ -1,13 +1,17 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { toPrintableLine } from '../../decision/printable-text.ts';
 import type { RegisteredWebhook } from '../../inspect/protection.ts';
-import { type VerifyReport, verifyProtection } from '../../inspect/verify.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
+import { type VerifyReport, verifyProtection, waitForProtection } from '../../inspect/verify.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { toCliError } from '../cluster-error.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createOutputOption } from '../option-parsers.ts';
-import { printReport } from '../report-output.ts';
+import { createOutputOption, toDurationOption } from '../option-parsers.ts';
+import { formatProgressLine, printReport } from '../report-output.ts';
 
 interface VerifyFlags extends ClusterFlags {
+  readonly wait?: boolean;
+  readonly timeout: number;
   readonly output: 'text' | 'json' | 'yaml';
 }
 
@@ -17,6 +21,8 @@ const MAX_LINE_LENGTH = 1_000;
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
     .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
+    .option('--wait', 'wait until the guard protects')
+    .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '5m'))
     .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
@@ -24,31 +30,58 @@ export function createVerifyCommand(): Command {
 Picks a rendered MachineConfig that a node (else a pool, else a build) uses and
 requests its deletion with dryRun=All. Before, it checks that the API server
 honors dry runs. Afterwards, it checks that the config still exists.
+--wait does not wait while the mode is Warn, Audit or Disabled.
 Permissions: get, list, delete machineconfigs; list nodes, machineconfigpools,
 machineosbuilds, validatingwebhookconfigurations; get machineconfigguards,
-validatingadmissionpolicybindings.
+validatingadmissionpolicybindings. For its advice, it reads the Deployment of
+the guard if it may.
 
 Exit codes:
-  0  PROTECTED: the guard or the policies deny the deletion
+  0  PROTECTED: the deletion of a config in use is denied. If only a policy
+     denies it, the output says so.
   1  BLOCKED: every deletion is denied, because the guard does not work.
      EXPOSED: the deletion is allowed. UNKNOWN: the test could not tell.
      The output says what to do.
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 
-Example:
-  machineconfig-guard verify --kubeconfig ~/.kube/config`,
+Examples:
+  machineconfig-guard verify
+  machineconfig-guard verify --wait --timeout 10m`,
     )
     .action(async (flags: VerifyFlags) => {
+      if (flags.wait !== true && command.getOptionValueSource('timeout') === 'cli') {
+        throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
+      }
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
-        const report = await verifyProtection(api, (part) => {
+        const print = (part: Partial<VerifyReport>): void => {
           if (flags.output === 'text') command.configureOutput().writeOut?.(formatProgress(part));
-        });
+        };
+        const report =
+          flags.wait === true
+            ? await wait(api, flags, command)
+            : await verifyProtection(api, print, getGuardNamespace(flags));
+        if (flags.wait === true) print(report);
         printReport(command, flags.output, report, formatConclusion(report));
         if (!report.protected) throw new CliError('', EXIT_CODE.failure);
       });
     });
   return addClusterFlags(command);
+}
+
+/** Prints a line for each change. */
+async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise<VerifyReport> {
+  let printed = '';
+  const print = (text: string, elapsedMs: number): void => {
+    if (text !== printed) command.configureOutput().writeErr?.(formatProgressLine(text, elapsedMs));
+    printed = text;
+  };
+  return await waitForProtection(api, {
+    timeoutMs: flags.timeout,
+    namespace: getGuardNamespace(flags),
+    onReport: ({ state, explanation }, elapsedMs) => print(`${state}: ${explanation}`, elapsedMs),
+    onFailure: (error, elapsedMs) => print(`${(toCliError(error, api) as Error).message}; retrying`, elapsedMs),
+  });
 }
 
 function formatProgress(report: Partial<VerifyReport>): string {

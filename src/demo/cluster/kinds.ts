@@ -22,6 +22,8 @@ export const KINDS: readonly Kind[] = [
   defineKind('events.k8s.io', 'events', 'Event'),
   defineKind('certificates.k8s.io', 'certificatesigningrequests', 'CertificateSigningRequest'),
   defineKind('coordination.k8s.io', 'leases', 'Lease'),
+  defineKind('apps', 'deployments', 'Deployment'),
+  defineKind('config.openshift.io', 'apiservers', 'APIServer'),
   defineKind('machineconfig-guard.io', 'machineconfigguards', 'MachineConfigGuard', ['v1alpha1']),
 ];
 

@@ -55,19 +55,57 @@ test.each([
   expect(Object.keys(policy.spec.ingress[0] ?? {})).toEqual(fields);
 });
 
-test('writes the hold into a MachineConfigGuard, and rejects what the API server would reject', async () => {
-  await render('--hold', '24h');
-  const guard = parse(read('99_machineconfig-guard-90-machineconfigguard.yaml')) as { spec: object };
-  expect(guard.spec).toEqual({ holdSuperseded: '24h' });
-  for (const hold of ['soon', '1.5h', '721h']) {
-    expect(await render('--force', '--hold', hold)).toEqual(
-      usageError(/Must be a duration of at most 720h/),
-    );
-  }
+test.each(['soon', '1.5h', '721h'])('rejects --hold %s, as the API server does', async (hold) => {
+  expect(await render('--hold', hold)).toEqual(usageError(/Must be a duration of at most 720h/));
+});
+
+test.each([
+  [['--openshift-version', '4.14'], ['--kubernetes-version', '1.27'], 'Ignore'],
+  [['--openshift-version', '4.18'], ['--kubernetes-version', 'v1.31.5+5eb7a2f'], 'Fail'],
+])('%j is the same as %j', async (openshift, kubernetes, failurePolicy) => {
+  const options = ['--tls', 'service-ca', '--output', 'json'];
+  const { stdout } = await render(...options, ...openshift);
+  const set = readSet();
+  expect(JSON.parse(stdout)).toMatchObject({ failurePolicy });
+  expect((await render('--force', ...options, ...kubernetes)).stdout).toBe(stdout);
+  expect(readSet()).toEqual(set);
+});
+
+test('warns on stderr why the failure policy of OpenShift 4.14 is Ignore', async () => {
+  const { exitCode, stderr } = await render('--openshift-version', '4.14');
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(/^machineconfig-guard: warning: failurePolicy is Ignore: Kubernetes 1\.27 .*\n$/);
+});
+
+test('--out - prints only the manifests to stdout, also as a plugin, and makes no directory', async () => {
+  const flags = ['--tls', 'service-ca', '--openshift-version', '4.15'];
+  await render(...flags);
+  const stream = Object.values(readSet()).join('---\n');
+  const args = ['render', '--out', '-', '--image', IMAGE, ...flags];
+  const outcome = await runProgram(args, 'kubectl mcguard');
+  expect(outcome).toEqual({
+    exitCode: 0,
+    stdout: stream,
+    stderr: expect.stringMatching(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*\n$/),
+  });
+  expect(existsSync('-')).toBe(false);
+});
+
+test('with --out -, says that a new authority does not fit an installed guard', async () => {
+  const { stderr } = await runProgram([
+    'render',
+    '--out',
+    '-',
+    '--image',
+    IMAGE,
+    '--openshift-version',
+    '4.18',
+  ]);
+  expect(stderr).toMatch(/^Created a new authority\. .* use --from-cluster\.\n$/);
 });
 
 test('replaces an earlier set only with --force, and no other file', async () => {
-  await render('--mode', 'Warn');
+  await render('--openshift-version', '4.16');
   const before = read(SECRET);
   writeFileSync(path.join(out, '99_other.yaml'), 'mine');
   expect(await render()).toEqual(usageError(/: \d+ files exist in .*; use --force to overwrite\n$/));
@@ -77,8 +115,7 @@ test('replaces an earlier set only with --force, and no other file', async () =>
   expect(exitCode).toBe(0);
   expect(read(SECRET)).not.toBe(before);
   expect(read('99_other.yaml')).toBe('mine');
-  // The file of the earlier set would set the mode again.
-  const removed = '99_machineconfig-guard-90-machineconfigguard.yaml';
+  const removed = '99_machineconfig-guard-65-flowschema.yaml';
   expect(stdout).toContain(`removed ${removed}`);
   expect(existsSync(path.join(out, removed))).toBe(false);
 });
@@ -121,6 +158,7 @@ test('prints exactly the documented JSON keys', async () => {
     gzipBytes: expect.any(Number),
     image: IMAGE,
     profile: 'fail-closed',
+    failurePolicy: 'Fail',
     tls: 'generated',
     authority: {
       fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/),
@@ -131,10 +169,21 @@ test('prints exactly the documented JSON keys', async () => {
   });
 });
 
+test.each([['certs'], ['certs', 'rotate']])(
+  '%s --out - makes no directory of that name',
+  async (...command) => {
+    expect(await runProgram([...command, '--out', '-'])).toEqual(usageError(/--out must be a directory/));
+    expect(existsSync('-')).toBe(false);
+  },
+);
+
 test.each([
   ['--image', 'a\u001B[31mb\nc'],
   ['--profile', 'fail-open-with-floor'],
   ['--kubernetes-version', '4.18'],
+  ['--kubernetes-version', '1.31', '--openshift-version', '4.18'],
+  ['--from-cluster', '--ca-cert-file', 'x', '--ca-key-file', 'y'],
+  ['--out', '-', '--output', 'json'],
   ['--tls', 'service-ca', '--days', '10'],
   ['--tls', 'service-ca', '--ca-cert-file', 'x', '--ca-key-file', 'y'],
   ['--ca-cert-file', 'x'],

@@ -131,7 +131,11 @@ describe('as a process', () => {
     expect(serve.stdout()).not.toContain('cannot watch');
   });
 
-  test('negotiates only the chosen cipher suites, on both HTTPS ports', async () => {
+  test('negotiates only the chosen cipher suites on both HTTPS ports, whatever the cluster says', async () => {
+    inspected.cluster.create('apiservers', {
+      metadata: { name: 'cluster' },
+      spec: { tlsSecurityProfile: { type: 'Modern' } },
+    });
     const [chosen, other] = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256'];
     const serve = startServe({ '--tls-cipher-suites': chosen });
     await expect.poll(() => findLine(serve, 'msg', 'listening'), { timeout: 40_000 }).toBeDefined();
@@ -150,6 +154,8 @@ describe('as a process', () => {
       await shakeHands(port, chosen);
       await expect(shakeHands(port, other)).rejects.toThrow('handshake failure');
     }
+    const { requests } = inspected.cluster.faults;
+    expect(requests.filter(({ path: requested }) => requested.includes('apiservers'))).toEqual([]);
   });
 
   test('exits with 2 if a port is taken or a file does not exist', async () => {

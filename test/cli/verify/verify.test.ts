@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { stubWebhook } from '../../support/stub-webhook.ts';
+import { usageError } from '../run-program.ts';
 import { createConfig, createNode, NEW, OLD, startEmptyCluster } from '../inspected-cluster.ts';
 
 const IN_USE = `MCG_IN_USE: ${NEW} is in use by node worker-0\n(currentConfig).`;
@@ -55,4 +56,26 @@ test('without protection, exits with 1 and prints advice or JSON', async () => {
   expect((await run('verify')).stdout).toMatch(
     /\nUNKNOWN: no rendered MachineConfigs found\.\nNext: run verify again .*\n$/,
   );
+});
+
+test('with --wait, prints each change on stderr, and the report when the guard protects', async () => {
+  const { cluster, run } = await startEmptyCluster();
+  createConfig(cluster, NEW);
+  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  const { at } = await stubWebhook(() => ({
+    response: { allowed: false, status: { code: 403, reason: 'Forbidden', message: IN_USE } },
+  }));
+  setTimeout(() => {
+    const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
+    cluster.create('validatingwebhookconfigurations', configuration);
+  }, 1_000);
+  const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '20s');
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(/^ +\ds {2}EXPOSED: .*are installed\n +\ds {2}PROTECTED: the guard denies.*\n$/);
+  expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
+}, 30_000);
+
+test('exits with 2 if --timeout is given without --wait', async () => {
+  const { run } = await startEmptyCluster();
+  expect(await run('verify', '--timeout', '5s')).toEqual(usageError('--timeout needs --wait\n'));
 });

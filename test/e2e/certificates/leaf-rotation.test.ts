@@ -7,9 +7,8 @@ import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
-import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
-import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
+import { forceReconnect } from '../support/reconnect.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
@@ -41,22 +40,12 @@ async function readServedSerial(): Promise<string | undefined> {
   return certificate?.serialNumber;
 }
 
-/** With another caBundle the API server makes new connections. */
-async function forceReconnect(generation: number): Promise<void> {
-  const caBundle = Buffer.from(`# ${generation}\n${guard.ca}`).toString('base64');
-  const { webhooks } = buildWebhookConfiguration({
-    clientConfig: { url: guard.url, caBundle },
-    failurePolicy: 'Fail',
-  });
-  await controlPlane.apiServer.admin.patch(PATHS.guardWebhook, { webhooks });
-}
-
 test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
   const { faults } = await probeDuring(connection.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       const serial = await rotateLeaf();
       await expect.poll(readServedSerial).toBe(serial);
-      await forceReconnect(rotation);
+      await forceReconnect(controlPlane, guard, `rotation ${rotation}`);
       await prober.awaitMore(5);
     }
   });

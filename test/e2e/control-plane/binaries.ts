@@ -8,7 +8,7 @@ import { cachePath, fillCache } from './cache.ts';
 import { goBuild, hasGo } from './go-build.ts';
 import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 import { readModuleFiles } from './module-files.ts';
-import { moduleDirectory, releaseOf, RELEASES, type Release } from './releases.ts';
+import { CI_RELEASES, moduleDirectory, releaseOf, RELEASES, type Release } from './releases.ts';
 
 /** A folder with `etcd`, `kube-apiserver`, `kube-controller-manager` and `kubectl` of one release. */
 export interface Binaries {
@@ -34,11 +34,13 @@ const NAMES = TOOLS.map(({ name }) => name).toSorted();
 
 /**
  * The releases that this machine can test, newest first: the one in the folder `KUBEBUILDER_ASSETS` (as
- * setup-envtest) if that is set, otherwise all.
+ * setup-envtest) if that is set, otherwise all. `defaults` are those that CI runs.
  */
-export async function availableReleases(): Promise<readonly Release[]> {
+export async function availableReleases() {
   const assets = process.env['KUBEBUILDER_ASSETS'];
-  return assets ? [await readRelease(assets)] : RELEASES;
+  if (!assets) return { all: RELEASES, defaults: CI_RELEASES };
+  const releases: readonly Release[] = [await readRelease(assets)];
+  return { all: releases, defaults: releases };
 }
 
 /**

@@ -10,7 +10,7 @@ const HELP = `Starts a Kubernetes control plane on this machine, with the Machin
 Usage: npm run control-plane [-- --version VERSION]
 
 Options:
-  --version VERSION  Kubernetes release: 1.33.0 (OpenShift 4.20, the default) or 1.31.0 (OpenShift 4.18)
+  --version VERSION  Kubernetes release: 1.37.2, 1.33.0 (OpenShift 4.20, the default), 1.31.0 (OpenShift 4.18) or 1.27.4
   --help             this text
 
 The binaries come from the folder that KUBEBUILDER_ASSETS names when it is set; otherwise they are built once, with Go,

@@ -12,6 +12,7 @@ import { Child } from './child.ts';
 import { freePorts } from './free-ports.ts';
 import { KubeClient, type KubeClientOptions, type KubeObject } from './kube-client.ts';
 import { ProcessReaper } from './process-reaper.ts';
+import { minorOf } from './releases.ts';
 import { isHealthy, until } from './until.ts';
 
 const READY_TIMEOUT_MS = 60_000;
@@ -229,9 +230,13 @@ export class ControlPlane {
     const { url } = this.apiServer;
     const token = this.#tokens.controllerManager;
     const name = 'kube-controller-manager';
+    const hasLongNames = minorOf(this.release.kubernetes) >= 28;
+    const controllers = hasLongNames
+      ? 'garbage-collector-controller,namespace-controller'
+      : 'garbagecollector,namespace';
     const controllerManager = this.#startChild(name, name, [
       `--kubeconfig=${await this.#writeKubeconfig(`${name}.kubeconfig`, url, token)}`,
-      '--controllers=garbage-collector-controller,namespace-controller',
+      `--controllers=${controllers}`,
       // As in a cluster: deletions come from system:serviceaccount:kube-system:generic-garbage-collector.
       '--use-service-account-credentials=true',
       '--leader-elect=false',

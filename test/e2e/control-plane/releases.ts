@@ -33,8 +33,18 @@ const OLDEST: Release = {
   ]),
 };
 
-/** Newest first. The module proxy lacks some staging modules of patch releases other than `.0`. */
-export const RELEASES: readonly Release[] = [NEWEST, OLDEST];
+/**
+ * The releases on which CI runs the tests, newest first. The module proxy lacks some staging modules of patch releases
+ * other than `.0`.
+ */
+export const CI_RELEASES: readonly Release[] = [NEWEST, OLDEST];
+
+/** All releases, newest first. The ends of the range run before a release of the guard. */
+export const RELEASES: readonly Release[] = [
+  { ...NEWEST, kubernetes: '1.37.2' },
+  ...CI_RELEASES,
+  { ...OLDEST, kubernetes: '1.27.4' },
+];
 
 /** The release for any API server: it gets the CRDs of the nearest OpenShift release that is not newer. */
 export function releaseOf(kubernetes: string): Release {
@@ -53,6 +63,6 @@ export function moduleDirectory(release: Release) {
   return fileURLToPath(new URL(`./${release.kubernetes}`, import.meta.url));
 }
 
-function minorOf(kubernetes: string): number {
+export function minorOf(kubernetes: string): number {
   return Number(kubernetes.split('.')[1]);
 }

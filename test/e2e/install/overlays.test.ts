@@ -1,17 +1,23 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
-import packageJson from '../../../package.json' with { type: 'json' };
+import { renderInstallFile } from '../../../build/release/install-files.ts';
 import { buildInstallation } from '../../../src/install/installation.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { FOREIGN_PROJECTS, readForeignCrds } from '../support/foreign-crds.ts';
 import { buildDirectory, kubectl, kubectlOk } from '../support/kubectl.ts';
-import { MANIFESTS, overlay, OVERLAYS } from '../support/overlays.ts';
+import {
+  combine,
+  hasPolicies,
+  MANIFESTS,
+  overlay,
+  overlayForRelease,
+  OVERLAYS,
+} from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 
@@ -27,8 +33,19 @@ const NAMESPACES = [
 for (const name of NAMESPACES) {
   await kubectlOk(controlPlane, ['create', 'namespace', name]);
 }
+const hasFloor = hasPolicies(controlPlane);
+/** Those that the release can apply. The floor is nothing but policies. */
+const APPLICABLE = OVERLAYS.filter((name) => hasFloor || !name.endsWith('-floor'));
+const directories = new Map<string, string>();
 const builds = new Map<string, readonly KubeObject[]>();
-for (const name of OVERLAYS) builds.set(name, await buildDirectory(controlPlane, overlay(name)));
+for (const name of OVERLAYS) {
+  directories.set(name, await overlayForRelease(controlPlane, name));
+  builds.set(name, await buildDirectory(controlPlane, overlay(name)));
+}
+
+function directoryOf(name: string): string {
+  return directories.get(name) ?? '';
+}
 
 afterAll(() => controlPlane.stop());
 
@@ -36,10 +53,10 @@ function findObjects(name: string, kind: string): readonly KubeObject[] {
   return (builds.get(name) ?? []).filter((object) => object.kind === kind);
 }
 
-test.each(OVERLAYS)(
+test.each(APPLICABLE)(
   '%s is valid and causes no warning, and a second apply changes nothing',
   async (name) => {
-    const apply = ['apply', '--validate=strict', '--kustomize', overlay(name)];
+    const apply = ['apply', '--validate=strict', '--kustomize', directoryOf(name)];
     // The namespace exists, and the annotation of an earlier `apply` is missing.
     const first = await kubectl(controlPlane, apply);
     expect(first.exitCode).toBe(0);
@@ -67,7 +84,7 @@ test.each(['argo-cd/application', 'argo-cd/argocd', 'policy-install/hub', 'polic
 );
 
 test('the namespace of service-ca rejects pods in the network of the host', async () => {
-  await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
+  await kubectlOk(controlPlane, ['apply', '--kustomize', directoryOf('service-ca')]);
   const deployment = JSON.stringify(findObjects('host-network', 'Deployment')[0]);
   const apply = ['apply', '--dry-run=server', '--filename=-'];
 
@@ -76,17 +93,37 @@ test('the namespace of service-ca rejects pods in the network of the host', asyn
   expect(stderr).toContain('would violate PodSecurity "restricted');
 });
 
+test('install.yaml of a release is valid, and changes the image and the label of the version', async () => {
+  await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
+  const apply = ['apply', '--validate=strict', '--filename=-'];
+
+  const file = renderInstallFile('install.yaml', DEFAULT_OPTIONS.image, '1.2.3');
+  const { exitCode, stdout, stderr } = await kubectl(controlPlane, apply, file);
+
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).not.toContain(' created');
+  const get = ['get', 'deployments', '--namespace=machineconfig-guard', '--output=json'];
+  const template = {
+    metadata: { labels: { 'app.kubernetes.io/version': '1.2.3' } },
+    spec: { containers: [{ image: DEFAULT_OPTIONS.image }] },
+  };
+  const deployments = JSON.parse(
+    await kubectlOk(controlPlane, [...get, '--selector=app.kubernetes.io/version=1.2.3']),
+  );
+  expect(deployments).toMatchObject({ items: [{ spec: { template } }] });
+});
+
 test('the deleted overlays leave nothing behind', async () => {
-  for (const name of OVERLAYS) {
-    const flags = ['--wait=false', '--ignore-not-found', '--kustomize', overlay(name)];
+  for (const name of APPLICABLE) {
+    const flags = ['--wait=false', '--ignore-not-found', '--kustomize', directoryOf(name)];
     await kubectlOk(controlPlane, ['delete', ...flags]);
   }
   const { admin } = controlPlane.apiServer;
   await expect.poll(() => admin.find(PATHS.guardNamespace), { timeout: 60_000 }).toBeUndefined();
 
   const kinds =
-    'namespaces,clusterroles,clusterrolebindings,crds,validatingwebhookconfigurations,flowschemas,' +
-    'validatingadmissionpolicies,validatingadmissionpolicybindings';
+    'namespaces,clusterroles,clusterrolebindings,crds,validatingwebhookconfigurations,flowschemas' +
+    (hasFloor ? ',validatingadmissionpolicies,validatingadmissionpolicybindings' : '');
   const selector = '--selector=app.kubernetes.io/name=machineconfig-guard';
   expect(await kubectlOk(controlPlane, ['get', kinds, selector, '--output=name'])).toBe('');
 }, 120_000);
@@ -131,8 +168,7 @@ test('no overlay has settings, a key, a limit or an object of the operators', ()
   expect(versions.join()).not.toMatch(/\b(?:machineconfiguration|config)\.openshift\.io/);
 });
 
-const IMAGE = `machineconfig-guard:${packageJson.version}`;
-const PLAIN = { ...DEFAULT_OPTIONS, image: IMAGE, authority: undefined };
+const PLAIN = { ...DEFAULT_OPTIONS, image: 'machineconfig-guard', authority: undefined };
 
 test.each([
   ['service-ca', {}],
@@ -150,18 +186,12 @@ test.each([
   ['no-machineconfig-access', { machineconfigAccess: false }],
   ['open-network', { openNetwork: true }],
   ['reference-guard', { referenceGuard: true }],
-  ['settings', { mode: 'Enforce', hold: '2h' }],
+  // It includes openshift-4.15 and openshift-4.16.
+  ['openshift-4.14', { kubernetesVersion: { major: 1, minor: 27 } }],
 ] as const)(
   'service-ca with the component %s has the objects that render writes with %j',
   async (name, options) => {
-    const directory = await mkdtemp(join(controlPlane.directory, 'component-'));
-    const manifests = relative(directory, MANIFESTS);
-    const kustomization = {
-      resources: [join(manifests, 'overlays/service-ca')],
-      components: [join(manifests, 'components', name)],
-    };
-    await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify(kustomization));
-
+    const directory = await combine(controlPlane, overlay('service-ca'), [name]);
     const objects = await buildDirectory(controlPlane, directory);
 
     const { files } = buildInstallation({ ...PLAIN, ...options });
@@ -170,15 +200,17 @@ test.each([
   },
 );
 
-test('cert-manager injects its authority into both webhooks', async () => {
-  const directory = await mkdtemp(join(controlPlane.directory, 'component-'));
-  const manifests = relative(directory, MANIFESTS);
-  const kustomization = {
-    resources: [join(manifests, 'overlays/cert-manager')],
-    components: [join(manifests, 'components/reference-guard-cert-manager')],
-  };
-  await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify(kustomization));
+test('the component settings adds a MachineConfigGuard', async () => {
+  const directory = await combine(controlPlane, overlay('service-ca'), ['settings']);
+  const objects = await buildDirectory(controlPlane, directory);
 
+  const guards = objects.filter(({ kind }) => kind === 'MachineConfigGuard');
+  expect(guards).toMatchObject([{ metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } }]);
+});
+
+test('cert-manager injects its authority into both webhooks', async () => {
+  const components = ['reference-guard-cert-manager'];
+  const directory = await combine(controlPlane, overlay('cert-manager'), components);
   const objects = await buildDirectory(controlPlane, directory);
 
   const webhooks = objects.filter(({ kind }) => kind === 'ValidatingWebhookConfiguration');

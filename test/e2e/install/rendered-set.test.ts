@@ -3,9 +3,12 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
+import { AUTHORITY_SECRET_PATH } from '../../../src/kube/api-paths.ts';
 import { until } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { kubectl } from '../support/kubectl.ts';
+import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
+import { probeDuring } from '../support/prober.ts';
 import { runProgram } from '../support/program.ts';
 
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
@@ -34,21 +37,53 @@ async function createAll(files: readonly string[]): Promise<void> {
   await until(describe, createRemaining, { timeoutMs: TIMEOUT_MS });
 }
 
+const FLAGS = ['--image', IMAGE, '--mode', 'Warn', '--hold', '1h'];
+
 test('the objects may exist before OpenShift does, in any order, and the guard protects then', async () => {
   const directory = join(controlPlane.directory, 'rendered');
-  const flags = ['--image', IMAGE, '--kubernetes-version', '1.31', '--mode', 'Enforce'];
-  await runProgram('render', '--out', directory, ...flags);
+  await runProgram(
+    'render',
+    '--out',
+    directory,
+    '--kubernetes-version',
+    controlPlane.release.kubernetes,
+    ...FLAGS,
+  );
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   await createAll(files.toReversed().map((name) => join(directory, name)));
   await kubelet.awaitRollout();
 
   await controlPlane.installOpenShift();
 
-  await installed.awaitGuard();
   const { cluster } = installed;
+  const guard = await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard));
+  expect(guard.spec).toEqual({ mode: 'Warn', holdSuperseded: '1h' });
+  await installed.awaitGuard();
   const used = await cluster.config();
   await cluster.pool({ spec: used });
   await cluster.node();
   expect((await cluster.delete(used)).status).toBe(403);
   expect((await cluster.delete(await cluster.config())).status).toBe(200);
 }, 120_000);
+
+test('no call fails during an upgrade by a stream, which keeps the authority and the settings', async () => {
+  const { admin } = installed.cluster;
+  const readKept = async () => {
+    const [secret, guard] = await Promise.all(
+      [AUTHORITY_SECRET_PATH, PATHS.guard].map((path) => admin.find(path)),
+    );
+    return { data: (secret as { readonly data?: object } | undefined)?.data, settings: guard?.spec };
+  };
+  const before = await readKept();
+  const { kubeconfig } = controlPlane.apiServer;
+  const flags = ['--from-cluster', '--kubeconfig', kubeconfig, '--out', '-', ...FLAGS];
+  const { faults } = await probeDuring(installed.cluster.connection.admin, async (prober) => {
+    const stream = await runProgram('render', ...flags);
+    await kubectlOk(controlPlane, ['apply', '--filename=-'], stream);
+    await prober.awaitMore(50);
+  });
+
+  expect(faults).toEqual([]);
+  expect(before).toMatchObject({ data: { 'ca.key': expect.any(String) as string } });
+  expect(await readKept()).toEqual(before);
+}, 60_000);

@@ -40,7 +40,7 @@ interface Binding extends KubeObject {
 }
 
 // A rendered installation, because only that one has the Secret of the authority.
-const installed = await InstalledCluster.start();
+const installed = await InstalledCluster.start(['openshift-config']);
 const { cluster, controlPlane, kubelet } = installed;
 const { admin } = cluster;
 await installRendered();

@@ -52,6 +52,7 @@ test('says in the status that it cannot check whether configs exist', async () =
     'Ready=True',
     'ReferencesConsistent=Unknown',
     'CertificatesValid=True',
+    'TLSProfileApplied=True',
   ]);
   expect(status).toMatchObject({ danglingReferences: [] });
   expect(status).not.toHaveProperty('danglingCount');

@@ -1,11 +1,21 @@
-import { beforeAll, expect, test } from 'vitest';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
+import { beforeAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+
+import packageJson from '../../../package.json' with { type: 'json' };
 import type { GuardStatus } from '../../../src/guard/status-writer.ts';
 import { until } from '../control-plane/until.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
+import { runProcess } from '../support/process.ts';
+import { PROGRAM } from '../support/program.ts';
+import { createServiceAccount, type Rule } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+
+const READER_ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/machineconfig-guard-reader';
 
 interface Status extends GuardStatus {
   readonly lastDenial?: { readonly name: string };
@@ -31,17 +41,80 @@ function formatConditions({ conditions }: Status): readonly string[] {
 
 test('reports a ready and consistent cluster with valid certificates', async () => {
   const status = await awaitStatus(
-    ({ conditions, danglingCount }) => conditions.length === 3 && danglingCount === 0,
+    ({ conditions, danglingCount, readyReplicas }) =>
+      conditions.length === 4 && danglingCount === 0 && readyReplicas === 2,
     40_000,
   );
 
-  expect(status.mode).toBe('Enforce');
+  const { version } = packageJson;
+  expect(status).toMatchObject({ mode: 'Enforce', version, failurePolicy: 'Fail', replicas: 2 });
   expect(formatConditions(status)).toEqual([
     'Ready=True',
     'ReferencesConsistent=True',
     'CertificatesValid=True',
+    'TLSProfileApplied=True',
   ]);
 }, 60_000);
+
+test('the command status needs only the rights of a reader, and an unreachable cluster costs one line', async () => {
+  await awaitStatus(({ readyReplicas }) => readyReplicas === 2, 40_000);
+  const file = await writeReaderKubeconfig();
+  const runStatus = (...args: readonly string[]) =>
+    runProcess(process.execPath, [PROGRAM, 'status', '--kubeconfig', file, ...args]);
+
+  const { stdout, exitCode } = await runStatus('--contexts', 'all', '--output', 'json');
+
+  const { clusters } = JSON.parse(stdout) as { readonly clusters: readonly object[] };
+  expect(clusters).toMatchObject([
+    {
+      context: 'prod',
+      state: 'PROTECTED',
+      by: 'guard',
+      version: packageJson.version,
+      mode: 'Enforce',
+      failurePolicy: 'Fail',
+      replicas: 2,
+      readyReplicas: 2,
+      leader: expect.any(String) as unknown,
+      certificates: { valid: true },
+      danglingCount: 0,
+    },
+    {
+      context: 'dead',
+      state: 'UNREACHABLE',
+      explanation: expect.stringContaining('connection refused') as unknown,
+    },
+  ]);
+  expect(exitCode).toBe(1);
+  const single = await runStatus();
+  expect([single.exitCode, single.stderr]).toEqual([0, '']);
+  expect(single.stdout).toMatch(/^CONTEXT .*\nprod +PROTECTED .*\n\nNothing was tested: /);
+}, 60_000);
+
+/** The context `prod` has the rights of a reader. Nothing listens at the server of `dead`. */
+async function writeReaderKubeconfig(): Promise<string> {
+  const { apiServer, caCertificate, directory } = controlPlane;
+  const reader = await cluster.admin.find(READER_ROLE);
+  const { rules = [] } = reader as unknown as { readonly rules?: readonly Rule[] };
+  const token = await createServiceAccount(cluster.admin, 'status-reader', rules);
+  const certificate = Buffer.from(caCertificate).toString('base64');
+  const servers = { prod: apiServer.url, dead: 'https://127.0.0.1:1' };
+  const names = Object.keys(servers);
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: Object.entries(servers).map(([name, server]) => ({
+      name,
+      cluster: { server, 'certificate-authority-data': certificate },
+    })),
+    users: [{ name: 'reader', user: { token } }],
+    contexts: names.map((name) => ({ name, context: { cluster: name, user: 'reader' } })),
+    'current-context': 'prod',
+  };
+  const file = join(directory, 'status-reader.kubeconfig');
+  await writeFile(file, stringify(config), { mode: 0o600 });
+  return file;
+}
 
 test('reports dangling references in status, columns and Events until their repair', async () => {
   await createIncidentB(cluster);

@@ -13,6 +13,11 @@ const CRDS = {
     module: 'github.com/cert-manager/cert-manager@v1.17.2',
     files: ['deploy/crds/crd-certificates.yaml', 'deploy/crds/crd-issuers.yaml'],
   },
+  // A commit of its own, because the cache of a module has only the files of one project.
+  'openshift-config': {
+    module: 'github.com/openshift/api@v0.0.0-20250225181102-cb44c196e68f',
+    files: ['config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_apiservers.crd.yaml'],
+  },
   'open-cluster-management': {
     module: 'open-cluster-management.io/api@v1.0.0',
     files: [

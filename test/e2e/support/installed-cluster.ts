@@ -11,7 +11,7 @@ import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
 import { readJsonLines } from './guard-process.ts';
 import { kubectlOk } from './kubectl.ts';
 import { Kubelet } from './kubelet.ts';
-import { overlay } from './overlays.ts';
+import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { requireProgram } from './program.ts';
 import { runBinaries } from './run-binaries.ts';
@@ -50,12 +50,14 @@ export class InstalledCluster {
 
   /** Runs `oc apply -k` on an overlay of this repository or on another directory. */
   async applyOverlay(name: string) {
-    await kubectlOk(this.controlPlane, ['apply', '--kustomize', overlay(name)]);
+    const directory = await overlayForRelease(this.controlPlane, name);
+    await kubectlOk(this.controlPlane, ['apply', '--kustomize', directory]);
   }
 
   /** Runs `oc delete -k` without waiting for finalizers. */
   async deleteOverlay(name: string) {
-    await kubectlOk(this.controlPlane, ['delete', '--wait=false', '--kustomize', overlay(name)]);
+    const directory = await overlayForRelease(this.controlPlane, name);
+    await kubectlOk(this.controlPlane, ['delete', '--wait=false', '--kustomize', directory]);
   }
 
   /**

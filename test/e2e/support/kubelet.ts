@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
+import { minorOf } from '../control-plane/releases.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { PATHS } from './paths.ts';
 import { Pod, type PodTemplate } from './pod.ts';
@@ -13,6 +14,7 @@ const NAMESPACE = 'machineconfig-guard';
 const NAME = 'machineconfig-guard';
 const SERVICE = `${PATHS.guardNamespace}/services/${NAME}`;
 const ENDPOINTS = `${PATHS.guardNamespace}/endpoints`;
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
 const RECONCILE_INTERVAL_MS = 150;
 
 interface DeploymentSpec {
@@ -23,17 +25,27 @@ interface DeploymentSpec {
   };
 }
 
+interface Deployment extends KubeObject {
+  readonly spec: DeploymentSpec;
+  readonly status?: { readonly readyReplicas?: number };
+}
+
 interface ServiceSpec {
   readonly ports: readonly { readonly name: string; readonly targetPort: string }[];
+}
+
+interface Subset {
+  readonly addresses: readonly { readonly ip: string }[];
+  readonly ports: readonly { readonly name: string; readonly port: number | undefined }[];
 }
 
 type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 type Volume = NonNullable<PodTemplate['spec']['volumes']>[number];
 
 /**
- * Replaces deployment controller, scheduler, kubelet and endpoint controller: it runs the guard's Deployment
- * and publishes the ready pods as Endpoints. From Kubernetes 1.34 on, API servers read EndpointSlices
- * instead.
+ * Replaces deployment controller, scheduler, kubelet and endpoint controllers: it runs the guard's Deployment, counts
+ * the ready pods in its status and publishes them as Endpoints, from Kubernetes 1.34 on also as EndpointSlices, which
+ * API servers then read.
  */
 export class Kubelet {
   readonly #controlPlane: ControlPlane;
@@ -45,6 +57,7 @@ export class Kubelet {
   /** The pods in the Endpoints, and their addresses there. */
   #ready: readonly Pod[] = [];
   #subsets = '';
+  #sliceCount = 0;
   /** Every pod so far. */
   readonly history: Pod[] = [];
 
@@ -61,7 +74,7 @@ export class Kubelet {
   /** Waits until only the replicas of the current template run, and all are published. */
   async awaitRollout(timeoutMs = 60_000) {
     const isRolledOut = async () => {
-      const spec = await this.#findDeployment();
+      const spec = (await this.#findDeployment())?.spec;
       if (spec === undefined) return this.#pods.length === 0;
       const template = JSON.stringify(spec.template);
       const ready = this.#ready.filter((pod) => JSON.stringify(pod.template) === template);
@@ -91,7 +104,8 @@ export class Kubelet {
   }
 
   async #reconcile() {
-    const spec = await this.#findDeployment();
+    const deployment = await this.#findDeployment();
+    const spec = deployment?.spec;
     const template = JSON.stringify(spec?.template);
     const isCurrent = (pod: Pod) => JSON.stringify(pod.template) === template;
     const isReady = (pod: Pod) => this.#ready.includes(pod);
@@ -113,6 +127,7 @@ export class Kubelet {
     for (const pod of surplus) void this.#terminate(pod);
     // Endpoints go while the pods shut down, as in a cluster.
     await this.#publishReadyPods();
+    if (deployment !== undefined) await this.#writeDeploymentStatus(deployment);
     for (const pod of this.pods) await this.#keepRunning(pod);
   }
 
@@ -162,13 +177,14 @@ export class Kubelet {
     for (const pod of this.pods) if (await pod.isReady()) ready.push(pod);
     const service = (await this.#admin.find(SERVICE))?.spec as ServiceSpec | undefined;
     if (service === undefined) return;
-    const subsets = ready.map(({ ports }) => ({
+    const subsets: readonly Subset[] = ready.map(({ ports }) => ({
       addresses: [{ ip: this.#address }],
       ports: service.ports.map(({ name, targetPort }) => {
         return { name, port: targetPort === 'metrics' ? ports?.metricsPort : ports?.securePort };
       }),
     }));
     if (JSON.stringify(subsets) !== this.#subsets) {
+      if (this.#hasSlices) await this.#publishSlices(subsets);
       const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
       const { status } = await this.#admin.request('PUT', `${ENDPOINTS}/${NAME}`, endpoints);
       if (status === 404) await this.#admin.request('POST', ENDPOINTS, endpoints);
@@ -177,10 +193,42 @@ export class Kubelet {
     this.#ready = ready;
   }
 
-  async #findDeployment(): Promise<DeploymentSpec | undefined> {
+  get #hasSlices() {
+    return minorOf(this.#controlPlane.release.kubernetes) >= 34;
+  }
+
+  /** Writes one slice for each pod and empties those of former pods. */
+  async #publishSlices(subsets: readonly Subset[]) {
+    this.#sliceCount = Math.max(this.#sliceCount, subsets.length);
+    for (let index = 0; index < this.#sliceCount; index += 1) {
+      const { addresses = [], ports = [] } = subsets[index] ?? {};
+      const name = `${NAME}-${index}`;
+      const slice = {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name, labels: { 'kubernetes.io/service-name': NAME } },
+        addressType: 'IPv4',
+        endpoints: addresses.map(({ ip }) => ({ addresses: [ip], conditions: { ready: true } })),
+        ports,
+      };
+      const { status } = await this.#admin.request('PUT', `${SLICES}/${name}`, slice);
+      if (status === 404) await this.#admin.request('POST', SLICES, slice);
+    }
+  }
+
+  async #writeDeploymentStatus({ status }: Deployment) {
+    const readyReplicas = this.#ready.length;
+    if ((status?.readyReplicas ?? 0) === readyReplicas) return;
+    // The API server rejects more ready than existing pods.
+    await this.#admin.patch(`${PATHS.deployment}/status`, {
+      status: { replicas: Math.max(this.pods.length, readyReplicas), readyReplicas },
+    });
+  }
+
+  async #findDeployment(): Promise<Deployment | undefined> {
     const deployment = await this.#admin.find(PATHS.deployment);
     if (deployment?.metadata.deletionTimestamp !== undefined) return undefined;
-    return deployment?.spec as DeploymentSpec | undefined;
+    return deployment as Deployment | undefined;
   }
 
   /** Each pod gets a token of its own: tokens of a service account end with it. */

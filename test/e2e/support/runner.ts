@@ -15,16 +15,17 @@ export function log(line: string) {
 }
 
 /**
- * The release with this version, or the newest one that this machine can run.
+ * The release with this version, or the newest one that CI runs.
  *
  * @param flag the flag that the version comes from, for the error message
  * @throws UsageError if there is no such release
  */
 export async function selectRelease(flag: string, version: string | undefined): Promise<Release> {
-  const releases = await availableReleases();
-  const release = releases.find(({ kubernetes }) => version === undefined || kubernetes === version);
+  const { all, defaults } = await availableReleases();
+  const release =
+    version === undefined ? defaults[0] : all.find(({ kubernetes }) => kubernetes === version);
   if (release !== undefined) return release;
-  const known = releases.map(({ kubernetes }) => kubernetes).join(' or ');
+  const known = all.map(({ kubernetes }) => kubernetes).join(' or ');
   throw new UsageError(`${flag} ${version} is not available here: it can be ${known}.`);
 }
 

@@ -32,7 +32,9 @@ test('finds that the guard protects, and deletes nothing', async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     protected: true,
     by: 'guard',
-    webhooks: [{ failurePolicy: 'Fail', caBundle: true, injected: true }],
+    state: 'PROTECTED',
+    webhooks: [{ failurePolicy: 'Fail', caBundle: true, injected: true, installation: 'service-ca' }],
+    deployment: { replicas: 2, hostNetwork: false },
     floor: [],
     mode: 'Enforce',
     tried: { config: used, kind: 'Node', name: 'worker-0', field: 'currentConfig' },
@@ -48,7 +50,7 @@ test('finds no protection without webhook and policies, and that policies protec
 
   await installed.applyOverlay('policy-floor');
   await awaitFloor(cluster);
-  await expectVerify(0, 'PROTECTED: the policy nodes\\.machineconfig-guard\\.io denies the deletion');
+  await expectVerify(0, 'PROTECTED: only the policy nodes\\.machineconfig-guard\\.io denies the deletion');
 
   await installed.deleteOverlay('policy-floor');
   await installed.applyOverlay('monitoring');

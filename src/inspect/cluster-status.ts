@@ -1,0 +1,266 @@
+import { countNoun } from '../decision/printable-text.ts';
+import { parseSettings } from '../decision/settings.ts';
+import { GUARD_PATH, INSTALLED_NAME, leasesPath, objectPath } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { ADMISSION_POLICIES } from '../install/webhook-configuration.ts';
+import { readObject } from './cluster-access.ts';
+import {
+  adviseOnTrust,
+  type DeploymentState,
+  type Diagnosis,
+  LIST_PODS_COMMAND,
+  readDeployment,
+} from './guard-installation.ts';
+import { orForbidden, readFloor, readWebhooks } from './installed-protection.ts';
+import {
+  ENFORCE_COMMAND,
+  INSTALL_ADVICE,
+  type PolicyBinding,
+  type Protection,
+  type RegisteredWebhook,
+  toBlocked,
+  toUnprotected,
+} from './protection.ts';
+
+/** The state of one cluster in the JSON of `status`. Its keys are a contract. Unknown values are null. */
+export interface ClusterStatus extends Protection {
+  readonly server: string;
+  /** What the state follows from, as sentences. */
+  readonly evidence: readonly string[];
+  readonly version: string | null;
+  readonly mode: string | null;
+  readonly failurePolicy: string | null;
+  readonly replicas: number | null;
+  readonly readyReplicas: number | null;
+  /** The pod that writes the status. */
+  readonly leader: string | null;
+  readonly leaderRenewedAt: string | null;
+  readonly certificates: CertificateState | null;
+  readonly protectedConfigs: number | null;
+  readonly danglingCount: number | null;
+  readonly lastDenial: { readonly time: string; readonly name: string; readonly user: string } | null;
+}
+
+/** The condition CertificatesValid. */
+export interface CertificateState {
+  readonly valid: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface LeaderState {
+  readonly holder: string;
+  readonly renewedAt: string;
+  readonly durationSeconds: number;
+}
+
+/** What a cluster says without a test. `undefined`: the user lacks the right. `null`: the object does not exist. */
+export interface StatusEvidence {
+  readonly guard: StoredGuard | null;
+  readonly webhooks: readonly RegisteredWebhook[] | undefined;
+  readonly floor: readonly PolicyBinding[] | undefined;
+  readonly deployment: DeploymentState | null | undefined;
+  readonly lease: LeaderState | null | undefined;
+}
+
+/** The fields that an older guard does not write are absent. */
+export interface StoredGuard {
+  readonly spec?: unknown;
+  readonly status?: {
+    readonly version?: string;
+    readonly failurePolicy?: string;
+    readonly replicas?: number;
+    readonly readyReplicas?: number;
+    readonly protectedConfigs?: number;
+    readonly danglingCount?: number;
+    readonly lastDenial?: { readonly time?: string; readonly name?: string; readonly user?: string };
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+      readonly message: string;
+    }[];
+  };
+}
+
+interface StoredLease {
+  readonly spec?: {
+    readonly holderIdentity?: string | null;
+    readonly renewTime?: string | null;
+    readonly leaseDurationSeconds?: number | null;
+  };
+}
+
+/** The clocks of this machine and of the guard can differ. */
+const CLOCK_TOLERANCE_SECONDS = 60;
+const VERIFY_ADVICE = 'run machineconfig-guard verify, which tests a deletion';
+
+/**
+ * Reads what the cluster says about its guard, and tries no deletion.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function readClusterStatus(api: KubeApi, namespace: string): Promise<ClusterStatus> {
+  // The first read fails soon if the API server is unreachable.
+  const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
+  const [webhooks, floor, deployment, lease] = await Promise.all([
+    orForbidden(readWebhooks(api)),
+    orForbidden(readFloor(api)),
+    orForbidden(orNull(readDeployment(api, namespace))),
+    orForbidden(orNull(readLease(api, namespace))),
+  ]);
+  const evidence = { guard: guard ?? null, webhooks, floor, deployment, lease };
+  return { server: api.address, ...summarizeEvidence(evidence, new Date()) };
+}
+
+/** Without the address of the server. */
+export function summarizeEvidence(evidence: StatusEvidence, now: Date): Omit<ClusterStatus, 'server'> {
+  const { guard, webhooks, deployment, lease } = evidence;
+  const status = guard?.status ?? {};
+  const webhook = webhooks === undefined ? undefined : findMainWebhook(webhooks);
+  const { time, name, user } = status.lastDenial ?? {};
+  return {
+    ...assessEvidence(evidence, now),
+    evidence: describeEvidence(evidence, now),
+    version: status.version ?? null,
+    mode: guard === null ? null : parseSettings(guard).settings.mode,
+    failurePolicy: webhook?.failurePolicy ?? (webhooks === undefined ? (status.failurePolicy ?? null) : null),
+    replicas: deployment?.replicas ?? (deployment === undefined ? (status.replicas ?? null) : null),
+    readyReplicas:
+      deployment?.readyReplicas ?? (deployment === undefined ? (status.readyReplicas ?? null) : null),
+    // The identity is the name of the pod and a random part.
+    leader: lease?.holder.replace(/_.*$/, '') ?? null,
+    leaderRenewedAt: lease?.renewedAt ?? null,
+    certificates: findCertificates(guard),
+    protectedConfigs: status.protectedConfigs ?? null,
+    danglingCount: status.danglingCount ?? null,
+    lastDenial: time === undefined || name === undefined ? null : { time, name, user: user ?? '' },
+  };
+}
+
+function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
+  const { guard, webhooks, deployment, lease } = evidence;
+  if (webhooks === undefined) {
+    const reason =
+      'you may not list validatingwebhookconfigurations, so it is unknown whether the guard is installed';
+    return toUnprotected('UNKNOWN', reason, 'ask for the ClusterRole machineconfig-guard-reader');
+  }
+  const webhook = findMainWebhook(webhooks);
+  if (webhook === undefined) {
+    return assessFloor(evidence, { reason: 'the guard is not installed', advice: INSTALL_ADVICE });
+  }
+  const { mode } = parseSettings(guard ?? {}).settings;
+  if (mode !== 'Enforce' && webhook.installation !== 'dev') {
+    return assessFloor(evidence, { reason: `the mode of the guard is ${mode}`, advice: ENFORCE_COMMAND });
+  }
+  const failure = findFailure(webhook, evidence);
+  if (failure !== undefined && webhook.failurePolicy === 'Ignore') {
+    return assessFloor(evidence, { ...failure, reason: `${failure.reason}, and its failurePolicy is Ignore` });
+  }
+  if (failure !== undefined) return toBlocked(failure);
+  if (lease !== undefined && lease !== null && !isFresh(lease, now)) {
+    const reason = `the leader has not renewed its Lease since ${lease.renewedAt}, so the guard may be cut off`;
+    return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
+  }
+  if ((deployment ?? lease ?? null) === null) {
+    const reason =
+      'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
+    return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
+  }
+  const sign = (deployment ?? null) === null ? 'its leader renews the Lease' : 'a replica is ready';
+  const explanation = `the guard is registered, and ${sign}`;
+  return { state: 'PROTECTED', protected: true, by: 'guard', explanation, advice: '' };
+}
+
+/** Why the API server cannot call the guard, as far as the cluster says. */
+function findFailure(webhook: RegisteredWebhook, { guard, deployment }: StatusEvidence): Diagnosis | undefined {
+  const { installation: method, configuration } = webhook;
+  const installation = { method, configuration, hostNetwork: deployment?.hostNetwork === true };
+  if (!webhook.caBundle) {
+    return { reason: 'the webhook has no caBundle', advice: adviseOnTrust(installation) };
+  }
+  if (deployment?.readyReplicas === 0) return { reason: 'no guard pod is ready', advice: LIST_PODS_COMMAND };
+  const certificates = findCertificates(guard);
+  if (certificates?.valid === false) {
+    const advice = 'see docs/runbooks/MachineConfigGuardCertificateExpiring.md';
+    return { reason: `a certificate of the guard has expired (${certificates.message})`, advice };
+  }
+  const isServiceMissing = deployment === null && webhook.target.startsWith(`Service ${INSTALLED_NAME}/`);
+  if (isServiceMissing) {
+    return { reason: 'its Deployment does not exist', advice: INSTALL_ADVICE };
+  }
+  return undefined;
+}
+
+/** What protects without the guard. */
+function assessFloor({ floor }: StatusEvidence, { reason, advice }: Diagnosis): Protection {
+  if (floor === undefined) {
+    const explanation = `${reason}, and you may not read the bindings of the policy floor`;
+    return toUnprotected('UNKNOWN', explanation, advice);
+  }
+  if (!isFloorComplete(floor)) return toUnprotected('EXPOSED', reason, advice);
+  const explanation = `only the policy floor is active: ${reason}`;
+  const limits = 'the policies can miss a new reference and do not check MachineOSBuilds';
+  return { state: 'PROTECTED', protected: true, by: 'floor', explanation, advice: `${advice}; ${limits}` };
+}
+
+function isFloorComplete(floor: readonly PolicyBinding[]): boolean {
+  return Object.values(ADMISSION_POLICIES).every((policy) =>
+    floor.some((binding) => binding.policy === policy && binding.actions.includes('Deny')),
+  );
+}
+
+/** A webhook of `dev` can exist beside that of the manifests. */
+function findMainWebhook(webhooks: readonly RegisteredWebhook[]): RegisteredWebhook | undefined {
+  return webhooks.find(({ installation }) => installation !== 'dev') ?? webhooks[0];
+}
+
+function findCertificates(guard: StoredGuard | null): CertificateState | null {
+  const condition = guard?.status?.conditions?.find(({ type }) => type === 'CertificatesValid');
+  if (condition === undefined) return null;
+  const { status, reason, message } = condition;
+  return { valid: status === 'True', reason, message };
+}
+
+function isFresh({ renewedAt, durationSeconds }: LeaderState, now: Date): boolean {
+  const ageSeconds = (now.getTime() - new Date(renewedAt).getTime()) / 1_000;
+  return ageSeconds <= durationSeconds + CLOCK_TOLERANCE_SECONDS;
+}
+
+function describeEvidence({ webhooks, floor, deployment, lease }: StatusEvidence, now: Date): string[] {
+  const webhook = webhooks === undefined ? undefined : (findMainWebhook(webhooks) ?? null);
+  return [
+    describePart('webhook', webhook, ({ configuration, failurePolicy, caBundle }) => {
+      return `${configuration} with failurePolicy ${failurePolicy} and ${caBundle ? 'a' : 'no'} caBundle`;
+    }),
+    describePart('policy floor', floor, (bindings) => (isFloorComplete(bindings) ? 'active' : 'not active')),
+    describePart('Deployment', deployment, ({ replicas, readyReplicas }) => {
+      return `${readyReplicas} of ${countNoun(replicas, 'replica')} ready`;
+    }),
+    describePart('Lease', lease, (leader) => {
+      return `renewed at ${leader.renewedAt}${isFresh(leader, now) ? '' : ', too long ago'}`;
+    }),
+  ];
+}
+
+function describePart<T>(noun: string, part: T | null | undefined, describe: (part: T) => string): string {
+  if (part === undefined) return `${noun}: not readable`;
+  return `${noun}: ${part === null ? 'none' : describe(part)}`;
+}
+
+async function orNull<T>(read: Promise<T | undefined>): Promise<T | null> {
+  return (await read) ?? null;
+}
+
+/** Undefined without a leader. */
+async function readLease(api: KubeApi, namespace: string): Promise<LeaderState | undefined> {
+  const path = objectPath(leasesPath(namespace), INSTALLED_NAME);
+  const { spec } = ((await readObject(api, path)) ?? {}) as StoredLease;
+  const { holderIdentity, renewTime, leaseDurationSeconds } = spec ?? {};
+  if ((holderIdentity ?? '') === '' || typeof renewTime !== 'string') return undefined;
+  return {
+    holder: holderIdentity ?? '',
+    renewedAt: renewTime,
+    durationSeconds: leaseDurationSeconds ?? 0,
+  };
+}

@@ -1,0 +1,120 @@
+import type { KubeApi } from '../kube/api.ts';
+import { deploymentPath, INSTALLED_NAME } from '../kube/api-paths.ts';
+import { readObject } from './cluster-access.ts';
+
+/**
+ * `dev`: `machineconfig-guard dev`. `service-ca` and `cert-manager`: an overlay or a rendering whose caBundle they
+ * inject. `rendered`: the caBundle is in the manifest.
+ */
+export type InstallationMethod = 'dev' | 'service-ca' | 'cert-manager' | 'rendered';
+
+/** The guard's Deployment. Part of the JSON of `verify`. */
+export interface DeploymentState {
+  /** How many it wants. */
+  readonly replicas: number;
+  readonly readyReplicas: number;
+  readonly hostNetwork: boolean;
+}
+
+/** What decides the advice about a guard that the API server cannot call. */
+export interface GuardInstallation {
+  readonly method: InstallationMethod;
+  /** The name of the webhook configuration. */
+  readonly configuration: string;
+  readonly hostNetwork: boolean;
+}
+
+export interface Diagnosis {
+  readonly reason: string;
+  readonly advice: string;
+}
+
+/** The registration of `machineconfig-guard dev`. */
+const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
+const INJECTION_ANNOTATIONS: Readonly<Record<string, InstallationMethod>> = {
+  'service.beta.openshift.io/inject-cabundle': 'service-ca',
+  'cert-manager.io/inject-ca-from': 'cert-manager',
+};
+
+export const LIST_PODS_COMMAND = `oc -n ${INSTALLED_NAME} get pods`;
+const TRUST_ADVICE: Readonly<Record<Exclude<InstallationMethod, 'dev'>, string>> = {
+  'service-ca':
+    'wait until the service CA has injected the caBundle; if it does not, run: oc -n openshift-service-ca get pods',
+  'cert-manager':
+    `wait until cert-manager has injected the caBundle; if it does not, run: ` +
+    `oc -n ${INSTALLED_NAME} get certificates`,
+  rendered: 'apply all manifests of one rendering again',
+};
+
+export function findInstallationMethod(
+  configuration: string,
+  annotations: Readonly<Record<string, string>>,
+): InstallationMethod {
+  if (DEV_CONFIGURATION.test(configuration)) return 'dev';
+  const [method = 'rendered'] = Object.entries(INJECTION_ANNOTATIONS).flatMap(([annotation, injector]) =>
+    annotation in annotations ? [injector] : [],
+  );
+  return method;
+}
+
+/**
+ * Undefined without the Deployment.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function readDeployment(api: KubeApi, namespace: string): Promise<DeploymentState | undefined> {
+  const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as
+    | {
+        readonly spec?: {
+          readonly replicas?: number;
+          readonly template?: { readonly spec?: { readonly hostNetwork?: boolean } };
+        };
+        readonly status?: { readonly readyReplicas?: number };
+      }
+    | undefined;
+  if (deployment === undefined) return undefined;
+  const { spec, status } = deployment;
+  return {
+    replicas: spec?.replicas ?? 0,
+    readyReplicas: status?.readyReplicas ?? 0,
+    hostNetwork: spec?.template?.spec?.hostNetwork === true,
+  };
+}
+
+/** @param message the API server's error about its call */
+export function diagnoseCallFailure(message: string, installation: GuardInstallation): Diagnosis {
+  const { method, configuration } = installation;
+  if (message.includes('x509:')) {
+    return {
+      reason: "the API server does not trust the guard's certificate",
+      advice: adviseOnTrust(installation),
+    };
+  }
+  if (/service "[^"]+" not found/.test(message)) {
+    const manifests = method === 'rendered' ? 'the rendered manifests' : 'the overlay';
+    const removal = `oc delete validatingwebhookconfiguration ${configuration}`;
+    const advice = `apply ${manifests} again, or remove the webhook: ${removal}`;
+    return { reason: 'the Service of the webhook does not exist', advice };
+  }
+  if (/no endpoints available|endpoints "[^"]+" not found|no service port/.test(message)) {
+    return { reason: 'no guard pod is ready', advice: LIST_PODS_COMMAND };
+  }
+  return { reason: 'the API server cannot reach the guard', advice: adviseOnUnreachableGuard(installation) };
+}
+
+export function adviseOnUnreachableGuard({ method, configuration, hostNetwork }: GuardInstallation): string {
+  if (method === 'dev') return adviseOnDev(configuration);
+  return hostNetwork
+    ? `${LIST_PODS_COMMAND} -o wide; if they are ready, let the API servers reach port 9843 of these nodes`
+    : `${LIST_PODS_COMMAND},endpointslices`;
+}
+
+/** For a webhook without a caBundle, or with another one than that of the guard. */
+export function adviseOnTrust({ method, configuration }: GuardInstallation): string {
+  return method === 'dev' ? adviseOnDev(configuration) : TRUST_ADVICE[method];
+}
+
+function adviseOnDev(configuration: string): string {
+  const removal = `oc delete validatingwebhookconfiguration ${configuration}`;
+  return `start "machineconfig-guard dev" again, or remove its webhook: ${removal}`;
+}

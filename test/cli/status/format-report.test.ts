@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest';
+import {
+  formatStatusReport,
+  type StatusEntry,
+  type StatusReport,
+} from '../../../src/cli/status/format-report.ts';
+
+const PROTECTED: StatusEntry = {
+  context: 'prod-a',
+  server: 'api.prod-a.example.com:6443',
+  state: 'PROTECTED',
+  protected: true,
+  by: 'guard',
+  explanation: 'the guard is registered, and its replicas are ready',
+  advice: '',
+  evidence: ['webhook: machineconfig-guard'],
+  version: '0.1.0',
+  mode: 'Enforce',
+  failurePolicy: 'Fail',
+  replicas: 2,
+  readyReplicas: 2,
+  leader: 'machineconfig-guard-7d9f8c6b5d-x2x4z',
+  leaderRenewedAt: '2026-11-23T07:59:40Z',
+  certificates: { valid: true, reason: 'Valid', message: 'serving until 2026-11-30' },
+  protectedConfigs: 12,
+  danglingCount: 0,
+  lastDenial: { time: '2026-11-23T05:00:00Z', name: 'rendered-worker-1', user: 'alice' },
+};
+const EXPOSED: StatusEntry = {
+  ...PROTECTED,
+  context: 'lab/api-lab:6443/alice smith',
+  state: 'EXPOSED',
+  protected: false,
+  by: null,
+  explanation: 'the mode of the guard is Audit',
+  advice: `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`,
+  mode: 'Audit',
+  readyReplicas: 1,
+  danglingCount: 3,
+  lastDenial: null,
+};
+const UNREACHABLE: StatusEntry = {
+  ...PROTECTED,
+  context: 'edge',
+  state: 'UNREACHABLE',
+  protected: false,
+  by: null,
+  evidence: [],
+  explanation: 'the API server at api.edge.example.com:6443 did not answer in time',
+};
+const NOTICE = 'Nothing was tested: run machineconfig-guard verify for a trial deletion.';
+
+function format(width: number, clusters: readonly StatusEntry[], hasColors = false): string[] {
+  const report: StatusReport = { readAt: '2026-11-23T08:00:00Z', clusters };
+  return formatStatusReport({ width: 100, columns: width, hasColors }, report).split('\n');
+}
+
+test('prints every column at 200 columns, and a line for each cluster', () => {
+  expect(format(200, [PROTECTED, UNREACHABLE])).toEqual([
+    'CONTEXT  STATE        VERSION  MODE     FAILURE POLICY  REPLICAS  LEADER' +
+      '                                CERTIFICATES  IN USE  DANGLING  LAST DENIAL',
+    'prod-a   PROTECTED    0.1.0    Enforce  Fail                 2/2' +
+      '  machineconfig-guard-7d9f8c6b5d-x2x4z  Valid             12         0           3h',
+    'edge     UNREACHABLE  the API server at api.edge.example.com:6443 did not answer in time',
+    '',
+    NOTICE,
+    '',
+  ]);
+});
+
+test('prints the most important columns at 80 columns, and what to do with the context', () => {
+  expect(format(80, [PROTECTED, EXPOSED, UNREACHABLE])).toEqual([
+    'CONTEXT                       STATE        MODE     REPLICAS  DANGLING',
+    'prod-a                        PROTECTED    Enforce       2/2         0',
+    'lab/api-lab:6443/alice smith  EXPOSED      Audit         1/2         3',
+    'edge                          UNREACHABLE  ' + UNREACHABLE.explanation,
+    '',
+    'lab/api-lab:6443/alice smith: EXPOSED: the mode of the guard is Audit.',
+    `  Next: oc --context 'lab/api-lab:6443/alice smith' patch mcguard cluster --type merge ` +
+      `-p '{"spec":{"mode":"Enforce"}}'`,
+    '',
+    NOTICE,
+    '',
+  ]);
+});
+
+test('prints more columns at 80 columns if the names are short', () => {
+  expect(format(80, [PROTECTED])[0]).toBe(
+    'CONTEXT  STATE      MODE     REPLICAS  CERTIFICATES  DANGLING  LAST DENIAL',
+  );
+});
+
+test.each([
+  ['wide', { columns: 80, isWide: true }],
+  ['a pipe', { columns: undefined }],
+])('prints every column for %s', (_case, options) => {
+  const report: StatusReport = { readAt: '2026-11-23T08:00:00Z', clusters: [EXPOSED] };
+  const text = formatStatusReport({ width: 80, hasColors: false, ...options }, report);
+  expect(text).toMatch(/^CONTEXT .* FAILURE POLICY .* LEADER .* LAST DENIAL\n/);
+});
+
+test('keeps name and state at any width', () => {
+  expect(format(10, [PROTECTED])[0]).toBe('CONTEXT  STATE');
+});
+
+test('says what only the floor cannot do', () => {
+  const entry = {
+    ...PROTECTED,
+    by: 'floor',
+    explanation: 'only the policy floor',
+    advice: 'install',
+  } as const;
+  expect(format(80, [entry])).toContain('prod-a: PROTECTED: only the policy floor.');
+});
+
+test('marks problems in red', () => {
+  const [, , exposed = ''] = format(80, [PROTECTED, EXPOSED], true);
+  expect(exposed).toContain('\u001B[31mEXPOSED\u001B[39m');
+  expect(exposed).toContain('\u001B[31m1/2\u001B[39m');
+});
+
+test('prints an untrusted text as one printable line', () => {
+  const lines = format(80, [{ ...PROTECTED, version: 'a\nb\u001B[31m' }]);
+  expect(lines.join('')).not.toContain('\u001B');
+});
