@@ -20,7 +20,7 @@ interface StoredDeployment {
   };
 }
 
-/** `registry:5000/guard:0.1.0@sha256:…` has the tag 0.1.0. */
+/** `registry:5000/guard:1.2.3@sha256:…` has the tag 1.2.3. */
 const TAG = /^[^@]*:(?<tag>\w[-.\w]{0,127})(?:@|$)/;
 
 /**

@@ -141,6 +141,10 @@ function findCluster(config: KubeConfig): Cluster {
     const problem = `context "${current}" names cluster "${context.cluster}"`;
     throw new KubeconfigError(`the kubeconfig has an error: ${problem}, which does not exist`);
   }
+  if (hasText(context.user) && config.getUser(context.user) === null) {
+    const problem = `context "${current}" names user "${context.user}"`;
+    throw new KubeconfigError(`the kubeconfig has an error: ${problem}, which does not exist`);
+  }
   if (!URL.canParse(cluster.server)) {
     const problem = `the server of cluster "${cluster.name}" is not a URL`;
     throw new KubeconfigError(`the kubeconfig has an error: ${problem}, such as https://api.example.com:6443`);

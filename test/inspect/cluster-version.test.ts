@@ -38,13 +38,11 @@ test('a cluster without the guard has only the version of Kubernetes', async () 
   expect(await readClusterVersion(serve({ '/version': VERSION }), 'ns')).toEqual(report);
 });
 
-test.each([
-  ['0.2.0', { kubernetesVersion: 'v1.31.1', guardVersion: '0.2.0', guardImage: null }],
-  [undefined, undefined],
-])('a user who may not read Deployments gets the status version %s', async (version, report) => {
-  const api = serve({ '/version': VERSION, '/machineconfigguards/cluster': { status: { version } } }, 403);
-  const result = readClusterVersion(api, 'ns');
-  await (report === undefined
-    ? expect(result).rejects.toThrow('cannot get deployments')
-    : expect(result).resolves.toEqual(report));
+test('a user who may not read Deployments gets the version in the status', async () => {
+  const version = { '/version': VERSION };
+  const report = { kubernetesVersion: 'v1.31.1', guardVersion: '0.2.0', guardImage: null };
+  const status = { '/machineconfigguards/cluster': { status: { version: '0.2.0' } } };
+
+  expect(await readClusterVersion(serve({ ...version, ...status }, 403), 'ns')).toEqual(report);
+  await expect(readClusterVersion(serve(version, 403), 'ns')).rejects.toThrow('cannot get deployments');
 });

@@ -27,6 +27,8 @@ const OWN_ARCHIVE = `machineconfig-guard-linux-${process.arch === 'x64' ? 'amd64
 const directory = mkdtempSync(path.join(tmpdir(), 'mcg-release-test-'));
 /** Buildah makes the path a name of an image, so that it needs lower case, which mkdtemp() does not give. */
 const baseImage = path.join(tmpdir(), `mcg-base-image-${process.pid}`);
+/** The repositories that the releases are built from. */
+const copies: string[] = [];
 /** The first of two releases, which are built from copies of the repository. */
 let release: string;
 let other: string;
@@ -49,6 +51,7 @@ async function buildRelease(name: string, umask: string): Promise<string> {
   for (const file of files) cpSync(path.join(ROOT, file), path.join(copy, file));
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
   execFileSync('npm', ['version', VERSION, '--no-git-tag-version'], { cwd: copy });
+  copies.push(copy);
   const changelog = path.join(copy, 'CHANGELOG.md');
   const section = `## ${VERSION}\n\n[What is new](docs/install.md).\n`;
   writeFileSync(
@@ -81,6 +84,13 @@ test('the checksums contain every file', () => {
   expect([...listed].map(([, name = '']) => name).toSorted()).toEqual(
     names.filter((name) => name !== 'SHA256SUMS').toSorted(),
   );
+});
+
+test('`npm version` changes the references in the documentation', () => {
+  const page = readFileSync(path.join(copies[0] ?? '', 'docs', 'install.md'), 'utf8');
+  const references = [...page.matchAll(/\?ref=(.*)$/gm)].map(([, reference]) => reference);
+  expect(references.length).toBeGreaterThan(2);
+  expect(new Set(references)).toEqual(new Set([`v${VERSION}`]));
 });
 
 test('docs/release.md names every published file', () => {
