@@ -6,6 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { readEnvironment } from '../../bench/environment.ts';
 import { replaceTable } from '../chaos/failure-modes-page.ts';
 import { countAnswers } from '../chaos/run-fault.ts';
+import { PATHS } from '../support/paths.ts';
 import { isRight, Prober } from '../support/prober.ts';
 import { MUST_WRITE_DOCS, runBinaries } from '../support/run-binaries.ts';
 import { log } from '../support/runner.ts';
@@ -15,6 +16,11 @@ import { FOLDER, formatPodTable, type PodFaultRow } from './pods-page.ts';
 import { startNodeCluster } from './prepare.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/failure-modes.md', import.meta.url));
+interface LeaseSpec {
+  readonly holderIdentity: string;
+  readonly renewTime: string;
+}
+
 /** Answers before and after the fault. */
 const RIGHT_ANSWERS = 3;
 
@@ -83,6 +89,21 @@ test.for(SINGLE_REPLICA_FAULTS)(
   { timeout: 300_000 },
   (fault) => expectNoWrongAllow(fault, 1),
 );
+
+test('a restarted container continues as the leader', async () => {
+  const [pod] = await pods.list();
+  if (pod === undefined) throw new Error('There is no pod.');
+  const killedAt = Date.now();
+  await pods.killContainer(pod);
+  await pods.awaitRestart(pod);
+
+  const { admin } = cluster.controlPlane.apiServer;
+  const findLease = async () => ((await admin.find(PATHS.lease)) as { spec: LeaseSpec } | undefined)?.spec;
+  const isRenewed = async () => Date.parse((await findLease())?.renewTime ?? '') > killedAt;
+  // Otherwise it waits 137 s until its own Lease expires.
+  await expect.poll(isRenewed, { timeout: 10_000 }).toBe(true);
+  expect((await findLease())?.holderIdentity).toBe(pod.metadata.name);
+}, 120_000);
 
 test('a second replica starts on the other node', async () => {
   await pods.useTwoReplicas();
