@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/e2e/**'],
+    exclude: ['test/e2e/**', 'test/release/**'],
     // Several tests start real TLS servers; the default 5 s is too near on two cores that others keep busy.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -21,7 +21,8 @@ export async function findBundledPackages(root: string, { inputs }: Metafile): P
   return await Promise.all(unique.map(async (directory) => await describePackage(root, directory)));
 }
 
-async function describePackage(root: string, directory: string): Promise<BundledPackage> {
+/** @param directory relative to `root`, as in the lockfile */
+export async function describePackage(root: string, directory: string): Promise<BundledPackage> {
   const manifest: unknown = JSON.parse(await readFile(path.join(root, directory, 'package.json'), 'utf8'));
   const { name, version, license = '' } = manifest as { name: string; version: string; license?: string };
   return { directory, name, version, license };

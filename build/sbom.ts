@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { BundledPackage } from './bundled-packages.ts';
+import { type BundledPackage, describePackage } from './bundled-packages.ts';
 
 interface Lockfile {
   readonly name: string;
@@ -9,6 +9,13 @@ interface Lockfile {
   readonly packages: Readonly<
     Record<string, { readonly version?: string; readonly integrity?: string; readonly license?: string }>
   >;
+}
+
+/** What the serial number is a hash of. */
+interface SbomContent {
+  readonly version: number;
+  readonly metadata: object;
+  readonly components: readonly object[];
 }
 
 /** Names of hash algorithms in CycloneDX, by their names in the lockfile (https://www.w3.org/TR/SRI/). */
@@ -23,10 +30,10 @@ const ALGORITHMS: Readonly<Record<string, string>> = { sha1: 'SHA-1', sha256: 'S
  * @throws Error if the lockfile lacks a package or has another version of it
  */
 export async function createSbom(root: string, bundle: Buffer, packages: readonly BundledPackage[]): Promise<string> {
-  const lockfile = JSON.parse(await readFile(path.join(root, 'package-lock.json'), 'utf8')) as Lockfile;
+  const lockfile = await readLockfile(root);
   const { name, version } = lockfile;
   const epoch = process.env['SOURCE_DATE_EPOCH'];
-  const content = {
+  return format({
     version: 1,
     metadata: {
       ...(epoch === undefined ? {} : { timestamp: new Date(Number(epoch) * 1_000).toISOString() }),
@@ -40,7 +47,26 @@ export async function createSbom(root: string, bundle: Buffer, packages: readonl
       },
     },
     components: packages.map((bundled) => describeComponent(bundled, lockfile)),
-  };
+  });
+}
+
+/**
+ * Adds a package of another lockfile, such as the Node of an executable, to a bill of materials.
+ *
+ * @param root the directory of the package and its lockfile
+ * @throws Error if the lockfile lacks the package
+ */
+export async function addPackage(sbom: string, root: string, directory: string): Promise<string> {
+  const { version, metadata, components } = JSON.parse(sbom) as SbomContent;
+  const added = describeComponent(await describePackage(root, directory), await readLockfile(root));
+  return format({ version, metadata, components: [...components, added] });
+}
+
+async function readLockfile(root: string): Promise<Lockfile> {
+  return JSON.parse(await readFile(path.join(root, 'package-lock.json'), 'utf8')) as Lockfile;
+}
+
+function format(content: SbomContent): string {
   const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   const sbom = { bomFormat: 'CycloneDX', specVersion: '1.5', serialNumber: `urn:uuid:${toUuid(hash)}`, ...content };
   return `${JSON.stringify(sbom, null, 2)}\n`;

@@ -17,10 +17,6 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   ],
   [/^CERT_HAS_EXPIRED$/, 'its certificate has expired; renew it, or correct the clock of this machine'],
   [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet; correct the clock of this machine'],
-  [
-    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-    'its certificate is for another host name; correct server or tls-server-name in the kubeconfig',
-  ],
   [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION|PACKET_LENGTH))/, `it does not use TLS; ${CHECK_SERVER}`],
   [/^ECONNREFUSED$/, `connection refused; ${CHECK_SERVER}`],
   [/^(?:ENOTFOUND|EAI_AGAIN)$/, `the host name cannot be resolved; ${CHECK_SERVER}`],
@@ -79,5 +75,10 @@ function formatAccessError({ access, cause }: ClusterAccessError, server: string
 function explainConnectionError(error: unknown): string {
   const reason = toPrintableLine(describeError(error), MAX_QUOTE_LENGTH);
   if (error instanceof CredentialsError) return reason;
+  const { cert } = error as { readonly cert?: { readonly subjectaltname?: string } };
+  if (reason === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const names = toPrintableLine(cert?.subjectaltname ?? 'none', MAX_QUOTE_LENGTH);
+    return `its certificate is for other names (${names}); correct server or tls-server-name in the kubeconfig`;
+  }
   return CONNECTION_PROBLEMS.find(([code]) => code.test(reason))?.[1] ?? reason;
 }

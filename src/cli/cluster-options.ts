@@ -18,7 +18,7 @@ export interface ClusterFlags {
 
 const HELP_GROUP = 'Cluster flags, also before the command:';
 /** Of the manifests. */
-const GUARD_NAMESPACE = 'machineconfig-guard';
+export const GUARD_NAMESPACE = 'machineconfig-guard';
 /** At this level kubectl prints its requests, too. */
 const REQUEST_VERBOSITY = 6;
 const MAX_VERBOSITY = 10;

@@ -31,14 +31,26 @@ export interface Referrer {
   readonly references: readonly Reference[];
   /** A pool that is being deleted, see `parsePoolReferrer`. */
   readonly isTerminating?: true;
-  /** A node without `currentConfig` and `desiredConfig` that the Machine Config Operator manages. */
+  /** A node without `currentConfig` and `desiredConfig`. Never a Windows node without annotations of the operator. */
   readonly isConfigUnreported?: true;
   /** The creation time of such a node, in whole seconds. */
   readonly createdAt?: Date;
+  /** The labels of such a node, unless it has an annotation of the operator. See `isManagedByOperator`. */
+  readonly labels?: Readonly<Record<string, unknown>>;
+  /** The nodeSelector of a pool. */
+  readonly nodeSelector?: unknown;
+  readonly emptyStatus?: EmptyStatus;
   /** The last transition of a pool's condition `Updated`, in whole seconds. */
   readonly updatedChangedAt?: Date;
   /** The resourceVersion of a pool. */
   readonly version?: string;
+}
+
+/** A pool whose spec names a config and whose status names none. */
+interface EmptyStatus {
+  /** Since when the pool rolls out its first config. Undefined if unknown. */
+  readonly since: Date | undefined;
+  readonly hasUpdatedMachine: boolean;
 }
 
 /** Something that a decision needs and the guard could not read. */

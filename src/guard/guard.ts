@@ -49,7 +49,10 @@ export interface GuardOptions {
   readonly shutdownDelayMs: number;
   readonly settings?: () => Settings;
   /** If present, the guard writes the status of the MachineConfigGuard. */
-  readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseTiming' | 'tlsProfile'>;
+  readonly status?: Pick<
+    StatusReporterOptions,
+    'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'
+  >;
   /** By default, the memory of this process. */
   readonly servableConfigs?: ServableConfigs;
   readonly onDecision?: (decision: Decision) => void;

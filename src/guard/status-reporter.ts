@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry, ServingCertificate } from '../certificates/serving-certificate.ts';
@@ -42,6 +40,8 @@ export interface StatusReporterOptions {
   /** Undefined if flags set the TLS parameters. */
   readonly tlsProfile?: (() => FollowedTlsProfile) | undefined;
   readonly leaseNamespace: string;
+  /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
+  readonly leaseHolder: string;
   readonly leaseTiming?: LeaseTiming | undefined;
   readonly now?: () => Date;
 }
@@ -67,7 +67,16 @@ export class StatusReporter {
   readonly #writer: StatusWriter;
 
   constructor(options: StatusReporterOptions) {
-    const { api, log, index, configs, leaseNamespace, leaseTiming, now = () => new Date() } = options;
+    const {
+      api,
+      log,
+      index,
+      configs,
+      leaseNamespace,
+      leaseHolder,
+      leaseTiming,
+      now = () => new Date(),
+    } = options;
     this.#options = options;
     this.#now = now;
     this.#detector = new DanglingReferenceDetector({
@@ -90,9 +99,15 @@ export class StatusReporter {
         if (this.#lease.isHeld) this.#recordTerminating(finding);
       },
     });
-    const identity = `${hostname()}_${randomUUID()}`;
     const timing = leaseTiming === undefined ? {} : { timing: leaseTiming };
-    this.#lease = new Lease({ api, namespace: leaseNamespace, name: INSTALLED_NAME, identity, log, ...timing });
+    this.#lease = new Lease({
+      api,
+      namespace: leaseNamespace,
+      name: INSTALLED_NAME,
+      identity: leaseHolder,
+      log,
+      ...timing,
+    });
     const isLeader = (): boolean => this.#lease.isHeld;
     this.#installation = new InstallationReader({ api, log, namespace: leaseNamespace, isLeader });
     this.#writer = new StatusWriter({

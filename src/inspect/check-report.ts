@@ -59,7 +59,7 @@ async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
   ]);
   const readAndCheck = async () => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
-    return { snapshot, consistency: checkConsistency(snapshot, scope) };
+    return { snapshot, consistency: checkConsistency(snapshot, scope, new Date()) };
   };
   let { snapshot, consistency } = await readAndCheck();
   // Between two lists a node can change its config, and its old config can be deleted.
@@ -72,7 +72,7 @@ async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
 
 export function buildCheckReport(inspection: Inspection, waitedMs: number) {
   const { server, at, consistency, requests, explanations, repairs } = inspection;
-  const { ok, isRecoverable, nodes, pools, problems } = consistency;
+  const { ok, isRecoverable, nodes, skippedNodes, pools, problems } = consistency;
   return {
     server,
     checkedAt: at.toISOString(),
@@ -88,6 +88,7 @@ export function buildCheckReport(inspection: Inspection, waitedMs: number) {
       state,
       reason,
     })),
+    skippedNodes,
     pools: pools.map(
       ({ pool: { referrer, paused, machineCount, updatedMachineCount }, problems: { length } }) => ({
         name: referrer.name,

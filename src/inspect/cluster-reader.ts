@@ -6,6 +6,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
+import { isManagedByOperator } from '../references/managed-nodes.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster } from './cluster-access.ts';
@@ -23,16 +24,27 @@ export async function readClusterSnapshot(
   signal: AbortSignal,
 ): Promise<ClusterSnapshot> {
   const query = labelSelector === undefined ? {} : { labelSelector };
-  const nodes = await listAll(api, NODES, parseInspectedNode, signal, query);
+  const allNodes = await listAll(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
   const configNames = await readConfigNames(api, signal);
-  const roles = nodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
+  const roles = allNodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
+  const nodes = new Set(filterManaged(allNodes, pools));
+  const skippedNodes = allNodes.filter((node) => !nodes.has(node));
   return {
-    nodes: sortByName(nodes),
+    nodes: sortByName([...nodes]),
+    skippedNodes: sortByName(skippedNodes).map(({ referrer }) => referrer.name),
     pools: sortByName(pools),
     ...configNames,
     roles,
   };
+}
+
+export function filterManaged(
+  nodes: readonly InspectedNode[],
+  pools: readonly InspectedPool[],
+): readonly InspectedNode[] {
+  const poolReferrers = pools.map(({ referrer }) => referrer);
+  return nodes.filter(({ referrer }) => isManagedByOperator(referrer, poolReferrers));
 }
 
 /** The names of all configs, apart for those that are being deleted. */
@@ -72,8 +84,9 @@ export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promi
 }
 
 export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {
-  const referrers = await listAll(api, NODES, NODES.parse, signal);
-  referrers.push(...(await listAll(api, POOLS, POOLS.parse, signal)));
+  const nodes = await listAll(api, NODES, NODES.parse, signal);
+  const pools = await listAll(api, POOLS, POOLS.parse, signal);
+  const referrers = [...nodes.filter((node) => isManagedByOperator(node, pools)), ...pools];
   const addBuild = (build: ApiObject): void => void referrers.push(BUILDS.parse(build));
   await accessCluster('list', BUILDS.paths[0], signal, () => listResource(api, BUILDS, addBuild, signal));
   return referrers;
@@ -131,11 +144,10 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
 
 export function parseInspectedPool(pool: ApiObject): InspectedPool {
   const pausedFor = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
-  const spec = (pool.spec ?? {}) as { nodeSelector?: unknown; paused?: unknown };
+  const spec = (pool.spec ?? {}) as { paused?: unknown };
   const status = (pool.status ?? {}) as { machineCount?: unknown; updatedMachineCount?: unknown };
   return {
     referrer: POOLS.parse(pool),
-    nodeSelector: spec.nodeSelector,
     paused: spec.paused === true,
     ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
     machineCount: toCount(status.machineCount),

@@ -167,7 +167,8 @@ function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
       'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
     return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
   }
-  const explanation = 'the guard is registered, and its replicas are ready';
+  const sign = (deployment ?? null) === null ? 'its leader renews the Lease' : 'a replica is ready';
+  const explanation = `the guard is registered, and ${sign}`;
   return { state: 'PROTECTED', protected: true, by: 'guard', explanation, advice: '' };
 }
 

@@ -1,6 +1,6 @@
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { readObject } from './cluster-access.ts';
+import { isForbidden, readObject } from './cluster-access.ts';
 
 /** Unknown values are null. */
 export interface ClusterVersion {
@@ -20,23 +20,37 @@ interface StoredDeployment {
   };
 }
 
-/** `registry:5000/guard:0.1.0@sha256:…` has the tag 0.1.0. */
+/** `registry:5000/guard:1.2.3@sha256:…` has the tag 1.2.3. */
 const TAG = /^[^@]*:(?<tag>\w[-.\w]{0,127})(?:@|$)/;
 
-/** @throws ClusterAccessError, TimeoutError */
+/**
+ * Reads the version of the guard from its status, else from the tag of its image. The status has the version of the
+ * leader, also if the image has only a digest or the user may not read Deployments.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
 export async function readClusterVersion(api: KubeApi, namespace: string): Promise<ClusterVersion> {
   const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
-  const deploymentPath = `/apis/apps/v1/namespaces/${namespace}/deployments/machineconfig-guard`;
-  const deployment = (await readObject(api, deploymentPath)) as StoredDeployment | undefined;
-  // An image with a digest only has no version. The status has the version of the leader.
   const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
-  const image = toText(deployment?.spec?.template?.spec?.containers?.[0]?.image);
+  const statusVersion = toText(guard?.status?.version);
+  const image = await readImage(api, namespace, statusVersion !== null);
   const tag = TAG.exec(image ?? '')?.groups?.['tag'] ?? null;
   return {
     kubernetesVersion: toText(server?.gitVersion),
-    guardVersion: deployment === undefined ? null : (toText(guard?.status?.version) ?? tag),
+    guardVersion: statusVersion ?? tag,
     guardImage: image,
   };
+}
+
+async function readImage(api: KubeApi, namespace: string, isOptional: boolean): Promise<string | null> {
+  const path = `/apis/apps/v1/namespaces/${namespace}/deployments/machineconfig-guard`;
+  try {
+    const deployment = (await readObject(api, path)) as StoredDeployment | undefined;
+    return toText(deployment?.spec?.template?.spec?.containers?.[0]?.image);
+  } catch (error) {
+    if (isOptional && isForbidden(error)) return null;
+    throw error;
+  }
 }
 
 function toText(value: unknown): string | null {

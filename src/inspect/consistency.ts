@@ -3,6 +3,11 @@ import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
 import { countNoun } from '../decision/printable-text.ts';
 import type { Referrer } from '../decision/references.ts';
+import {
+  findPoolNameByConfig,
+  FIRST_ROLLOUT_MINUTES,
+  judgeEmptyStatus,
+} from '../references/dangling-references.ts';
 import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
 
 export interface InspectedNode {
@@ -15,7 +20,6 @@ export interface InspectedNode {
 
 export interface InspectedPool {
   readonly referrer: Referrer;
-  readonly nodeSelector: unknown;
   readonly paused: boolean;
   /** The config for which `restore` paused the pool. Absent if a person paused it. */
   readonly pausedFor?: string;
@@ -27,7 +31,10 @@ export interface InspectedPool {
 
 /** The configs are listed last: a missing config did not exist after the references were read. */
 export interface ClusterSnapshot {
+  /** The nodes that the operator manages. */
   readonly nodes: readonly InspectedNode[];
+  /** The names of the other nodes. */
+  readonly skippedNodes?: readonly string[];
   readonly pools: readonly InspectedPool[];
   /** The configs that are not being deleted. */
   readonly configs: ReadonlySet<ConfigName>;
@@ -45,7 +52,13 @@ export interface CheckScope {
 
 export interface Problem {
   readonly code:
-    'ConfigMissing' | 'ConfigTerminating' | 'NotReported' | 'SpecEmpty' | 'StatusEmpty' | 'TooFewNodes';
+    | 'ConfigMissing'
+    | 'ConfigTerminating'
+    | 'NotReported'
+    | 'RolloutUnfinished'
+    | 'SpecEmpty'
+    | 'StatusEmpty'
+    | 'TooFewNodes';
   /** Absent for `TooFewNodes`. */
   readonly kind?: 'Node' | 'MachineConfigPool';
   readonly name?: string;
@@ -71,21 +84,24 @@ const NOT_REPORTED: Problem = {
 
 /**
  * Checks that each node has both annotations, each pool has a config in spec and status, and all these
- * configs exist and are not being deleted. It ignores node states, paused pools and rollouts.
+ * configs exist and are not being deleted. It ignores node states, paused pools and rollouts. A new custom pool may
+ * have an empty status: see {@link judgeEmptyStatus}.
  */
 export function checkConsistency(
-  { nodes, pools, configs, terminatingConfigs, roles }: ClusterSnapshot,
+  { nodes, skippedNodes = [], pools, configs, terminatingConfigs, roles }: ClusterSnapshot,
   scope: CheckScope,
+  now: Date,
 ) {
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const describeMissing = createMissingDescriber(configs, livePools);
-  const findProblems = (referrer: Referrer, fields: readonly string[], hasStuckNode = false): Problem[] => {
+  const findProblems = (referrer: Referrer, fields: readonly string[]): Problem[] => {
     const { kind, name, isConfigUnreported } = referrer;
     const subject = { kind: kind === 'Node' ? kind : 'MachineConfigPool', name } as const;
     if (isConfigUnreported === true) return [{ ...subject, ...NOT_REPORTED }];
     return fields.flatMap((field) => {
       const config = findReferencedConfig(referrer, field);
-      if (config === undefined) return [{ ...subject, ...describeEmpty(field, hasStuckNode) }];
+      // describeEmptyStatus judges a status.
+      if (config === undefined) return field === 'status' ? [] : [{ ...subject, ...describeEmpty(field) }];
       if (configs.has(config)) return [];
       const isTerminatingConfig = terminatingConfigs.has(config);
       const problem = isTerminatingConfig
@@ -100,21 +116,26 @@ export function checkConsistency(
   });
   const isPartial = scope.selector !== undefined;
   const selectedPools = isPartial
-    ? pools.filter(({ nodeSelector }) => nodes.some(({ labels }) => matchesNodeSelector(nodeSelector, labels)))
+    ? pools.filter(({ referrer }) =>
+        nodes.some(({ labels }) => matchesNodeSelector(referrer.nodeSelector, labels)),
+      )
     : pools;
   const poolResults = selectedPools.map((pool) => {
     const { name, isTerminating } = pool.referrer;
     // See parsePoolReferrer.
     if (isTerminating === true) return { pool, problems: [] };
-    const hasStuckNode = nodeResults.some((node) => node.pool === name && node.problems.some(isMissingForever));
-    return { pool, problems: findProblems(pool.referrer, POOL_FIELDS, hasStuckNode) };
+    const nodeProblems = nodeResults.filter((node) => node.pool === name).flatMap((node) => node.problems);
+    const emptyStatus = describeEmptyStatus(pool.referrer, nodeProblems, now);
+    return { pool, problems: [...findProblems(pool.referrer, POOL_FIELDS), ...emptyStatus] };
   });
   const problems = [...nodeResults, ...poolResults].flatMap((result) => result.problems);
-  if (nodes.length < scope.minNodes) problems.unshift(describeTooFewNodes(nodes.length, scope, roles ?? []));
+  if (nodes.length < scope.minNodes)
+    problems.unshift(describeTooFewNodes(nodes.length, scope, roles ?? [], skippedNodes));
   return {
     ok: problems.length === 0,
     isRecoverable: problems.length > 0 && areRecoverable(problems),
     nodes: nodeResults,
+    skippedNodes,
     pools: poolResults,
     problems,
   };
@@ -132,13 +153,21 @@ function areRecoverable(problems: readonly Problem[]): boolean {
   return problems.every(({ isRecoverable }) => isRecoverable);
 }
 
-function describeEmpty(field: string, hasStuckNode: boolean): Problem {
+function describeEmpty(field: string): Problem {
   if (NODE_FIELDS.includes(field))
     return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
-  const code = field === 'spec' ? 'SpecEmpty' : 'StatusEmpty';
+  return { code: 'SpecEmpty', field, isRecoverable: true, description: `${field}.configuration.name is empty` };
+}
+
+function describeEmptyStatus(pool: Referrer, nodeProblems: readonly Problem[], now: Date): Problem[] {
+  const hasDanglingNode = nodeProblems.some(({ code }) => code === 'ConfigMissing');
+  const code = judgeEmptyStatus(pool, hasDanglingNode, now);
+  if (code === undefined) return [];
   // The operator sets the status when all machines of the pool run the config in the spec.
-  const isRecoverable = field === 'spec' || !hasStuckNode;
-  return { code, field, isRecoverable, description: `${field}.configuration.name is empty` };
+  const isRecoverable = !nodeProblems.some(isMissingForever);
+  const empty = 'status.configuration.name is empty';
+  const description = code === 'StatusEmpty' ? empty : `${empty} after ${FIRST_ROLLOUT_MINUTES} minutes`;
+  return [{ code, kind: 'MachineConfigPool', name: pool.name, field: 'status', isRecoverable, description }];
 }
 
 function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: readonly InspectedPool[]) {
@@ -185,12 +214,14 @@ function describeTooFewNodes(
   count: number,
   { selector, minNodes }: CheckScope,
   roles: readonly string[],
+  skippedNodes: readonly string[],
 ): Problem {
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
   let description = `only ${countNoun(count, 'node')} ${selection}, ${minNodes} are required`;
   if (count === 0) {
     const noMatch = `no node has label ${selector}. Roles here: ${roles.join(', ') || 'none'}`;
     description = selector === undefined ? 'the cluster has no nodes' : noMatch;
+    if (skippedNodes.length > 0) description = `the Machine Config Operator manages no node ${selection}`;
   }
   return { code: 'TooFewNodes', isRecoverable: true, description };
 }
@@ -203,10 +234,8 @@ export function findPoolOfNode<Pool extends InspectedPool>(
   { referrer, labels }: InspectedNode,
   pools: readonly Pool[],
 ): Pool | undefined {
-  const candidates = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
-  const config =
-    findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
-  const poolName = config === undefined ? undefined : parsePoolName(config);
+  const candidates = pools.filter((pool) => matchesNodeSelector(pool.referrer.nodeSelector, labels));
+  const poolName = findPoolNameByConfig(referrer);
   return (
     candidates.find((pool) => pool.referrer.name === 'master') ??
     candidates.find((pool) => pool.referrer.name !== 'worker') ??

@@ -141,6 +141,10 @@ function findCluster(config: KubeConfig): Cluster {
     const problem = `context "${current}" names cluster "${context.cluster}"`;
     throw new KubeconfigError(`the kubeconfig has an error: ${problem}, which does not exist`);
   }
+  if (hasText(context.user) && config.getUser(context.user) === null) {
+    const problem = `context "${current}" names user "${context.user}"`;
+    throw new KubeconfigError(`the kubeconfig has an error: ${problem}, which does not exist`);
+  }
   if (!URL.canParse(cluster.server)) {
     const problem = `the server of cluster "${cluster.name}" is not a URL`;
     throw new KubeconfigError(`the kubeconfig has an error: ${problem}, such as https://api.example.com:6443`);
@@ -190,7 +194,8 @@ function impersonate(config: KubeConfig, user: string): void {
 
 /** The contexts of the kubeconfig. */
 export interface KubeContexts {
-  readonly current: string;
+  /** Undefined without a current-context. */
+  readonly current: string | undefined;
   readonly names: readonly string[];
   /** One context for each pair of cluster and user: `oc` adds one for each project. Prefers the current one. */
   readonly distinct: readonly string[];
@@ -209,7 +214,11 @@ export function readContexts(options: ConnectionOptions, env: Environment = proc
   );
   const distinct = new Set(firsts.values());
   const names = contexts.map(({ name }) => name);
-  return { current, names, distinct: names.filter((name) => distinct.has(name)) };
+  return {
+    current: hasText(current) ? current : undefined,
+    names,
+    distinct: names.filter((name) => distinct.has(name)),
+  };
 }
 
 export function connectionFromKubeconfig(text: string): KubeConnection {

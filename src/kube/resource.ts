@@ -12,10 +12,11 @@ export interface Resource<Item extends { readonly name: string }> {
   /** Whether a cluster can lack this kind. */
   readonly isOptional: boolean;
   readonly isMetadataOnly: boolean;
-  /** If present, `parse` reads only name, creationTimestamp, `labels` and these annotations. A list skips the rest. */
+  /**
+   * If present, `parse` reads only name, creationTimestamp and these annotations of an object that has one of them. A
+   * list skips the rest.
+   */
   readonly annotations?: readonly string[];
-  /** Used only with `annotations`. */
-  readonly labels?: readonly string[];
   /** @throws MalformedObject */
   readonly parse: (object: ApiObject) => Item;
 }

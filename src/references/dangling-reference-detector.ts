@@ -4,24 +4,32 @@ import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
+import type { Referrer } from '../decision/references.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { inSlices } from '../kube/slices.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
 import {
   type DanglingReference,
+  explainEmptyStatus,
   explainMissingConfig,
   findDanglingReferences,
   findProtectedConfigs,
+  judgeEmptyStatus,
 } from './dangling-references.ts';
 import { getConfig } from './get-config.ts';
 import type { ReferenceIndex } from './reference-index.ts';
 
-export interface DanglingFinding extends DanglingReference {
+/** A dangling reference, or a pool whose status names no config although it should. */
+export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name' | 'field'> {
+  /** Undefined for the empty status of a pool. */
+  readonly config: ConfigName | undefined;
   readonly since: Date;
   readonly explanation: string;
   readonly suggestion: ConfigName | undefined;
 }
+
+type FindingKey = Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>;
 
 export interface DanglingReferenceDetectorOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -73,31 +81,38 @@ export class DanglingReferenceDetector {
     const { index, configs, log, onFound, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
     const names = configs.names();
-    const dangling = await this.#findDangling(names);
+    const { dangling, poolsWithEmptyStatus } = await this.#readIndex(names);
     const suggestions = this.#reusableSuggestions(names);
     const isMissingByName = new Map<ConfigName, boolean>();
     const findings = new Map<string, DanglingFinding>();
+    const poolsWithDanglingNode = new Set<string>();
+    const add = (reference: Omit<DanglingFinding, 'since'>): void => {
+      const key = keyOf(reference);
+      const previous = findings.get(key) ?? this.#findings.get(key);
+      const finding = { ...reference, since: previous?.since ?? now() };
+      findings.set(key, finding);
+      if (previous !== undefined) return;
+      const { explanation, suggestion } = finding;
+      const fields = { reference: toLogFields(finding), explanation, suggestion };
+      log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
+      onFound?.(finding);
+    };
     for await (const slice of inSlices(dangling, FINDINGS_PER_SLICE)) {
-      for (const [key, reference] of slice) {
+      for (const { pool, ...reference } of slice) {
         const { config } = reference;
-        const previous = this.#findings.get(key);
-        if (previous === undefined && !(await this.#isMissing(config, isMissingByName, signal))) continue;
-        const finding = {
-          ...reference,
-          since: previous?.since ?? now(),
-          explanation: explainMissingConfig(
-            config,
-            config === undefined ? undefined : configs.deletedAt(config),
-          ),
-          suggestion: config === undefined ? undefined : await suggestName(config, names, suggestions),
-        };
-        findings.set(key, finding);
-        if (previous !== undefined) continue;
-        const { explanation, suggestion } = finding;
-        const fields = { reference: toLogFields(finding), explanation, suggestion };
-        log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
-        onFound?.(finding);
+        const isKnown = this.#findings.has(keyOf(reference));
+        if (!isKnown && !(await this.#isMissing(config, isMissingByName, signal))) continue;
+        if (pool !== undefined) poolsWithDanglingNode.add(pool);
+        const explanation = explainMissingConfig(configs.deletedAt(config));
+        add({ ...reference, explanation, suggestion: await suggestName(config, names, suggestions) });
       }
+    }
+    for (const pool of poolsWithEmptyStatus) {
+      const { kind, name } = pool;
+      const code = judgeEmptyStatus(pool, poolsWithDanglingNode.has(name), now());
+      if (code === undefined) continue;
+      const explanation = explainEmptyStatus(code);
+      add({ kind, name, field: 'status', config: undefined, explanation, suggestion: undefined });
     }
     for await (const slice of inSlices(this.#findings, FINDINGS_PER_SLICE)) {
       for (const [key, finding] of slice) {
@@ -111,16 +126,17 @@ export class DanglingReferenceDetector {
   }
 
   /** Also counts the protected configs. */
-  async #findDangling(names: ReadonlySet<ConfigName>): Promise<ReadonlyMap<string, DanglingReference>> {
-    const dangling = new Map<string, DanglingReference>();
+  async #readIndex(names: ReadonlySet<ConfigName>) {
+    const dangling: DanglingReference[] = [];
+    const poolsWithEmptyStatus: Referrer[] = [];
     const inUse = new Set<ConfigName>();
     for await (const referrers of inSlices(this.#options.index.referrers(), REFERRERS_PER_SLICE)) {
-      for (const reference of findDanglingReferences(referrers, names))
-        dangling.set(keyOf(reference), reference);
+      dangling.push(...findDanglingReferences(referrers, names));
+      poolsWithEmptyStatus.push(...referrers.filter(({ emptyStatus }) => emptyStatus !== undefined));
       for (const config of findProtectedConfigs(referrers, names)) inUse.add(config);
     }
     this.#protectedConfigs = inUse.size;
-    return dangling;
+    return { dangling, poolsWithEmptyStatus };
   }
 
   /** The suggestions of the last check, unless the configs have changed since. */
@@ -132,11 +148,10 @@ export class DanglingReferenceDetector {
 
   /** Confirms with a GET that a config does not exist. If the GET fails, the next check retries. */
   async #isMissing(
-    config: ConfigName | undefined,
+    config: ConfigName,
     isMissingByName: Map<ConfigName, boolean>,
     signal: AbortSignal,
   ): Promise<boolean> {
-    if (config === undefined) return true;
     const cached = isMissingByName.get(config);
     if (cached !== undefined) return cached;
     let isMissing = false;
@@ -185,10 +200,10 @@ async function suggestName(
   return suggestions.get(config);
 }
 
-function keyOf({ kind, name, field, config }: DanglingReference): string {
+function keyOf({ kind, name, field, config }: FindingKey): string {
   return [kind, name, field, config].join('\0');
 }
 
-function toLogFields({ kind, name, field, config }: DanglingReference): object {
+function toLogFields({ kind, name, field, config }: FindingKey): object {
   return { kind, name, field, config };
 }

@@ -1,14 +1,24 @@
-import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/config-name.ts';
 import type { Referrer, ReferrerKind } from '../decision/references.ts';
 
-/** A strong reference to a config that does not exist, or a pool whose status names no config. */
+/** A strong reference to a config that does not exist. */
 export interface DanglingReference {
   readonly kind: ReferrerKind;
   readonly name: string;
   readonly field: string;
-  /** Undefined if a pool's status names no config although its spec does. */
-  readonly config: ConfigName | undefined;
+  readonly config: ConfigName;
+  /** The pool of a node, as far as its configs tell. */
+  readonly pool: string | undefined;
 }
+
+/** Why the empty status of a pool is a problem, as in the report of `check`. */
+type EmptyStatusCode = 'StatusEmpty' | 'RolloutUnfinished';
+
+/** Their machines boot with the config of the pool. Those of a custom pool usually boot as workers. */
+const BUILT_IN_POOLS: ReadonlySet<string> = new Set(['master', 'worker', 'arbiter']);
+
+/** Three machines that update one after the other need about this long. */
+export const FIRST_ROLLOUT_MINUTES = 30;
 
 /** Ignores weak references, because their referrers work without the config. */
 export function findDanglingReferences(
@@ -16,16 +26,46 @@ export function findDanglingReferences(
   configs: ReadonlySet<ConfigName>,
 ): DanglingReference[] {
   const dangling: DanglingReference[] = [];
-  for (const { kind, name, references } of referrers) {
+  for (const referrer of referrers) {
+    const { kind, name, references } = referrer;
     for (const { field, config, strength } of references) {
-      if (strength === 'strong' && !configs.has(config)) dangling.push({ kind, name, field, config });
-    }
-    const hasField = (field: string): boolean => references.some((reference) => reference.field === field);
-    if (kind === 'MachineConfigPool' && hasField('spec') && !hasField('status')) {
-      dangling.push({ kind, name, field: 'status', config: undefined });
+      if (strength !== 'strong' || configs.has(config)) continue;
+      const pool = kind === 'Node' ? findPoolNameByConfig(referrer) : undefined;
+      dangling.push({ kind, name, field, config, pool });
     }
   }
   return dangling;
+}
+
+/**
+ * Returns why the empty status of a pool is a problem, or undefined if it is none. The operator sets the status when
+ * all machines are updated for the first time, and never empties it (machine-config-operator,
+ * pkg/controller/node/status.go).
+ *
+ * - `StatusEmpty`: no machine is updated, and one cannot update or the pool is built in. New machines get no config,
+ *   because the machine-config-server serves the spec only once a machine is updated (pkg/server/cluster_server.go).
+ * - `RolloutUnfinished`: the first roll-out takes longer than {@link FIRST_ROLLOUT_MINUTES}. It starts when the
+ *   operator first writes the condition `Updated`. Every reader finds this time in the pool, also after a restart.
+ *
+ * @param hasDanglingNode whether a node of the pool names a missing config
+ */
+export function judgeEmptyStatus(
+  { name, emptyStatus }: Referrer,
+  hasDanglingNode: boolean,
+  now: Date,
+): EmptyStatusCode | undefined {
+  if (emptyStatus === undefined) return undefined;
+  const { since, hasUpdatedMachine } = emptyStatus;
+  if (!hasUpdatedMachine && (hasDanglingNode || BUILT_IN_POOLS.has(name))) return 'StatusEmpty';
+  const isNew = since !== undefined && now.getTime() - since.getTime() < FIRST_ROLLOUT_MINUTES * 60_000;
+  return isNew ? undefined : 'RolloutUnfinished';
+}
+
+/** The pool for which the config of a node was rendered. The operator sets `desiredConfig` to a config of its pool. */
+export function findPoolNameByConfig({ references }: Referrer): string | undefined {
+  const find = (field: string) => references.find((reference) => reference.field === field)?.config;
+  const config = find('desiredConfig') ?? find('currentConfig');
+  return config === undefined ? undefined : parsePoolName(config);
 }
 
 /** Finds the existing rendered configs that are in use. */
@@ -42,9 +82,14 @@ export function findProtectedConfigs(
   return inUse;
 }
 
-export function explainMissingConfig(config: ConfigName | undefined, deletedAt: Date | undefined): string {
-  if (config === undefined) return 'the pool has no config in its status, so booting machines get none';
+export function explainMissingConfig(deletedAt: Date | undefined): string {
   if (deletedAt !== undefined) return `deleted at ${deletedAt.toISOString()}`;
   const cause = 'deleted earlier, rendered elsewhere, as during bootstrap, or misspelled';
   return `never existed since this guard pod started to watch: ${cause}`;
+}
+
+export function explainEmptyStatus(code: EmptyStatusCode): string {
+  return code === 'StatusEmpty'
+    ? 'the status names no config and no machine is updated, so booting machines get none'
+    : `the operator has not updated all machines within ${FIRST_ROLLOUT_MINUTES} minutes, so the status is empty`;
 }

@@ -6,6 +6,7 @@ import { listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
 import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
+import { isManagedByOperator } from './managed-nodes.ts';
 import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 
 /** They seldom change. References to configs move between them and the nodes. */
@@ -106,7 +107,10 @@ export class LiveRead {
   }
 
   clusterState(): ClusterState {
-    this.#allReferrers ??= [...this.#referrers.values()].flat();
+    const pools = this.#referrers.get(POOLS.name) ?? [];
+    this.#allReferrers ??= [...this.#referrers.values()]
+      .flat()
+      .filter((referrer) => isManagedByOperator(referrer, pools));
     return { referrers: this.#allReferrers, unreadable: this.#unreadableSources() };
   }
 

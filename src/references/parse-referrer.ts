@@ -17,6 +17,7 @@ const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'].map(toAnnotation)
 const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
 /** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
 const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
+const ANNOTATION_PREFIX = `${MCO_GROUP}/`;
 /** The operator does not manage Windows nodes, so they never report a config. */
 const OS_LABEL = 'kubernetes.io/os';
 /** RFC 1123 subdomain. */
@@ -29,12 +30,13 @@ export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
   ...DRAIN_ANNOTATIONS,
   FIRST_PIVOT_CONFIG,
 ].map(({ key }) => key);
-export const NODE_LABELS: readonly string[] = [OS_LABEL];
 
 /**
  * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
  * machine-config-daemon gets both configs at every start and sync, and degrades the node if one is missing
  * (machine-config-operator, pkg/daemon/daemon.go).
+ *
+ * A node without both can be one that the operator does not manage: see `isManagedByOperator`.
  *
  * @throws MalformedObject if the node has no name or one of the annotations is not a string
  */
@@ -49,7 +51,7 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
   for (const annotation of CONFIG_ANNOTATIONS) {
     addReference(references, annotation.field, 'strong', readAnnotation(annotation));
   }
-  const isConfigUnreported = references.length === 0 && node.metadata?.labels?.[OS_LABEL] !== 'windows';
+  const hasNoConfig = references.length === 0;
   for (const annotation of DRAIN_ANNOTATIONS) {
     const value = readAnnotation(annotation) ?? '';
     if (DRAIN_PREFIX.test(value))
@@ -57,9 +59,17 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
   }
   addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', readAnnotation(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
-  if (!isConfigUnreported) return referrer;
-  const createdAt = parseTime(node.metadata?.creationTimestamp);
-  return { ...referrer, isConfigUnreported, ...(createdAt === undefined ? {} : { createdAt }) };
+  if (!hasNoConfig) return referrer;
+  const { annotations, labels, creationTimestamp } = node.metadata ?? {};
+  const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(ANNOTATION_PREFIX));
+  if (!isAnnotated && labels?.[OS_LABEL] === 'windows') return referrer;
+  const createdAt = parseTime(creationTimestamp);
+  return {
+    ...referrer,
+    isConfigUnreported: true,
+    ...(createdAt === undefined ? {} : { createdAt }),
+    ...(isAnnotated ? {} : { labels: labels ?? {} }),
+  };
 }
 
 /**
@@ -70,18 +80,32 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
  */
 export function parsePoolReferrer(pool: ApiObject): Referrer {
   const name = readName(pool, 'MachineConfigPool');
-  const resourceVersion = pool.metadata?.resourceVersion;
-  const version = typeof resourceVersion === 'string' ? { version: resourceVersion } : {};
-  if (pool.metadata?.deletionTimestamp !== undefined && pool.metadata.deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, ...version };
+  const { resourceVersion, creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
+  const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
+  const metadata = {
+    ...(typeof resourceVersion === 'string' ? { version: resourceVersion } : {}),
+    ...(nodeSelector === undefined ? {} : { nodeSelector }),
+  };
+  if (deletionTimestamp !== undefined && deletionTimestamp !== null) {
+    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, ...metadata };
   }
   const references: Reference[] = [];
   for (const field of ['spec', 'status'] as const) {
     addReference(references, field, 'strong', readText(pool, [field, 'configuration', 'name'], `pool ${name}`));
   }
   const updatedChangedAt = findUpdatedChange(readValue(pool, ['status', 'conditions'], `pool ${name}`));
-  const changed = updatedChangedAt === undefined ? {} : { updatedChangedAt };
-  return { kind: 'MachineConfigPool', name, references, ...changed, ...version };
+  // The operator writes this condition once the spec names a config, so until the status does, it dates the roll-out.
+  const since = updatedChangedAt ?? parseTime(creationTimestamp);
+  const updatedMachines = readValue(pool, ['status', 'updatedMachineCount'], `pool ${name}`);
+  const emptyStatus = { since, hasUpdatedMachine: typeof updatedMachines === 'number' && updatedMachines > 0 };
+  return {
+    kind: 'MachineConfigPool',
+    name,
+    references,
+    ...(updatedChangedAt === undefined ? {} : { updatedChangedAt }),
+    ...(references.length === 1 && references[0]?.field === 'spec' ? { emptyStatus } : {}),
+    ...metadata,
+  };
 }
 
 /** Returns the last transition of the condition `Updated`. No reference depends on it, so anything else is ignored. */

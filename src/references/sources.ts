@@ -4,7 +4,6 @@ import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
 import type { Resource } from '../kube/resource.ts';
 import {
-  NODE_LABELS,
   NODE_REFERENCE_ANNOTATIONS,
   parseBuildReferrer,
   parseNodeReferrer,
@@ -19,7 +18,6 @@ export const NODES: Resource<Referrer> = {
   isOptional: false,
   isMetadataOnly: true,
   annotations: NODE_REFERENCE_ANNOTATIONS,
-  labels: NODE_LABELS,
   parse: parseNodeReferrer,
 };
 

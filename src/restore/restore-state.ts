@@ -7,6 +7,7 @@ import {
   type PendingCertificateRequest,
 } from '../inspect/certificate-requests.ts';
 import {
+  filterManaged,
   listAll,
   parseInspectedNode,
   parseInspectedPool,
@@ -50,7 +51,7 @@ export async function readRestoreState(
   const { requests } = await readPendingCertificateRequests(api, signal);
   const configNames = await readConfigNames(api, signal);
   return {
-    nodes: sortByName(nodes),
+    nodes: sortByName(filterManaged(nodes, pools)),
     pools: sortByName(pools).filter(({ referrer }) => referrer.isTerminating !== true),
     ...configNames,
     pendingRequests: requests,

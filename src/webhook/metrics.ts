@@ -78,7 +78,8 @@ export class Metrics {
     this.#addGaugePer('mode', 'mcguard_mode', '1 for the current mode, 0 for the others.', () =>
       MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0]),
     );
-    const danglingHelp = 'References to MachineConfigs that do not exist.';
+    const danglingHelp =
+      'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
     const terminatingHelp = 'MachineConfigs that are in use and being deleted.';
     this.#addGauge('mcguard_terminating_configs_in_use', terminatingHelp, sources.terminatingCount);

@@ -129,8 +129,13 @@ test.each([
     / context "a" names cluster "d", which does not exist$/,
   ],
   [
+    'names an unknown user',
+    `${NO_CONTEXT}current-context: a`,
+    / context "a" names user "u", which does not exist$/,
+  ],
+  [
     'has a server that is not a URL',
-    `${NO_CONTEXT}current-context: a`.replace('https://127.0.0.1:1', 'api'),
+    `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api'),
     / the server of cluster "c" is not a URL, such as https:\/\/api\.example\.com:6443$/,
   ],
   [
@@ -212,7 +217,7 @@ test.each<[string, ServerCertificate, string]>([
   [
     'another host name',
     { ipAddress: '192.0.2.1' },
-    'its certificate is for another host name; correct server or tls-server-name in the kubeconfig',
+    'its certificate is for other names (IP Address:192.0.2.1); correct server or tls-server-name in the kubeconfig',
   ],
 ])('explains %s, exits with 3 and does not retry', async (_name, certificate, reason) => {
   const kubeconfig = await startServer(certificate);

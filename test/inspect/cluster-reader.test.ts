@@ -70,6 +70,17 @@ test.each([
   expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(kinds);
 });
 
+test('skips the nodes that the operator does not manage', async () => {
+  const windows = { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/os': 'windows' };
+  cluster.create('nodes', { metadata: { name: 'windows', labels: windows } });
+  cluster.create('nodes', { metadata: { name: 'edge' } });
+  const { nodes, skippedNodes } = await readClusterSnapshot(api, undefined, deadline());
+  expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
+  expect(skippedNodes).toEqual(['edge', 'windows']);
+  const referrers = await readReferrers(api, deadline());
+  expect(referrers.map(({ name }) => name).toSorted()).toEqual(['b0', 'w0', 'w1', 'worker']);
+});
+
 const LIST = '{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"metadata":{}}]}';
 
 test.each<[string, Fault, new (...args: never[]) => Error]>([

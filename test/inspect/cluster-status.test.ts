@@ -67,7 +67,7 @@ test('reports every value and its evidence', () => {
     state: 'PROTECTED',
     protected: true,
     by: 'guard',
-    explanation: 'the guard is registered, and its replicas are ready',
+    explanation: 'the guard is registered, and a replica is ready',
     advice: '',
     evidence: [
       'webhook: machineconfig-guard with failurePolicy Fail and a caBundle',
@@ -118,8 +118,8 @@ test('uses the values of the status if the objects are not readable', () => {
 
 describe('the state', () => {
   test.each<[string, string, string | null, Partial<StatusEvidence>, RegExp]>([
-    ['the object has an empty spec', 'PROTECTED', 'guard', { guard: {} }, /are ready$/],
-    ['there is no object', 'PROTECTED', 'guard', { guard: null }, /are ready$/],
+    ['the object has an empty spec', 'PROTECTED', 'guard', { guard: {} }, /is ready$/],
+    ['there is no object', 'PROTECTED', 'guard', { guard: null }, /is ready$/],
     [
       'one replica is ready',
       'PROTECTED',
@@ -127,9 +127,15 @@ describe('the state', () => {
       { deployment: { ...DEPLOYMENT, readyReplicas: 1 } },
       /ready/,
     ],
-    ['dev runs beside it', 'PROTECTED', 'guard', { webhooks: [DEV, WEBHOOK] }, /are ready$/],
-    ['the Deployment is not readable', 'PROTECTED', 'guard', { deployment: undefined }, /are ready$/],
-    ['it has no leader', 'PROTECTED', 'guard', { lease: null }, /are ready$/],
+    ['dev runs beside it', 'PROTECTED', 'guard', { webhooks: [DEV, WEBHOOK] }, /is ready$/],
+    [
+      'the Deployment is not readable',
+      'PROTECTED',
+      'guard',
+      { deployment: undefined },
+      /renews the Lease$/,
+    ],
+    ['it has no leader', 'PROTECTED', 'guard', { lease: null }, /is ready$/],
     [
       'the mode is Audit',
       'EXPOSED',

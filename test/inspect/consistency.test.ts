@@ -4,7 +4,7 @@ import { parsePoolName } from '../../src/decision/config-name.ts';
 import { checkConsistency, type ConsistencyResult } from '../../src/inspect/consistency.ts';
 import { GONE, NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
-import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from './snapshot.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, NOW, snapshot } from './snapshot.ts';
 
 const INFRA = 'rendered-infra-d4983d88dabdc54ecf977ee120fd3796';
 
@@ -12,7 +12,7 @@ const NODE = inspectedNode('w0', { current: NEW, desired: NEW });
 const WORKER = inspectedPool('worker', { spec: NEW, status: NEW });
 
 function checkAll(...[nodes, pools, configs]: Parameters<typeof snapshot>): ConsistencyResult {
-  return checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
+  return checkConsistency(snapshot(nodes, pools, configs), EVERYTHING, NOW);
 }
 
 test('accepts a rollout, a paused pool, a degraded node and a terminating pool', () => {
@@ -38,6 +38,7 @@ test('reports a config in use and being deleted, which only a pool spec lets ret
     checkConsistency(
       snapshot(nodes, [inspectedPool('worker', { spec, status: OLD })], [NEW], [OLD]),
       EVERYTHING,
+      NOW,
     );
   const problem = { code: 'ConfigTerminating', config: OLD, isRecoverable: false };
   expect(check(NEW)).toMatchObject({
@@ -56,29 +57,55 @@ test('reports a config in use and being deleted, which only a pool spec lets ret
   expect(check(OLD)).toMatchObject({ ok: false, isRecoverable: true });
 });
 
-test('an empty status is recoverable while a node can leave a config that is being deleted', () => {
-  const nodes = [inspectedNode('n', { current: OLD, desired: NEW })];
-  const { problems } = checkConsistency(
-    snapshot(nodes, [inspectedPool('worker', { spec: NEW })], [NEW], [OLD]),
-    EVERYTHING,
-  );
-  expect(problems).toMatchObject([
-    { code: 'ConfigTerminating', isRecoverable: false },
-    { code: 'StatusEmpty', isRecoverable: true },
-  ]);
+test.each([
+  ['young', { ageMinutes: 29 }, undefined],
+  ['young, and its node names a missing config', { ageMinutes: 0 }, GONE],
+  ['young and has an updated machine', { ageMinutes: 29, updatedMachineCount: 1 }, GONE],
+  ['old', { ageMinutes: 30 }, undefined],
+  ['old and has an updated machine', { ageMinutes: 30, updatedMachineCount: 1 }, GONE],
+])('judges the empty status of a pool that is %s', (_case, options, missing) => {
+  const nodes = [inspectedNode('n', { current: OLD, desired: missing ?? NEW, role: 'infra' })];
+  const pools = [WORKER, inspectedPool('infra', { spec: NEW, ...options })];
+  const { problems } = checkAll(nodes, pools, [OLD, NEW]);
+  const ofPool = problems.filter(({ name }) => name === 'infra');
+  const isYoung = options.ageMinutes < 30;
+  const isStuck = missing !== undefined && !('updatedMachineCount' in options);
+  const code = isStuck ? 'StatusEmpty' : 'RolloutUnfinished';
+  const problem = { code, field: 'status', isRecoverable: missing === undefined };
+  expect(ofPool).toMatchObject(isStuck || !isYoung ? [problem] : []);
 });
 
+test('an empty status of a built-in pool is a problem until a machine is updated', () => {
+  const check = (updatedMachineCount: number) =>
+    checkAll([NODE], [inspectedPool('worker', { spec: NEW, ageMinutes: 0, updatedMachineCount })], [NEW]);
+  expect(check(0)).toMatchObject({
+    isRecoverable: true,
+    problems: [{ code: 'StatusEmpty', isRecoverable: true }],
+  });
+  expect(check(1).problems).toEqual([]);
+});
+
+test('an empty spec is the only problem of a pool without configs', () => {
+  const { problems } = checkAll([NODE], [WORKER, inspectedPool('infra', {})], [NEW]);
+  expect(problems).toMatchObject([{ code: 'SpecEmpty', isRecoverable: true }]);
+});
+
+const UNMANAGED = 'the Machine Config Operator manages no node';
+
 test.each([
-  [0, 1, undefined, 'the cluster has no nodes'],
-  [0, 1, 'role/wroker', 'no node has label role/wroker. Roles here: master, worker'],
-  [1, 2, 'role/worker', 'only 1 node with label role/worker, 2 are required'],
-  [2, 3, undefined, 'only 2 nodes in the cluster, 3 are required'],
+  [0, 1, undefined, [], 'the cluster has no nodes'],
+  [0, 1, 'role/wroker', [], 'no node has label role/wroker. Roles here: master, worker'],
+  [0, 1, undefined, ['windows-0'], `${UNMANAGED} in the cluster`],
+  [0, 1, 'os=windows', ['windows-0'], `${UNMANAGED} with label os=windows`],
+  [1, 2, 'role/worker', ['windows-0'], 'only 1 node with label role/worker, 2 are required'],
+  [2, 3, undefined, [], 'only 2 nodes in the cluster, 3 are required'],
 ])(
-  'reports too few nodes: %i of %i with the selector %j: %s',
-  (count, minNodes, selector, description) => {
+  'reports too few nodes: %i of %i with the selector %j, without %j: %s',
+  (count, minNodes, selector, skippedNodes, description) => {
     const nodes = [NODE, NODE].slice(0, count);
-    const cluster = { ...snapshot(nodes, [WORKER], [NEW]), roles: ['master', 'worker'] };
-    const result = checkConsistency(cluster, { selector, minNodes });
+    const roles = ['master', 'worker'];
+    const cluster = { ...snapshot(nodes, [WORKER], [NEW]), roles, skippedNodes };
+    const result = checkConsistency(cluster, { selector, minNodes }, NOW);
     expect(result).toMatchObject({
       ok: false,
       isRecoverable: true,
@@ -103,7 +130,12 @@ test('assigns a node to master, else a custom pool, else worker, else the pool o
 const config = fc.option(fc.constantFrom(...NAMES), { nil: undefined });
 const role = fc.constantFrom('worker', 'master', 'infra-a.b');
 const anyNode = fc.record({ current: config, desired: config, role });
-const anyPool = fc.record({ spec: config, status: config, terminating: fc.boolean() });
+const anyPool = fc.record({
+  spec: config,
+  status: config,
+  terminating: fc.boolean(),
+  ageMinutes: fc.constantFrom(10, 60),
+});
 
 test('agrees with a naive model for any cluster', () => {
   fc.assert(
@@ -115,7 +147,10 @@ test('agrees with a naive model for any cluster', () => {
         const live = Object.entries(poolOptions).filter(([, { terminating }]) => !terminating);
         const named = [
           ...nodeOptions.flatMap(({ current, desired }) => [current, desired]),
-          ...live.flatMap(([, { spec, status }]) => [spec, status]),
+          // The status of a young custom pool may be empty.
+          ...live.flatMap(([pool, { spec, status, ageMinutes }]) =>
+            pool === 'infra-a.b' && status === undefined && ageMinutes < 30 ? [spec] : [spec, status],
+          ),
         ];
         const isMissing = (name: string | undefined) =>
           name !== undefined && !existing.includes(name as never);

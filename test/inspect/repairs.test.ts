@@ -6,7 +6,7 @@ import {
 } from '../../src/inspect/consistency.ts';
 import { planRepairs } from '../../src/inspect/repairs.ts';
 import { MASTER, MISSING, WORKER } from '../cli/check/reports.ts';
-import { EVERYTHING, inspectedNode, inspectedPool, names, snapshot } from './snapshot.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, names, NOW, snapshot } from './snapshot.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
@@ -17,7 +17,7 @@ function commands(
   configs: readonly string[],
   requests: readonly string[] = [],
 ): string[] {
-  const result = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING);
+  const result = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING, NOW);
   return planRepairs(result, names(configs), requests).map(({ command }) => command.flat().join(' '));
 }
 

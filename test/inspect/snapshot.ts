@@ -5,9 +5,13 @@ import type {
   InspectedPool,
   ClusterSnapshot,
 } from '../../src/inspect/consistency.ts';
-import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import { parseInspectedPool } from '../../src/inspect/cluster-reader.ts';
+import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
+
+/** The time of every check. */
+export const NOW = new Date('2026-11-20T12:00:00Z');
 
 interface NodeOptions {
   readonly current?: string | undefined;
@@ -33,23 +37,29 @@ export function inspectedNode(
   };
 }
 
-/** A pool of the nodes that have its name as their role. */
-export function inspectedPool(
-  name: string,
-  options: { readonly spec?: string | undefined; status?: string | undefined; terminating?: boolean },
-): InspectedPool {
-  const [spec, status] = [options.spec, options.status].map((config) => ({
-    configuration: { name: config },
-  }));
-  const deletion = options.terminating === true ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {};
-  return {
-    referrer: parsePoolReferrer({ metadata: { name, ...deletion }, spec, status }),
-    nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
-    paused: false,
-    machineCount: 1,
-    updatedMachineCount: 1,
-    sources: [],
-  };
+interface PoolOptions {
+  readonly spec?: string | undefined;
+  readonly status?: string | undefined;
+  readonly terminating?: boolean;
+  /** Of one machine. */
+  readonly updatedMachineCount?: number;
+  readonly ageMinutes?: number;
+}
+
+/** A pool of the nodes that have its name as their role. By default it is an hour old. */
+export function inspectedPool(name: string, options: PoolOptions): InspectedPool {
+  const { spec, status, terminating = false, ageMinutes = 60 } = options;
+  const { updatedMachineCount = status === undefined ? 0 : 1 } = options;
+  const creationTimestamp = new Date(NOW.getTime() - ageMinutes * 60_000).toISOString();
+  const deletion = terminating ? { deletionTimestamp: '2026-11-20T11:59:00Z' } : {};
+  return parseInspectedPool({
+    metadata: { name, creationTimestamp, ...deletion },
+    spec: {
+      configuration: { name: spec },
+      nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
+    },
+    status: { configuration: { name: status }, machineCount: 1, updatedMachineCount },
+  });
 }
 
 /** A snapshot of a cluster with these configs. */

@@ -63,6 +63,15 @@ test('a replica acquires the Lease of a dead holder after its duration, and not 
   expect(specOf(cluster)).toMatchObject({ holderIdentity: 'b', leaseTransitions: 5 });
 });
 
+test('the next process of a replica acquires its Lease at once', async () => {
+  const cluster = new InMemoryCluster();
+  const spec = { holderIdentity: 'a', leaseTransitions: 4 };
+  cluster.create('leases', { metadata: { name: 'guard', namespace: 'ns' }, spec });
+  const { lease } = runReplica(new InProcessApi(cluster), 'a', LONG);
+  await expect.poll(() => lease.isHeld).toBe(true);
+  expect(specOf(cluster)).toMatchObject({ holderIdentity: 'a', leaseTransitions: 4 });
+});
+
 test('a replica that cannot renew the Lease loses it, logs the reason once, and recovers', async () => {
   const api = new InProcessApi(new InMemoryCluster());
   const { lease, lines } = runReplica(api, 'a', SHORT);

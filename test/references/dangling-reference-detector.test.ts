@@ -4,7 +4,7 @@ import { findNearestName } from '../../src/decision/nearest-name.ts';
 import type { Referrer } from '../../src/decision/references.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/references/dangling-reference-detector.ts';
-import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import type { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 
@@ -13,6 +13,7 @@ vi.mock(import('../../src/decision/nearest-name.ts'), { spy: true });
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const MISSING = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
+const MISSING_INFRA = MISSING.replace('worker', 'infra');
 const NOW = new Date('2026-11-21T12:00:00Z');
 
 function toReferrer(config: string, index: number): Referrer {
@@ -28,6 +29,8 @@ class DetectorTest {
   readonly memory = memoryLog();
   /** The config that each node names. */
   configOfNode: readonly string[] = [CONFIG];
+  pools: readonly Referrer[] = [];
+  now = NOW;
   isSynced = true;
   requestCount = 0;
   answer: unknown = new ApiError(404, 'NotFound', 'not found');
@@ -47,7 +50,7 @@ class DetectorTest {
     },
     log: this.memory.log,
     onFound: ({ config }) => this.found.push(String(config)),
-    now: () => NOW,
+    now: () => this.now,
   });
 
   async check(): Promise<DanglingReferenceDetector['findings']> {
@@ -57,7 +60,7 @@ class DetectorTest {
 
   /** With `isSynced` the part of an index that a detector uses. */
   referrers() {
-    return this.configOfNode.map(toReferrer);
+    return [...this.configOfNode.map(toReferrer), ...this.pools];
   }
 }
 
@@ -89,6 +92,38 @@ test.each([
   await it.check();
   expect(await it.check()).toEqual([]);
   expect(it.requestCount).toBe(2);
+});
+
+/** A pool in its first roll-out. */
+function createNewPool(): Referrer {
+  return parsePoolReferrer({
+    metadata: { name: 'infra', creationTimestamp: NOW.toISOString() },
+    spec: { configuration: { name: CONFIG } },
+  });
+}
+
+test('reports an empty status after 30 minutes, and at once if a node of the pool is known to dangle', async () => {
+  const it = new DetectorTest();
+  it.pools = [createNewPool()];
+  expect(await it.check()).toEqual([]);
+  it.now = new Date(NOW.getTime() + 30 * 60_000);
+  const finding = { kind: 'MachineConfigPool', name: 'infra', field: 'status', config: undefined };
+  const explanation = expect.stringContaining('not updated all machines within 30 minutes');
+  expect(await it.check()).toMatchObject([{ ...finding, explanation, since: it.now }]);
+
+  it.now = NOW;
+  it.configOfNode = [MISSING_INFRA];
+  const stuck = await it.check();
+  const stuckExplanation = expect.stringContaining('booting machines get none');
+  expect(stuck).toMatchObject([{ kind: 'Node' }, { ...finding, explanation: stuckExplanation }]);
+});
+
+test('reports no empty status while a GET finds the config of its node', async () => {
+  const it = new DetectorTest();
+  it.pools = [createNewPool()];
+  it.configOfNode = [MISSING_INFRA];
+  it.answer = { metadata: { name: MISSING_INFRA } };
+  expect(await it.check()).toEqual([]);
 });
 
 test('does not check before the index is synced', async () => {

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
 import { toConfigName, type ConfigName } from '../../src/decision/config-name.ts';
-import { findDanglingReferences, findProtectedConfigs } from '../../src/references/dangling-references.ts';
+import {
+  findDanglingReferences,
+  findPoolNameByConfig,
+  findProtectedConfigs,
+  judgeEmptyStatus,
+} from '../../src/references/dangling-references.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -24,7 +29,8 @@ function pool(spec?: string, status?: string, deletionTimestamp?: string) {
 }
 
 test('finds missing configs in one or both annotations of a node', () => {
-  const reference = { kind: 'Node', name: 'worker-0', field: 'desiredConfig', config: MISSING };
+  const object = { kind: 'Node', name: 'worker-0', pool: 'worker' };
+  const reference = { ...object, field: 'desiredConfig', config: MISSING };
   const [one, both] = [CONFIG, MISSING].map((config) =>
     findDanglingReferences([node({ currentConfig: config, desiredConfig: MISSING })], CONFIGS),
   );
@@ -38,15 +44,62 @@ test.each([
   ['an unreported node', node({})],
   ['a weak reference', node({ currentConfig: CONFIG, desiredDrain: `drain-${MISSING}` })],
   ['a pool without configs', pool()],
+  ['a pool without a config in its status', pool(CONFIG)],
   ['a terminating pool', pool(MISSING, MISSING, '2026-01-01T00:00:00Z')],
 ])('finds nothing for %s', (_case, referrer) => {
   expect(findDanglingReferences([referrer], CONFIGS)).toEqual([]);
 });
 
-test('finds an empty status of a pool whose spec names a config', () => {
-  expect(findDanglingReferences([pool(CONFIG)], CONFIGS)).toEqual([
-    { kind: 'MachineConfigPool', name: 'worker', field: 'status', config: undefined },
-  ]);
+test.each([
+  [29, 0, false, undefined],
+  [30, 0, false, 'RolloutUnfinished'],
+  [0, 0, true, 'StatusEmpty'],
+  [30, 0, true, 'StatusEmpty'],
+  [29, 1, true, undefined],
+  [30, 1, true, 'RolloutUnfinished'],
+  [Number.NaN, 0, false, 'RolloutUnfinished'],
+])(
+  'judges an empty status %d minutes old, with %d updated machines, a dangling node: %s',
+  (minutes, updatedMachineCount, hasDanglingNode, code) => {
+    const now = new Date('2026-11-21T12:00:00Z');
+    const since = new Date(now.getTime() - minutes * 60_000);
+    const creationTimestamp = Number.isNaN(minutes) ? undefined : since.toISOString();
+    const referrer = parsePoolReferrer({
+      metadata: { name: 'infra', creationTimestamp },
+      spec: { configuration: { name: CONFIG } },
+      status: { updatedMachineCount },
+    });
+    expect(judgeEmptyStatus(referrer, hasDanglingNode, now)).toBe(code);
+    expect(judgeEmptyStatus(pool(CONFIG, CONFIG), hasDanglingNode, now)).toBeUndefined();
+  },
+);
+
+test.each([
+  ['master', 0, 'StatusEmpty'],
+  ['worker', 0, 'StatusEmpty'],
+  ['arbiter', 0, 'StatusEmpty'],
+  ['master', 1, undefined],
+  ['infra', 0, undefined],
+])(
+  'judges the new empty status of pool %s with %d updated machines',
+  (name, updatedMachineCount, code) => {
+    const now = new Date('2026-11-21T12:00:00Z');
+    const referrer = parsePoolReferrer({
+      metadata: { name, creationTimestamp: now.toISOString() },
+      spec: { configuration: { name: CONFIG } },
+      status: { updatedMachineCount },
+    });
+    expect(judgeEmptyStatus(referrer, false, now)).toBe(code);
+  },
+);
+
+test.each([
+  [{ currentConfig: CONFIG }, 'worker'],
+  [{ currentConfig: CONFIG, desiredConfig: CONFIG.replace('worker', 'infra') }, 'infra'],
+  [{ currentConfig: '99-worker' }, undefined],
+  [{}, undefined],
+])('a node with %j is of pool %s', (annotations, name) => {
+  expect(findPoolNameByConfig(node(annotations))).toBe(name);
 });
 
 test('finds each existing rendered config that is in use once', () => {

@@ -234,6 +234,20 @@ describe('over HTTPS', () => {
     expect(unreadable.map(({ name }) => name)).toEqual(['nodes', 'machineconfigpools']);
   });
 
+  test('omits the nodes that the operator does not manage', async () => {
+    const nodeSelector = { matchLabels: { role: 'worker' } };
+    cluster.patch('machineconfigpools', 'worker', { spec: { nodeSelector } });
+    const labels = { role: 'worker' };
+    cluster.create('nodes', { metadata: { name: 'fresh', labels } });
+    const windows = { ...labels, 'kubernetes.io/os': 'windows' };
+    cluster.create('nodes', { metadata: { name: 'windows', labels: windows } });
+    const { referrers } = await reader.read(longDeadline());
+    // No pool selects w0.
+    expect(referrers.map(({ name }) => name)).toEqual(['worker', 'fresh']);
+    setConfig(cluster, 'node', CONFIG);
+    expect(referencesIn(await reader.read(longDeadline()))).toEqual(['Node w0 currentConfig']);
+  });
+
   test('waits for Retry-After', async () => {
     const times: number[] = [];
     cluster.faults.intercept(({ path }) => {

@@ -6,15 +6,14 @@ import {
   parsePoolReferrer,
 } from '../../src/references/parse-referrer.ts';
 
-test('keeps the creation time of an unreported node, unless the operator does not manage it', () => {
-  const metadata = { name: 'w0', creationTimestamp: '2026-11-20T10:00:00Z' };
-  expect(parseNodeReferrer({ metadata })).toMatchObject({ createdAt: new Date('2026-11-20T10:00:00Z') });
-  const labels = { 'kubernetes.io/os': 'windows' };
-  expect(parseNodeReferrer({ metadata: { ...metadata, labels } })).toEqual({
-    kind: 'Node',
-    name: 'w0',
-    references: [],
-  });
+test('keeps the creation time and the labels of an unreported node without annotations of the operator', () => {
+  const labels = { 'kubernetes.io/os': 'linux' };
+  const metadata = { name: 'w0', creationTimestamp: '2026-11-20T10:00:00Z', labels };
+  const createdAt = new Date('2026-11-20T10:00:00Z');
+  const node = { kind: 'Node', name: 'w0', references: [], isConfigUnreported: true, createdAt };
+  expect(parseNodeReferrer({ metadata })).toEqual({ ...node, labels });
+  const annotations = { 'machineconfiguration.openshift.io/controlPlaneTopology': 'HighlyAvailable' };
+  expect(parseNodeReferrer({ metadata: { ...metadata, annotations } })).toEqual(node);
 });
 
 test.each([
@@ -25,6 +24,27 @@ test.each([
 ])('a pool has no time with the conditions %j', (conditions) => {
   const pool = { metadata: { name: 'worker' }, status: { conditions } };
   expect(parsePoolReferrer(pool)).toEqual({ kind: 'MachineConfigPool', name: 'worker', references: [] });
+});
+
+test('the first roll-out of a pool starts with the condition Updated, else with the pool', () => {
+  const creationTimestamp = '2026-11-20T09:00:00Z';
+  const pool = { metadata: { name: 'infra', creationTimestamp }, spec: { configuration: { name: 'x' } } };
+  const { emptyStatus: withoutStatus } = parsePoolReferrer(pool);
+  expect(withoutStatus).toEqual({ since: new Date(creationTimestamp), hasUpdatedMachine: false });
+  const lastTransitionTime = '2026-11-20T10:00:00Z';
+  const conditions = [{ type: 'Updated', status: 'False', lastTransitionTime }];
+  const { emptyStatus } = parsePoolReferrer({ ...pool, status: { conditions, updatedMachineCount: 1 } });
+  expect(emptyStatus).toEqual({ since: new Date(lastTransitionTime), hasUpdatedMachine: true });
+});
+
+test.each([
+  ['both configs', { spec: 'x', status: 'x' }],
+  ['no config', {}],
+  ['a config in its status only', { status: 'x' }],
+])('a pool with %s has no empty status', (_case, { spec, status }: { spec?: string; status?: string }) => {
+  const [specPart, statusPart] = [spec, status].map((name) => ({ configuration: { name } }));
+  const pool = { metadata: { name: 'infra' }, spec: specPart, status: statusPart };
+  expect(parsePoolReferrer(pool)).not.toHaveProperty('emptyStatus');
 });
 
 test('keeps the version of a pool and the last transition of its condition Updated', () => {
@@ -86,13 +106,15 @@ test('spec and status of a pool are strong references, and source configs are no
   ]);
 });
 
-test('a terminating pool has no references', () => {
+test('a terminating pool has no references, but a nodeSelector', () => {
   const metadata = { name: 'worker', deletionTimestamp: '2026-11-20T10:00:00Z' };
-  expect(parsePoolReferrer({ metadata, spec: { configuration: { name: A } } })).toEqual({
+  const nodeSelector = { matchLabels: { role: 'worker' } };
+  expect(parsePoolReferrer({ metadata, spec: { configuration: { name: A }, nodeSelector } })).toEqual({
     kind: 'MachineConfigPool',
     name: 'worker',
     references: [],
     isTerminating: true,
+    nodeSelector,
   });
 });
 

@@ -35,7 +35,7 @@ type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
 
 export function createCertsCommand(): Command {
   const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; created if missing`;
-  const dnsDescription = `DNS name of the webhook; repeatable (default: ${DEFAULT_DNS_NAMES.join(', ')})`;
+  const dnsDescription = 'DNS name of the webhook; repeatable (default: the Service of the manifests)';
   const ipDescription = 'IP address of the webhook; repeatable';
   const command = new Command('certs')
     .description('Create a certificate authority and a serving certificate for the webhook.')

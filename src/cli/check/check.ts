@@ -55,9 +55,11 @@ export function createCheckCommand(): Command {
       `
 The result is fine if every node has reported its current and desired config,
 every pool has a config in its spec and status, and all these configs exist
-and are not being deleted. Node states, paused pools, rollouts and pending
-certificate requests do not count. The command prints repair commands and
-never runs them. With -o name it prints the objects that have problems.
+and are not being deleted. The status of a new custom pool may be empty for 30
+minutes. Node states, paused pools, rollouts, pending certificate requests and
+nodes that the Machine Config Operator does not manage do not count. The
+command prints repair commands and never runs them. With -o name it prints the
+objects that have problems.
 Permissions: list nodes, machineconfigpools and machineconfigs.
 
 With --bootstrap-dir the result is fine if the API has every config that the

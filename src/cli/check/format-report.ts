@@ -1,9 +1,10 @@
 import { formatName } from '../../decision/message.ts';
-import { countNoun, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
 import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
+import { FIRST_ROLLOUT_MINUTES } from '../../references/dangling-references.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
 import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
 import {
@@ -20,6 +21,7 @@ import { createHostShortener, createNameShortener, createNarrowNameShortener } f
 type Problems = readonly ReportProblem[];
 
 const NONE = '<none>';
+const MAX_SKIPPED_NODES = 3;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 
@@ -41,6 +43,7 @@ export function formatCheckReport(
   const color = report.ok ? 'green' : report.canHeal ? 'yellow' : 'red';
   const parts = [
     ...formatTables(format, report),
+    formatSkippedNodes(format, report.skippedNodes),
     formatProblems(format, report.problems),
     formatReasons(format, report),
     formatRequests(format, report.pendingCertificateRequests, new Date(report.checkedAt)),
@@ -112,7 +115,9 @@ function createPoolTable({ pools, problems }: CheckReport, shortenConfig: Label)
   const findProblems = groupProblems(problems, 'MachineConfigPool');
   const rows = sortProblematicFirst(pools).map((pool): Cell[] => {
     const own = findProblems(pool.name);
-    const summary = pool.paused && own.length === 0 ? 'ok, paused' : summarizeProblems(own);
+    const isFirstRollout = pool.specConfig !== null && pool.statusConfig === null;
+    const note = pool.paused ? ', paused' : isFirstRollout ? ', first roll-out' : '';
+    const summary = own.length === 0 ? `ok${note}` : summarizeProblems(own);
     return [
       { text: pool.name },
       { text: String(pool.machineCount) },
@@ -156,6 +161,12 @@ function summarizeProblems(problems: Problems): string {
   return summaries.join(', ');
 }
 
+function formatSkippedNodes(format: TextFormat, names: readonly string[]): string {
+  if (names.length === 0) return '';
+  const shown = joinFirst(names, MAX_SKIPPED_NODES);
+  return wrapParagraph(format, `Skipped nodes that the Machine Config Operator does not manage: ${shown}.`);
+}
+
 function formatProblems(format: TextFormat, problems: Problems): string {
   // The conclusion contains this problem.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
@@ -190,6 +201,12 @@ function explainProblems(group: Problems): string {
         `The operator sets the field when all machines of the pool run the config in its spec.${exception}`
       );
     }
+    case 'RolloutUnfinished':
+      return (
+        `${subjectsHave} an empty status.configuration.name after ${FIRST_ROLLOUT_MINUTES} minutes. ` +
+        'The operator sets the field when all machines of the pool run the config in its spec. ' +
+        'Check whether the pool is paused, and which nodes are Degraded.'
+      );
     case 'ConfigMissing':
       return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
     case 'ConfigTerminating':

@@ -38,11 +38,12 @@ end
   zsh: String.raw`#compdef machineconfig-guard kubectl-mcguard
 _machineconfig_guard() {
   local -a lines candidates
-  local line
+  local line name
   lines=("${'$'}{(@f)$(${'$'}{~words[1]} __complete "${'$'}{(@)words[2,CURRENT]}" 2>/dev/null)}")
   for line in "${'$'}{(@)lines[1,-2]}"; do
-    # A colon ends the candidate, so one in it needs a backslash.
-    candidates+=("${'$'}{${'$'}{line%%$'\t'*}//:/\\:}:${'$'}{line#*$'\t'}")
+    name=${'$'}{line%%$'\t'*}
+    # A colon separates a candidate from its description.
+    candidates+=("${'$'}{name//:/\\:}${'$'}{${'$'}{line#$name}/$'\t'/:}")
   done
   if (( $#candidates )); then
     _describe -t values value candidates

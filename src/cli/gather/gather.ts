@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { parseDuration } from '../../decision/duration.ts';
-import { addClusterFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { parseOutputDirectory } from '../option-parsers.ts';
 import { explainFileErrors } from '../output-directory.ts';
@@ -77,7 +77,7 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
     await write('version', VERSION_FILE);
     const { gather } = await import('../../inspect/gather.ts');
     await gather(api, {
-      namespace: 'machineconfig-guard',
+      namespace: getGuardNamespace(flags),
       logQuery: {
         ...(since === undefined ? {} : { sinceSeconds: String(Math.ceil(since / 1_000)) }),
         ...(sinceTime === undefined ? {} : { sinceTime }),

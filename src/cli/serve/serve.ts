@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { hostname } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import type { ClientAuthority } from '../../certificates/client-authority-file.ts';
@@ -10,7 +12,7 @@ import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import type { TlsParameters } from '../../webhook/tls-profile.ts';
-import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
+import { addConnectionFlags, type ClusterFlags, createKubeApi, GUARD_NAMESPACE } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
@@ -172,6 +174,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   const initialSpec = { mode: flags.initialMode, holdSuperseded: flags.initialHold };
   const follower = new SettingsFollower({ api, log, onStored, initialSpec });
   void follower.run(backgroundAbort.signal);
+  const podNamespace = await readPodNamespace();
   const tlsParameters = toTlsParameters(flags);
   const tlsProfile = new TlsProfileFollower({ api, log });
   if (tlsParameters === undefined) void tlsProfile.run(backgroundAbort.signal);
@@ -182,7 +185,9 @@ async function serve(flags: ServeFlags): Promise<void> {
     settings: () => follower.settings,
     servableConfigs,
     status: {
-      leaseNamespace: flags.namespace ?? (await readPodNamespace()),
+      leaseNamespace: flags.namespace ?? podNamespace ?? GUARD_NAMESPACE,
+      // The name of a pod is unique, and outlives its processes. So a restarted container need not wait for the Lease.
+      leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
       tlsProfile: tlsParameters === undefined ? () => tlsProfile.followed() : undefined,
     },
     bindAddress: flags.bindAddress,
@@ -274,12 +279,12 @@ function toListenError(error: unknown, flags: ServeFlags): unknown {
   return new CliError(`cannot listen on ports ${ports} of ${bindAddress}: ${code}`, EXIT_CODE.usage);
 }
 
-/** Outside of a pod, returns the namespace of the manifests. */
-async function readPodNamespace(): Promise<string> {
+/** Returns undefined outside of a pod. */
+async function readPodNamespace(): Promise<string | undefined> {
   const text = await readFile('/var/run/secrets/kubernetes.io/serviceaccount/namespace', 'utf8').catch(
     () => '',
   );
-  return NAMESPACE.test(text.trim()) ? text.trim() : 'machineconfig-guard';
+  return NAMESPACE.test(text.trim()) ? text.trim() : undefined;
 }
 
 /** Returns OpenSSL's list. */

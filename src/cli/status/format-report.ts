@@ -131,7 +131,6 @@ function formatDetails({ width }: TableFormat, entry: StatusEntry): string[] {
 
 /** Commands must not act on the cluster of the current context. */
 function addContext(advice: string, context: string): string {
-  if (context === '') return advice;
   return advice.replaceAll(COMMAND, (command) => `${command} --context ${toShellWord(context)}`);
 }
 

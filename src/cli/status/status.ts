@@ -90,8 +90,13 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   const { readContexts, KubeconfigError } = await import('../../kube/connection.ts');
   try {
     const { current, names, distinct } = readContexts(flags);
-    if (flags.contexts === undefined) return [flags.context ?? current];
-    if (flags.contexts === 'all') return distinct;
+    if (flags.contexts === 'all' && distinct.length > 0) return distinct;
+    const single = flags.context ?? current;
+    if (flags.contexts === undefined && single !== undefined) return [single];
+    if (flags.contexts === undefined || names.length === 0) {
+      const advice = names.length === 0 ? 'log in with: oc login' : 'choose one with --context or --contexts';
+      throw new CliError(`the kubeconfig has no current-context; ${advice}`, EXIT_CODE.clusterAccess);
+    }
     const wanted = [...new Set(flags.contexts.split(','))];
     const unknown = wanted.find((name) => !names.includes(name));
     if (unknown === undefined) return wanted;
@@ -117,10 +122,7 @@ async function readEntry({ context: _context, ...flags }: StatusFlags, context: 
   const signal = AbortSignal.timeout(requestTimeout === 0 ? CLUSTER_TIMEOUT_MS : requestTimeout);
   let api: KubeApi | undefined;
   try {
-    api = await createKubeApi(
-      { ...flags, ...(context === '' ? {} : { context }) },
-      'machineconfig-guard/status',
-    );
+    api = await createKubeApi({ ...flags, context }, 'machineconfig-guard/status');
     const status = await waitOrAbort(readClusterStatus(api, getGuardNamespace(flags)), signal);
     return { context, ...status };
   } catch (error) {

@@ -24,8 +24,8 @@ export function createVersionCommand(): Command {
       `
 Without a cluster, the command prints the version of this program and exits
 with 3.
-Permissions: get deployments in the namespace of the guard; get
-machineconfigguards.
+Permissions: get machineconfigguards. For the image: get deployments in the
+namespace of the guard.
 
 Exit codes:
   0  printed
@@ -63,8 +63,9 @@ function formatClusterVersion(
   { kubernetesVersion, guardVersion, guardImage }: ClusterVersion,
   namespace: string,
 ): string {
-  const guard =
-    guardImage === null ? `none in namespace ${namespace}` : `${guardVersion ?? 'unknown'} (${guardImage})`;
+  const isInstalled = guardVersion !== null || guardImage !== null;
+  const image = guardImage === null ? '' : ` (${guardImage})`;
+  const guard = isInstalled ? `${guardVersion ?? 'unknown'}${image}` : `none in namespace ${namespace}`;
   const lines = [`Guard Version: ${guard}`, `Kubernetes Version: ${kubernetesVersion ?? 'unknown'}`];
   return lines.map((line) => `${toPrintableLine(line, MAX_VALUE_LENGTH)}\n`).join('');
 }

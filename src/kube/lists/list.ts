@@ -61,7 +61,7 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations' | 'labels' | 'objectName'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations' | 'objectName'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},

@@ -20,12 +20,11 @@ const NO_BYTES = Buffer.alloc(0);
 type KeysByLength = ReadonlyMap<number, readonly { readonly key: string; readonly bytes: Buffer }[]>;
 
 /**
- * If `annotations` is present, only the names, these annotations and labels, and the creationTimestamp in milliseconds
- * are kept.
+ * If `annotations` is present, only the names, these annotations and the creationTimestamp in milliseconds are kept. An
+ * object with none of these annotations keeps everything.
  */
 export interface WantedMetadata {
   readonly annotations?: readonly string[];
-  readonly labels?: readonly string[];
 }
 
 /**
@@ -33,17 +32,14 @@ export interface WantedMetadata {
  * 5 % of a node's metadata, so everything else is skipped.
  */
 export class MetadataParser {
-  /** The wanted annotations and labels. Their length alone excludes almost every other one. */
-  readonly #wantedAnnotations: KeysByLength | undefined;
-  readonly #wantedLabels: KeysByLength | undefined;
+  /** The wanted annotations. Their length alone excludes almost every other one. */
+  readonly #wanted: KeysByLength | undefined;
   // Reused, because a list has thousands of messages.
   readonly #metadata = new ProtobufReader(NO_BYTES);
   readonly #entry = new ProtobufReader(NO_BYTES);
 
-  constructor({ annotations, labels = [] }: WantedMetadata) {
-    if (annotations === undefined) return;
-    this.#wantedAnnotations = groupByLength(annotations);
-    this.#wantedLabels = groupByLength(labels);
+  constructor({ annotations }: WantedMetadata) {
+    if (annotations !== undefined) this.#wanted = groupByLength(annotations);
   }
 
   /** @throws MalformedProtobuf */
@@ -54,22 +50,41 @@ export class MetadataParser {
     const values: Record<string, unknown> = { labels, annotations };
     while (object.next()) {
       if (object.field !== OBJECT.metadata) continue;
+      if (this.#wanted !== undefined && this.#parseWanted(object, values, annotations, this.#wanted)) continue;
       const metadata = this.#metadata.enter(object);
       while (metadata.next()) {
         const { field } = metadata;
-        if (field === OBJECT_META.annotations) this.#parseEntry(metadata, annotations, this.#wantedAnnotations);
+        if (field === OBJECT_META.annotations) this.#parseEntry(metadata, annotations);
         else if (field === OBJECT_META.name) values['name'] = metadata.text();
         else if (field === OBJECT_META.namespace) this.#parseNamespace(metadata, values);
-        else if (field === OBJECT_META.labels) this.#parseEntry(metadata, labels, this.#wantedLabels);
-        else if (this.#wantedAnnotations !== undefined) {
-          if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = this.#parseMs(metadata);
-        } else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseTime(metadata);
+        else if (field === OBJECT_META.labels) this.#parseEntry(metadata, labels);
+        else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseTime(metadata);
         else if (field === OBJECT_META.uid) values['uid'] = metadata.text();
         else if (field === OBJECT_META.deletionTimestamp) values['deletionTimestamp'] = parseTime(metadata);
       }
     }
     return { metadata: values };
   };
+
+  /** Returns whether the object has a wanted annotation. Labels precede annotations, so others are parsed again. */
+  #parseWanted(
+    object: ProtobufReader,
+    values: Record<string, unknown>,
+    annotations: Record<string, string>,
+    wanted: KeysByLength,
+  ): boolean {
+    const metadata = this.#metadata.enter(object);
+    let hasWanted = false;
+    while (metadata.next()) {
+      const { field } = metadata;
+      if (field === OBJECT_META.annotations)
+        hasWanted = this.#parseEntry(metadata, annotations, wanted) || hasWanted;
+      else if (field === OBJECT_META.name) values['name'] = metadata.text();
+      else if (field === OBJECT_META.namespace) this.#parseNamespace(metadata, values);
+      else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = this.#parseMs(metadata);
+    }
+    return hasWanted;
+  }
 
   /** Milliseconds, because a text takes longer than all other wanted fields, and the guard reads few of them. */
   #parseMs(metadata: ProtobufReader): number | undefined {
@@ -84,20 +99,22 @@ export class MetadataParser {
     if (metadata.end > metadata.start) values['namespace'] = metadata.text();
   }
 
-  /** Parses an entry of a map. If `wanted` is present, other entries are skipped. */
-  #parseEntry(metadata: ProtobufReader, target: Record<string, string>, wanted?: KeysByLength): void {
+  /** Parses an entry of a map. If `wanted` is present, other entries are skipped. Returns whether it was parsed. */
+  #parseEntry(metadata: ProtobufReader, target: Record<string, string>, wanted?: KeysByLength): boolean {
     const entry = this.#entry.enter(metadata);
     let key = wanted === undefined ? '' : undefined;
     let value = '';
     while (entry.next()) {
       if (entry.field === ENTRY.key) {
         key = wanted === undefined ? entry.text() : findKey(entry, wanted);
-        if (key === undefined) return;
+        if (key === undefined) return false;
       } else if (entry.field === ENTRY.value) {
         value = entry.text();
       }
     }
-    if (key !== undefined) target[key] = value;
+    if (key === undefined) return false;
+    target[key] = value;
+    return true;
   }
 }
 

@@ -24,7 +24,7 @@ test('formats all parts of a report', () => {
     new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'),
   );
   expect(text).toMatch(/^worker0\.gw\.lo +worker +Done +\S+ +\S+ +ok$/m);
-  expect(text).toMatch(/^master +1 +1 +\S+ +<none> +status empty$/m);
+  expect(text).toMatch(/^master +1 +0 +\S+ +<none> +status empty$/m);
   expect(unwrap(text)).toContain(
     `${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`,
   );
@@ -54,6 +54,23 @@ test('formats nodes with one or two problems', () => {
   expect(text).toMatch(/^m +worker .* current missing$/m);
   expect(text).toMatch(/^n +worker .* current missing, no desired yet$/m);
   expect(unwrap(text)).toContain('Node n has not reported its desiredConfig yet.');
+});
+
+test('accepts the first roll-out of a pool for 30 minutes', () => {
+  const nodes = [inspectedNode('n', { current: WORKER, desired: MASTER, role: 'infra' })];
+  const formatAtAge = (ageMinutes: number) => {
+    const infra = inspectedPool('infra', { spec: MASTER, ageMinutes });
+    return unwrap(format(nodes, [POOL, infra]));
+  };
+  expect(formatAtAge(29)).toMatch(/infra 1 0 \S+ <none> ok, first roll-out .*Fine: /);
+  expect(formatAtAge(30)).toContain('Pool infra has an empty status.configuration.name after 30 minutes.');
+});
+
+test('names the skipped nodes', () => {
+  const text = format([healthyNode('n')], [POOL], { skippedNodes: ['linux-0', 'windows-0'] });
+  expect(unwrap(text)).toContain(
+    'Skipped nodes that the Machine Config Operator does not manage: linux-0 and windows-0. Fine: ',
+  );
 });
 
 test('combines nodes with the same problem, and shows healthy nodes last', () => {

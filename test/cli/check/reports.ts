@@ -6,7 +6,7 @@ import {
   type InspectedPool,
 } from '../../../src/inspect/consistency.ts';
 import { planRepairs, type Repair } from '../../../src/inspect/repairs.ts';
-import { EVERYTHING, inspectedNode, inspectedPool, snapshot } from '../../inspect/snapshot.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, NOW, snapshot } from '../../inspect/snapshot.ts';
 
 export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
 export const MASTER = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';
@@ -16,6 +16,7 @@ interface Extras {
   readonly requests?: PendingCertificateRequests;
   readonly explanations?: Readonly<Record<string, string>>;
   readonly terminatingConfigs?: readonly string[];
+  readonly skippedNodes?: readonly string[];
 }
 
 /** Checks a cluster in which MASTER and WORKER exist. */
@@ -26,10 +27,11 @@ export function checkNodesAndPools(
     requests = { readable: true, reason: null, requests: [] },
     explanations = {},
     terminatingConfigs = [],
+    skippedNodes = [],
   }: Extras = {},
 ): { readonly report: CheckReport; readonly repairs: readonly Repair[] } {
   const { configs, ...rest } = snapshot(nodes, pools, [MASTER, WORKER], terminatingConfigs);
-  const consistency = checkConsistency({ configs, ...rest }, EVERYTHING);
+  const consistency = checkConsistency({ ...rest, configs, skippedNodes }, EVERYTHING, NOW);
   const repairs = planRepairs(
     consistency,
     configs,
@@ -38,7 +40,7 @@ export function checkNodesAndPools(
   const report = buildCheckReport(
     {
       server: '127.0.0.1:6443',
-      at: new Date('2026-11-20T12:00:00Z'),
+      at: NOW,
       consistency,
       requests,
       explanations: new Map(Object.entries(explanations)),

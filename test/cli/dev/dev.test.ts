@@ -57,6 +57,17 @@ test('removes the webhook that a killed session left behind', async () => {
   await killed.outcome;
   expect(registrations()).toHaveLength(1);
 
+  const { cluster, start } = inspected;
+  const removeFault = cluster.faults.intercept(({ method }) =>
+    method === 'DELETE' ? { status: 403 } : 'pass',
+  );
+  const denied = await start('dev').outcome;
+  expect(denied.exitCode).toBe(3);
+  expect(denied.stderr).toMatch(
+    /: cannot remove the webhook \S+ of an earlier run: .* denies you "delete"/,
+  );
+  removeFault();
+
   const dev = await startDev();
   expect(dev.stdout()).toMatch(/removed machineconfig-guard-dev-\w+ of an earlier run/);
   expect(registrations()).toHaveLength(1);
@@ -75,19 +86,6 @@ test('exits with 3 and registers nothing if the cluster denies', async () => {
   const denial = `the API server at ${address} denies you "create" on validatingwebhookconfigurations.`;
   expect(denied.stderr).toContain(`machineconfig-guard: ${denial}`);
   expect(registrations()).toEqual([]);
-});
-
-test('names the webhook of an earlier run only if there is one', async () => {
-  const { cluster, start } = inspected;
-  cluster.faults.intercept(({ method }) => (method === 'DELETE' ? { status: 403 } : 'pass'));
-  const killed = await startDev();
-  killed.child.kill('SIGKILL');
-  await killed.outcome;
-  const { exitCode, stderr } = await start('dev').outcome;
-  expect(exitCode).toBe(3);
-  expect(stderr).toMatch(
-    /: cannot remove the webhook machineconfig-guard-dev-\w+ of an earlier run: .* denies you "delete"/,
-  );
 });
 
 test('exits with 3 and prints the command if it cannot remove the webhook', async () => {

@@ -15,7 +15,7 @@ test('gathers what the cluster has, and lists what it could not read', async () 
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Warn' } });
   const directory = path.join(createTemporaryDirectory(), 'new');
 
-  const { exitCode, stdout, stderr } = await run('gather', '--out', directory);
+  const { exitCode, stdout, stderr } = await run('gather', '--out', directory, '-n', 'other');
 
   expect(exitCode).toBe(1);
   expect(read(directory, 'version')).toBe(`machineconfig-guard/gather\n${packageJson.version}\n`);
@@ -28,7 +28,7 @@ test('gathers what the cluster has, and lists what it could not read', async () 
   expect(read(directory, 'failures.txt')).toBe(stderr);
   // The cluster in memory has no Pods.
   const reason = 'cannot list pods: the API server answered 404';
-  expect(stderr).toContain(`namespaces/machineconfig-guard/core/pods.yaml: ${reason}\n`);
+  expect(stderr).toContain(`namespaces/other/core/pods.yaml: ${reason}\n`);
   const files = readdirSync(directory, { recursive: true, withFileTypes: true });
   expect(stdout).toBe(`wrote ${files.filter((file) => file.isFile()).length} files to ${directory}\n`);
 });

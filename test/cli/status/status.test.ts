@@ -34,7 +34,11 @@ beforeEach(async () => {
 });
 
 /** One context for each cluster. The first one is the current context. */
-function writeKubeconfig(names: readonly string[], extraContexts: Kubeconfig['contexts'] = []): void {
+function writeKubeconfig(
+  names: readonly string[],
+  extraContexts: Kubeconfig['contexts'] = [],
+  current = names[0] ?? '',
+): void {
   const parts = clusters.slice(0, names.length).map(({ kubeconfig }) => parse(kubeconfig) as Kubeconfig);
   const config: Kubeconfig = {
     clusters: parts.map(({ clusters: [part] }, index) => ({
@@ -46,7 +50,7 @@ function writeKubeconfig(names: readonly string[], extraContexts: Kubeconfig['co
       ...names.map((name) => ({ name, context: { cluster: name, user: name } })),
       ...extraContexts,
     ],
-    'current-context': names[0] ?? '',
+    'current-context': current,
   };
   writeFileSync(file, stringify({ apiVersion: 'v1', kind: 'Config', ...config }), { mode: 0o600 });
 }
@@ -139,6 +143,15 @@ test.each([
   [['--contexts', 'all', '--context', 'a'], "cannot be used with option '--context <name>'\n"],
 ])('with %j, exits with 2', async (args, sentence) => {
   expect(await runStatus(...args)).toEqual(usageError(sentence));
+});
+
+test.each([
+  [[], 'the kubeconfig has no current-context; choose one with --context or --contexts\n'],
+  [['--contexts', 'all'], 'the kubeconfig has no current-context; log in with: oc login\n'],
+])('without a context for %j, exits with 3', async (args, sentence) => {
+  writeKubeconfig(args.length === 0 ? ['a'] : [], [], '');
+  const { exitCode, stdout, stderr } = await runStatus(...args);
+  expect([exitCode, stdout, stderr]).toEqual([3, '', `machineconfig-guard: ${sentence}`]);
 });
 
 test('without a kubeconfig, exits with 3', async () => {

@@ -132,10 +132,7 @@ test('holds the config of a deleted pool and of a removed node', async () => {
 
 test('holds a config longer while a node has not reported one', async () => {
   const { first, createConfig, setSpec, setStatus } = await createPool();
-  const windows = await cluster.node();
-  await cluster.admin.patch(`${PATHS.nodes}/${windows}`, {
-    metadata: { labels: { 'kubernetes.io/os': 'windows' } },
-  });
+  for (const os of ['linux', 'windows'] as const) await cluster.unmanagedNode(os);
   const fresh = await cluster.node();
   const next = await createConfig();
   await setSpec(next);

@@ -2,9 +2,8 @@ import { beforeAll, expect, test } from 'vitest';
 
 import type { GuardStatus } from '../../../src/guard/status-writer.ts';
 import type { CheckReport } from '../../../src/inspect/check-report.ts';
-import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { buildScrapeJob } from '../monitoring/service-monitor.ts';
+import { readGauge } from '../monitoring/read-gauge.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
@@ -28,19 +27,6 @@ async function awaitCondition(reason: string) {
   };
   // A new leader can take half a minute.
   return until(() => `${reason}, not ${JSON.stringify(status)}`, find, { timeoutMs: 40_000 });
-}
-
-/** Scrapes a gauge without labels from the first replica. */
-async function readGauge(name: string): Promise<string | undefined> {
-  const { job, files } = await buildScrapeJob(installed);
-  const client = new KubeClient({
-    url: `https://${job.static_configs[0]?.targets[0]}`,
-    ca: Object.values(files).join('\n'),
-    servername: job.tls_config.server_name,
-    token: job.authorization.credentials,
-  });
-  const { body } = await client.request('GET', '/metrics');
-  return new RegExp(`^${name} (?<value>\\S+)$`, 'm').exec(String(body))?.groups?.['value'];
 }
 
 async function check() {
@@ -72,7 +58,7 @@ test('reports a config that a node moves to while it is being deleted, until it 
     expect.stringContaining(finding),
   ]);
   expect(regarding).toMatchObject({ kind: 'MachineConfig', name: config });
-  const readCount = () => readGauge('mcguard_terminating_configs_in_use');
+  const readCount = () => readGauge(installed, 'mcguard_terminating_configs_in_use');
   await expect.poll(readCount, { timeout: 10_000 }).toBe('1');
   const problem = { kind: 'Node', name: node, field: 'desiredConfig', config, canHeal: false };
   expect(await check()).toMatchObject({

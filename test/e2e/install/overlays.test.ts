@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
-import packageJson from '../../../package.json' with { type: 'json' };
+import { renderInstallFile } from '../../../build/release/install-files.ts';
 import { buildInstallation } from '../../../src/install/installation.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
@@ -93,6 +93,26 @@ test('the namespace of service-ca rejects pods in the network of the host', asyn
   expect(stderr).toContain('would violate PodSecurity "restricted');
 });
 
+test('install.yaml of a release is valid, and changes the image and the label of the version', async () => {
+  await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
+  const apply = ['apply', '--validate=strict', '--filename=-'];
+
+  const file = renderInstallFile('install.yaml', DEFAULT_OPTIONS.image, '1.2.3');
+  const { exitCode, stdout, stderr } = await kubectl(controlPlane, apply, file);
+
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).not.toContain(' created');
+  const get = ['get', 'deployments', '--namespace=machineconfig-guard', '--output=json'];
+  const template = {
+    metadata: { labels: { 'app.kubernetes.io/version': '1.2.3' } },
+    spec: { containers: [{ image: DEFAULT_OPTIONS.image }] },
+  };
+  const deployments = JSON.parse(
+    await kubectlOk(controlPlane, [...get, '--selector=app.kubernetes.io/version=1.2.3']),
+  );
+  expect(deployments).toMatchObject({ items: [{ spec: { template } }] });
+});
+
 test('the deleted overlays leave nothing behind', async () => {
   for (const name of APPLICABLE) {
     const flags = ['--wait=false', '--ignore-not-found', '--kustomize', directoryOf(name)];
@@ -148,8 +168,7 @@ test('no overlay has settings, a key, a limit or an object of the operators', ()
   expect(versions.join()).not.toMatch(/\b(?:machineconfiguration|config)\.openshift\.io/);
 });
 
-const IMAGE = `machineconfig-guard:${packageJson.version}`;
-const PLAIN = { ...DEFAULT_OPTIONS, image: IMAGE, authority: undefined };
+const PLAIN = { ...DEFAULT_OPTIONS, image: 'machineconfig-guard', authority: undefined };
 
 test.each([
   ['service-ca', {}],
