@@ -162,6 +162,8 @@ test.each([
   const comment = /^(?:#.*\n)+/.exec(webhook?.content ?? '')?.[0];
   expect(comment).toMatch(/^# While the guard is unreachable, the API server allows deletions\.\n/);
   expect(comment).toMatch(reason);
+  // The API server would drop the field, and each apply would write it again.
+  expect(webhook?.content.includes('matchConditions:')).toBe(warningCount === 0);
   expect(warnings).toHaveLength(warningCount);
 });
 
