@@ -107,7 +107,9 @@ async function buildAll(release: Release, directory: string, log: Log) {
 /** Without these an API server calls itself v0.0.0-master, and clients take it for a very old one. */
 export function versionFlags({ kubernetes }: Release) {
   const [major, minor] = kubernetes.split('.');
-  const version = 'k8s.io/component-base/version';
-  const numbers = `-X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`;
-  return `-s -w -X ${version}.gitVersion=v${kubernetes} ${numbers}`;
+  // Kubernetes 1.27 answers /version with that of client-go.
+  const packages = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'];
+  const values = [`gitVersion=v${kubernetes}`, `gitMajor=${major}`, `gitMinor=${minor}`];
+  const flags = packages.flatMap((name) => values.map((value) => `-X ${name}.${value}`));
+  return ['-s -w', ...flags].join(' ');
 }
