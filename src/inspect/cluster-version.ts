@@ -1,4 +1,4 @@
-import { GUARD_PATH } from '../kube/api-paths.ts';
+import { deploymentPath, GUARD_PATH, INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { isForbidden, readObject } from './cluster-access.ts';
 
@@ -30,22 +30,28 @@ const TAG = /^[^@]*:(?<tag>\w[-.\w]{0,127})(?:@|$)/;
  * @throws ClusterAccessError, TimeoutError
  */
 export async function readClusterVersion(api: KubeApi, namespace: string): Promise<ClusterVersion> {
-  const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
+  const kubernetesVersion = await readKubernetesVersion(api);
   const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
   const statusVersion = toText(guard?.status?.version);
   const image = await readImage(api, namespace, statusVersion !== null);
   const tag = TAG.exec(image ?? '')?.groups?.['tag'] ?? null;
   return {
-    kubernetesVersion: toText(server?.gitVersion),
+    kubernetesVersion,
     guardVersion: statusVersion ?? tag,
     guardImage: image,
   };
 }
 
+/** @throws ClusterAccessError, TimeoutError */
+export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
+  const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
+  return toText(server?.gitVersion);
+}
+
 async function readImage(api: KubeApi, namespace: string, isOptional: boolean): Promise<string | null> {
-  const path = `/apis/apps/v1/namespaces/${namespace}/deployments/machineconfig-guard`;
   try {
-    const deployment = (await readObject(api, path)) as StoredDeployment | undefined;
+    const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as
+      StoredDeployment | undefined;
     return toText(deployment?.spec?.template?.spec?.containers?.[0]?.image);
   } catch (error) {
     if (isOptional && isForbidden(error)) return null;
