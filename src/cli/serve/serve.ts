@@ -187,7 +187,8 @@ async function serve(flags: ServeFlags): Promise<void> {
     servableConfigs,
     status: {
       leaseNamespace: flags.namespace ?? podNamespace ?? INSTALLED_NAME,
-      // The name of a pod is unique, and outlives its processes. So a restarted container need not wait for the Lease.
+      // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container
+      // has the same one, so it need not wait for the Lease.
       leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
       tlsProfile: tlsParameters === undefined ? () => tlsProfile.followed() : undefined,
     },
