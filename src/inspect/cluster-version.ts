@@ -1,6 +1,7 @@
 import { deploymentPath, GUARD_PATH, INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { isForbidden, readObject } from './cluster-access.ts';
+import type { StoredGuard } from './cluster-status.ts';
 
 /** Unknown values are null. */
 export interface ClusterVersion {
@@ -8,10 +9,6 @@ export interface ClusterVersion {
   readonly kubernetesVersion: string | null;
   readonly guardVersion: string | null;
   readonly guardImage: string | null;
-}
-
-interface StoredGuard {
-  readonly status?: { readonly version?: unknown };
 }
 
 interface StoredDeployment {
