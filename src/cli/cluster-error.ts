@@ -9,6 +9,24 @@ import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 const MAX_QUOTE_LENGTH = 200;
 const CHECK_SERVER = 'check server in the kubeconfig, and the network';
 
+/** Roles for people, without their rights in the namespace of the guard (manifests/base/reader-roles.yaml). */
+const ROLES = [
+  {
+    name: 'machineconfig-guard-reader',
+    rights: new Set([
+      'get machineconfigguards',
+      'get machineconfigs',
+      'get validatingadmissionpolicybindings',
+      'list machineconfigpools',
+      'list machineconfigs',
+      'list machineosbuilds',
+      'list nodes',
+      'list validatingwebhookconfigurations',
+    ]),
+  },
+  { name: 'machineconfig-guard-verify', rights: new Set(['delete machineconfigs']) },
+];
+
 /** Error codes of Node and OpenSSL, each with the reason and what to do. */
 const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [
@@ -55,10 +73,8 @@ function formatAccessError({ access, cause }: ClusterAccessError, server: string
     case 401:
       return `${server} rejects the credentials of the kubeconfig; run oc login`;
     case 403: {
-      // Roles for people (manifests/base/reader-roles.yaml). OpenShift's cluster-reader excludes MachineConfigs.
-      const role = verb === 'delete' ? 'machineconfig-guard-verify' : 'machineconfig-guard-reader';
-      const isInRole = resource === 'machineconfigs' && verb !== 'create';
-      const roleNote = isInRole ? `, which the ClusterRole ${role} allows` : '';
+      const role = ROLES.find(({ rights }) => rights.has(`${verb} ${resource}`))?.name;
+      const roleNote = role === undefined ? '' : `, which the ClusterRole ${role} allows`;
       const checkCommand = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
       return `${server} denies you "${verb}" on ${kind}${location}${roleNote}; check with: ${checkCommand}`;
     }

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
@@ -17,8 +18,6 @@ export interface ClusterFlags {
 }
 
 const HELP_GROUP = 'Cluster flags, also before the command:';
-/** Of the manifests. */
-export const GUARD_NAMESPACE = 'machineconfig-guard';
 /** At this level kubectl prints its requests, too. */
 const REQUEST_VERBOSITY = 6;
 const MAX_VERBOSITY = 10;
@@ -30,7 +29,7 @@ export function addClusterFlags(command: Command): Command {
   const options = [
     new Option('--as <user>', 'user to impersonate, such as system:serviceaccount:NAMESPACE:NAME'),
     new Option('--as-group <group>', 'group to impersonate; repeatable').argParser(collect),
-    new Option('-n, --namespace <name>', `namespace of the guard (default: ${GUARD_NAMESPACE})`).argParser(
+    new Option('-n, --namespace <name>', `namespace of the guard (default: ${INSTALLED_NAME})`).argParser(
       parseNamespace,
     ),
     new Option(
@@ -67,7 +66,7 @@ export function inheritClusterFlags(root: Command, command: Command): void {
 
 /** The namespace of the guard's Deployment, Lease and Secrets. */
 export function getGuardNamespace({ namespace }: ClusterFlags): string {
-  return namespace ?? GUARD_NAMESPACE;
+  return namespace ?? INSTALLED_NAME;
 }
 
 /** @throws CliError if there is no usable kubeconfig */

@@ -4,7 +4,7 @@ import { ApiError, isNotFound, isRetryable, needsCorrection, orUndefined } from 
 type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
 const PATH =
-  /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)(?:[/?]|$)/;
+  /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
 const READ_TIMEOUT_MS = 10_000;
 
 /** The cause is an ApiError, ApiUnreachable, MalformedList or MalformedObject. */
@@ -14,10 +14,16 @@ export class ClusterAccessError extends Error {
   readonly access: Readonly<{ verb: Verb; resource: string; group: string; namespace: string | undefined }>;
 
   constructor(verb: Verb, path: string, cause: unknown) {
-    const { resource = path, group = '', namespace } = PATH.exec(path)?.groups ?? {};
-    super(`cannot ${verb} ${resource}`, { cause });
-    this.access = { verb, resource, group, namespace };
+    const target = parsePath(path);
+    super(`cannot ${verb} ${target.resource}`, { cause });
+    this.access = { verb, ...target };
   }
+}
+
+/** The core group is empty. The resource of another path, such as `/version`, is the path. */
+export function parsePath(path: string) {
+  const { resource = path, group = '', namespace } = PATH.exec(path)?.groups ?? {};
+  return { resource, group, namespace };
 }
 
 /** @throws ClusterAccessError with the verb and the path, or the signal's reason */

@@ -1,4 +1,4 @@
-import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
+import { type ConfigName, isObjectName, isRenderedConfig } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath } from '../kube/api-paths.ts';
@@ -73,14 +73,17 @@ export async function readRenderedNames(api: KubeApi, signal: AbortSignal): Prom
   return (await readConfigs(api, signal)).map(({ name }) => name).filter((name) => isRenderedConfig(name));
 }
 
-/** The configs that a node or a pool names, and that do not exist. */
+/**
+ * The configs that a node or a pool names, and that do not exist. An annotation can contain any text, which a shell
+ * would run after its completion, so other texts than names of objects are left out.
+ */
 export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
   const referrers = await listAll(api, NODES, NODES.parse, signal);
   referrers.push(...(await listAll(api, POOLS, POOLS.parse, signal)));
   const references = referrers.flatMap((referrer) => referrer.references);
   const existing = new Set((await readConfigs(api, signal)).map(({ name }) => name));
   const used = references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
-  return [...new Set(used)].filter((config) => !existing.has(config));
+  return [...new Set(used)].filter((config) => isObjectName(config) && !existing.has(config));
 }
 
 export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {

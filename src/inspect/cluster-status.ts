@@ -14,6 +14,8 @@ import {
 import { orForbidden, readFloor, readWebhooks } from './installed-protection.ts';
 import {
   ENFORCE_COMMAND,
+  findMainWebhook,
+  FLOOR_LIMITS,
   INSTALL_ADVICE,
   type PolicyBinding,
   type Protection,
@@ -56,6 +58,8 @@ export interface LeaderState {
 
 /** What a cluster says without a test. `undefined`: the user lacks the right. `null`: the object does not exist. */
 export interface StatusEvidence {
+  /** Of the Deployment and the Lease. */
+  readonly namespace: string;
   readonly guard: StoredGuard | null;
   readonly webhooks: readonly RegisteredWebhook[] | undefined;
   readonly floor: readonly PolicyBinding[] | undefined;
@@ -109,7 +113,7 @@ export async function readClusterStatus(api: KubeApi, namespace: string): Promis
     orForbidden(orNull(readDeployment(api, namespace))),
     orForbidden(orNull(readLease(api, namespace))),
   ]);
-  const evidence = { guard: guard ?? null, webhooks, floor, deployment, lease };
+  const evidence = { namespace, guard: guard ?? null, webhooks, floor, deployment, lease };
   return { server: api.address, ...summarizeEvidence(evidence, new Date()) };
 }
 
@@ -149,8 +153,14 @@ function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
   if (webhook === undefined) {
     return assessFloor(evidence, { reason: 'the guard is not installed', advice: INSTALL_ADVICE });
   }
+  // Deployment, Lease, mode and status are those of the manifests.
+  if (webhook.installation === 'dev') {
+    const reason =
+      'only "machineconfig-guard dev" is registered, and the cluster does not show whether it runs';
+    return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
+  }
   const { mode } = parseSettings(guard ?? {}).settings;
-  if (mode !== 'Enforce' && webhook.installation !== 'dev') {
+  if (mode !== 'Enforce') {
     return assessFloor(evidence, { reason: `the mode of the guard is ${mode}`, advice: ENFORCE_COMMAND });
   }
   const failure = findFailure(webhook, evidence);
@@ -173,7 +183,10 @@ function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
 }
 
 /** Why the API server cannot call the guard, as far as the cluster says. */
-function findFailure(webhook: RegisteredWebhook, { guard, deployment }: StatusEvidence): Diagnosis | undefined {
+function findFailure(
+  webhook: RegisteredWebhook,
+  { namespace, guard, deployment }: StatusEvidence,
+): Diagnosis | undefined {
   const { installation: method, configuration } = webhook;
   const installation = { method, configuration, hostNetwork: deployment?.hostNetwork === true };
   if (!webhook.caBundle) {
@@ -185,11 +198,9 @@ function findFailure(webhook: RegisteredWebhook, { guard, deployment }: StatusEv
     const advice = 'see docs/runbooks/MachineConfigGuardCertificateExpiring.md';
     return { reason: `a certificate of the guard has expired (${certificates.message})`, advice };
   }
-  const isServiceMissing = deployment === null && webhook.target.startsWith(`Service ${INSTALLED_NAME}/`);
-  if (isServiceMissing) {
-    return { reason: 'its Deployment does not exist', advice: INSTALL_ADVICE };
-  }
-  return undefined;
+  // The Deployment of another namespace was not read.
+  const isMissing = deployment === null && webhook.target.startsWith(`Service ${namespace}/`);
+  return isMissing ? { reason: 'its Deployment does not exist', advice: INSTALL_ADVICE } : undefined;
 }
 
 /** What protects without the guard. */
@@ -200,19 +211,19 @@ function assessFloor({ floor }: StatusEvidence, { reason, advice }: Diagnosis): 
   }
   if (!isFloorComplete(floor)) return toUnprotected('EXPOSED', reason, advice);
   const explanation = `only the policy floor is active: ${reason}`;
-  const limits = 'the policies can miss a new reference and do not check MachineOSBuilds';
-  return { state: 'PROTECTED', protected: true, by: 'floor', explanation, advice: `${advice}; ${limits}` };
+  return {
+    state: 'PROTECTED',
+    protected: true,
+    by: 'floor',
+    explanation,
+    advice: `${advice}; ${FLOOR_LIMITS}`,
+  };
 }
 
 function isFloorComplete(floor: readonly PolicyBinding[]): boolean {
   return Object.values(ADMISSION_POLICIES).every((policy) =>
     floor.some((binding) => binding.policy === policy && binding.actions.includes('Deny')),
   );
-}
-
-/** A webhook of `dev` can exist beside that of the manifests. */
-function findMainWebhook(webhooks: readonly RegisteredWebhook[]): RegisteredWebhook | undefined {
-  return webhooks.find(({ installation }) => installation !== 'dev') ?? webhooks[0];
 }
 
 function findCertificates(guard: StoredGuard | null): CertificateState | null {

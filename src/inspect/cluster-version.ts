@@ -1,6 +1,7 @@
-import { GUARD_PATH } from '../kube/api-paths.ts';
+import { deploymentPath, GUARD_PATH, INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { isForbidden, readObject } from './cluster-access.ts';
+import type { StoredGuard } from './cluster-status.ts';
 
 /** Unknown values are null. */
 export interface ClusterVersion {
@@ -8,10 +9,6 @@ export interface ClusterVersion {
   readonly kubernetesVersion: string | null;
   readonly guardVersion: string | null;
   readonly guardImage: string | null;
-}
-
-interface StoredGuard {
-  readonly status?: { readonly version?: unknown };
 }
 
 interface StoredDeployment {
@@ -30,22 +27,28 @@ const TAG = /^[^@]*:(?<tag>\w[-.\w]{0,127})(?:@|$)/;
  * @throws ClusterAccessError, TimeoutError
  */
 export async function readClusterVersion(api: KubeApi, namespace: string): Promise<ClusterVersion> {
-  const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
+  const kubernetesVersion = await readKubernetesVersion(api);
   const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
   const statusVersion = toText(guard?.status?.version);
   const image = await readImage(api, namespace, statusVersion !== null);
   const tag = TAG.exec(image ?? '')?.groups?.['tag'] ?? null;
   return {
-    kubernetesVersion: toText(server?.gitVersion),
+    kubernetesVersion,
     guardVersion: statusVersion ?? tag,
     guardImage: image,
   };
 }
 
+/** @throws ClusterAccessError, TimeoutError */
+export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
+  const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
+  return toText(server?.gitVersion);
+}
+
 async function readImage(api: KubeApi, namespace: string, isOptional: boolean): Promise<string | null> {
-  const path = `/apis/apps/v1/namespaces/${namespace}/deployments/machineconfig-guard`;
   try {
-    const deployment = (await readObject(api, path)) as StoredDeployment | undefined;
+    const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as
+      StoredDeployment | undefined;
     return toText(deployment?.spec?.template?.spec?.containers?.[0]?.image);
   } catch (error) {
     if (isOptional && isForbidden(error)) return null;

@@ -4,7 +4,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { EVENT_REPORTER } from '../kube/event-recorder.ts';
 import { checkCluster } from './check-report.ts';
-import { accessCluster, ClusterAccessError } from './cluster-access.ts';
+import { accessCluster, ClusterAccessError, parsePath, readObject } from './cluster-access.ts';
 import { redact } from './redact.ts';
 
 export interface GatherOptions {
@@ -38,9 +38,9 @@ interface StoredPod extends StoredObject {
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 /** No kind here has secrets. */
-const CLUSTER_COLLECTIONS = [
-  GUARDS_PATH,
-  WEBHOOK_CONFIGURATIONS_PATH,
+const CLUSTER_COLLECTIONS = [GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH];
+/** Kubernetes before 1.30 (OpenShift 4.17) does not serve them. */
+const POLICY_COLLECTIONS = [
   `${ADMISSION}/validatingadmissionpolicies`,
   `${ADMISSION}/validatingadmissionpolicybindings`,
 ];
@@ -55,8 +55,6 @@ const NAMESPACED_COLLECTIONS = [
 const OWN_EVENTS_PATH = `/apis/events.k8s.io/v1/namespaces/default/events?${new URLSearchParams({
   fieldSelector: `reportingController=${EVENT_REPORTER}`,
 }).toString()}`;
-const COLLECTION =
-  /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
 /** A log line has about 500 bytes. */
 const MAX_LOG_LINES = 20_000;
 const READ_TIMEOUT_MS = 30_000;
@@ -84,9 +82,13 @@ export async function gather(
     if (text !== undefined) await write(file, redact(text));
   };
 
-  for (const path of CLUSTER_COLLECTIONS) {
+  for (const path of [...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS]) {
     const directory = toFile(path);
-    const list = await attempt(directory, () => readList(api, path));
+    const list = await attempt(directory, async () =>
+      POLICY_COLLECTIONS.includes(path)
+        ? ((await readObject(api, path, 'list')) as StoredList | undefined)
+        : await readList(api, path),
+    );
     for (const object of list?.items?.filter(isAboutConfigs) ?? []) {
       const typed = { apiVersion: list?.apiVersion, kind: list?.kind?.replace(/List$/, ''), ...object };
       await write(`${directory}/${object.metadata?.name}.yaml`, redact(toYaml(typed)));
@@ -116,9 +118,9 @@ export async function gather(
 }
 
 function toFile(path: string): string {
-  const { group = 'core', namespace, resource } = COLLECTION.exec(path)?.groups ?? {};
+  const { group, namespace, resource } = parsePath(path);
   const directory = namespace === undefined ? 'cluster-scoped-resources' : `namespaces/${namespace}`;
-  return `${directory}/${group}/${resource}`;
+  return `${directory}/${group === '' ? 'core' : group}/${resource}`;
 }
 
 /** Also webhooks and policies of others for MachineConfigs, which can deny a deletion, too. */

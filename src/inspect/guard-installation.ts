@@ -1,3 +1,8 @@
+import {
+  findInjector,
+  type Injector,
+  type StoredWebhookConfiguration,
+} from '../install/webhook-configuration.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { deploymentPath, INSTALLED_NAME } from '../kube/api-paths.ts';
 import { readObject } from './cluster-access.ts';
@@ -6,7 +11,7 @@ import { readObject } from './cluster-access.ts';
  * `dev`: `machineconfig-guard dev`. `service-ca` and `cert-manager`: an overlay or a rendering whose caBundle they
  * inject. `rendered`: the caBundle is in the manifest.
  */
-export type InstallationMethod = 'dev' | 'service-ca' | 'cert-manager' | 'rendered';
+export type InstallationMethod = Injector | 'dev' | 'rendered';
 
 /** The guard's Deployment. Part of the JSON of `verify`. */
 export interface DeploymentState {
@@ -31,10 +36,6 @@ export interface Diagnosis {
 
 /** The registration of `machineconfig-guard dev`. */
 const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
-const INJECTION_ANNOTATIONS: Readonly<Record<string, InstallationMethod>> = {
-  'service.beta.openshift.io/inject-cabundle': 'service-ca',
-  'cert-manager.io/inject-ca-from': 'cert-manager',
-};
 
 export const LIST_PODS_COMMAND = `oc -n ${INSTALLED_NAME} get pods`;
 const TRUST_ADVICE: Readonly<Record<Exclude<InstallationMethod, 'dev'>, string>> = {
@@ -46,15 +47,9 @@ const TRUST_ADVICE: Readonly<Record<Exclude<InstallationMethod, 'dev'>, string>>
   rendered: 'apply all manifests of one rendering again',
 };
 
-export function findInstallationMethod(
-  configuration: string,
-  annotations: Readonly<Record<string, string>>,
-): InstallationMethod {
-  if (DEV_CONFIGURATION.test(configuration)) return 'dev';
-  const [method = 'rendered'] = Object.entries(INJECTION_ANNOTATIONS).flatMap(([annotation, injector]) =>
-    annotation in annotations ? [injector] : [],
-  );
-  return method;
+export function findInstallationMethod(configuration: StoredWebhookConfiguration): InstallationMethod {
+  const isDev = DEV_CONFIGURATION.test(configuration.metadata?.name ?? '');
+  return isDev ? 'dev' : (findInjector(configuration) ?? 'rendered');
 }
 
 /**

@@ -41,14 +41,13 @@ export async function orForbidden<T>(read: Promise<T>): Promise<T | undefined> {
 export async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
-  return (list?.items ?? []).flatMap(({ metadata, webhooks = [] }) =>
-    webhooks
+  return (list?.items ?? []).flatMap((configuration) =>
+    (configuration.webhooks ?? [])
       .filter(({ name }) => name === WEBHOOK_NAME)
       .map(({ failurePolicy = 'Fail', clientConfig: { caBundle = '', url = '', service } = {} }) => {
-        const configuration = metadata?.name ?? '';
-        const method = findInstallationMethod(configuration, metadata?.annotations ?? {});
+        const method = findInstallationMethod(configuration);
         return {
-          configuration,
+          configuration: configuration.metadata?.name ?? '',
           failurePolicy,
           caBundle: caBundle !== '',
           injected: method === 'service-ca' || method === 'cert-manager',

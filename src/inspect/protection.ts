@@ -79,6 +79,7 @@ const POLICY_ENGINES: readonly { readonly name: string; readonly webhook: RegExp
 
 export const INSTALL_ADVICE = 'install the guard (docs/install.md)';
 export const ENFORCE_COMMAND = `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`;
+export const FLOOR_LIMITS = 'the policies can miss a new reference and do not check MachineOSBuilds';
 const UNVERIFIED_ADVICE = "check the guard's logs, its RBAC and its connection to the API server";
 
 /**
@@ -154,9 +155,13 @@ export function toBlocked({ reason, advice }: Diagnosis): Protection {
   return toUnprotected('BLOCKED', `${effect} because ${reason}. Configs in use are safe`, advice);
 }
 
-/** A webhook of `dev` fails open, so its failures deny nothing. */
+/** A webhook of `dev` can exist beside that of the manifests. It fails open, so its failures deny nothing. */
+export function findMainWebhook(webhooks: readonly RegisteredWebhook[]): RegisteredWebhook | undefined {
+  return webhooks.find(({ installation }) => installation !== 'dev') ?? webhooks[0];
+}
+
 function findInstallation({ webhooks, deployment }: InstalledProtection): GuardInstallation {
-  const webhook = webhooks.find(({ installation }) => installation !== 'dev') ?? webhooks[0];
+  const webhook = findMainWebhook(webhooks);
   return {
     method: webhook?.installation ?? 'rendered',
     configuration: webhook?.configuration ?? INSTALLED_NAME,
@@ -208,8 +213,7 @@ function assessFloorDenial(
       return { ...protection, explanation, advice: '' };
     }
     const explanation = `only the policy ${policy} denies the deletion of a config in use: ${absence.reason}`;
-    const limits = 'the policies can miss a new reference and do not check MachineOSBuilds';
-    return { ...protection, explanation, advice: `${absence.advice}; ${limits}` };
+    return { ...protection, explanation, advice: `${absence.advice}; ${FLOOR_LIMITS}` };
   }
   const advice = reason.startsWith('failed to configure')
     ? 'see the answer; after a restart of the API server or a CRD change the policy recovers within a minute'

@@ -4,8 +4,8 @@ const SECRETS = [
   /\beyJ[\w-]+\.[\w-]+\.[\w-]+/g,
   /\bsha256~[\w-]{20,}/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g,
-  // User and password of a URL, such as that of a proxy.
-  /(?<=:\/\/)[^\s/:@]+:[^\s/@]+(?=@)/g,
+  // User and password, or a token, of a URL such as that of a proxy.
+  /(?<=:\/\/)[^\s/?#"']+(?=@)/g,
 ];
 
 /** Replaces bearer tokens, private keys and the passwords of URLs. */

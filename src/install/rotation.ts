@@ -10,6 +10,8 @@ import {
   readAuthoritySecret,
 } from './manifest.ts';
 import {
+  findInjector,
+  type Injector,
   REFERENCE_WEBHOOK_NAME,
   type StoredMetadata,
   type StoredWebhookConfiguration,
@@ -30,13 +32,12 @@ export class RotationError extends Error {
 
 const OWN_WEBHOOKS = new Set<unknown>([WEBHOOK_NAME, REFERENCE_WEBHOOK_NAME]);
 
-/** Keyed by the annotation that asks for their caBundle. */
-const OTHER_ISSUERS: Readonly<Record<string, { readonly issuer: string; readonly rotation: string }>> = {
-  'service.beta.openshift.io/inject-cabundle': {
+const OTHER_ISSUERS: Readonly<Record<Injector, { readonly issuer: string; readonly rotation: string }>> = {
+  'service-ca': {
     issuer: "OpenShift's service CA",
     rotation: 'issues and rotates the certificates',
   },
-  'cert-manager.io/inject-ca-from': {
+  'cert-manager': {
     issuer: 'cert-manager',
     rotation: 'issues the certificates; rotate its issuer (cmctl renew)',
   },
@@ -46,10 +47,8 @@ const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE
 
 /** Finds who issues the certificates of an installation, if it is not the guard itself. */
 export function findOtherIssuer(webhookConfiguration: unknown) {
-  const { metadata } = webhookConfiguration as StoredWebhookConfiguration;
-  return Object.entries(OTHER_ISSUERS).find(
-    ([annotation]) => metadata?.annotations?.[annotation] !== undefined,
-  )?.[1];
+  const injector = findInjector(webhookConfiguration as StoredWebhookConfiguration);
+  return injector === undefined ? undefined : OTHER_ISSUERS[injector];
 }
 
 /**

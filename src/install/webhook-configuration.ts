@@ -50,6 +50,20 @@ export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>>
   MachineConfigPool: 'pools.machineconfig-guard.io',
 };
 
+/** Controllers that set the caBundle, by the annotation that asks for it. */
+const INJECTORS = {
+  'service.beta.openshift.io/inject-cabundle': 'service-ca',
+  'cert-manager.io/inject-ca-from': 'cert-manager',
+} as const;
+
+export type Injector = (typeof INJECTORS)[keyof typeof INJECTORS];
+
+/** Undefined if the manifest contains the caBundle. */
+export function findInjector({ metadata }: StoredWebhookConfiguration): Injector | undefined {
+  const { annotations = {} } = metadata ?? {};
+  return Object.entries(INJECTORS).find(([annotation]) => annotation in annotations)?.[1];
+}
+
 export function buildWebhookConfiguration({
   name = 'machineconfig-guard',
   clientConfig,

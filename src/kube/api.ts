@@ -125,7 +125,9 @@ export class KubeApi {
     if (onRequest === undefined) return await this.#send({ ...request, signal });
     const startedAt = performance.now();
     const report = (result: string): void => {
-      const url = this.#connection.server.href.replace(/\/$/, '') + request.path;
+      const { origin, pathname } = this.#connection.server;
+      // Without the user and the password that the URL of a server can contain.
+      const url = origin + pathname.replace(/\/$/, '') + request.path;
       const ms = Math.round(performance.now() - startedAt);
       onRequest(`${request.method ?? 'GET'} ${url} ${result} in ${ms} ms`);
     };

@@ -168,17 +168,6 @@ export function loadConnection(options: ConnectionOptions, env: Environment = pr
   return new KubeConnection(load, Date.now, options.asGroup);
 }
 
-/**
- * Lists the names of all contexts, also without a current one.
- *
- * @throws KubeconfigError
- */
-export function listContexts(options: ConnectionOptions, env: Environment = process.env): string[] {
-  return loadConfig(options, env)
-    .getContexts()
-    .map(({ name }) => name);
-}
-
 function loadConfig(options: ConnectionOptions, env: Environment): KubeConfig {
   const config = new KubeConfig();
   const source = findKubeconfig(options, env);

@@ -3,13 +3,14 @@ import { toCliError } from '../../src/cli/cluster-error.ts';
 import { ClusterAccessError } from '../../src/inspect/cluster-access.ts';
 import { AmbiguousName } from '../../src/inspect/resolve-name.ts';
 import { DryRunError } from '../../src/inspect/trial-deletion.ts';
-import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
+import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 
 const API = { address: 'api:6443' } as KubeApi;
 const SERVER = 'the API server at api:6443';
 const CONFIGS = 'machineconfigs.machineconfiguration.openshift.io';
+const GUARDS = 'machineconfigguards.machineconfig-guard.io';
 const SECRET_PATH = '/api/v1/namespaces/ns/secrets/name';
 const SECRETS = 'secrets in namespace ns';
 const READER = ', which the ClusterRole machineconfig-guard-reader allows';
@@ -20,6 +21,9 @@ const denied = (verb: string, resource: string, role = ''): string =>
 
 test.each<['get' | 'list' | 'delete', string, number, string]>([
   ['list', MACHINE_CONFIGS_PATH, 403, denied('list', CONFIGS, READER) + CONFIGS],
+  ['list', NODES_PATH, 403, `${denied('list', 'nodes', READER)}nodes`],
+  ['get', GUARD_PATH, 403, denied('get', GUARDS, READER) + GUARDS],
+  ['list', GUARD_PATH, 403, denied('list', GUARDS) + GUARDS],
   ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied('delete', CONFIGS, VERIFY) + CONFIGS],
   ['get', SECRET_PATH, 403, `${denied('get', SECRETS)}secrets -n ns`],
   ['get', SECRET_PATH, 401, `${SERVER} rejects the credentials of the kubeconfig; run oc login`],

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
@@ -72,8 +72,8 @@ test('gives up on a request after --request-timeout', async () => {
   expect(performance.now() - startedAt).toBeLessThan(4_000);
 });
 
-test('prints each request with -v 6, and none with -v 5', async () => {
-  const { run, address } = await startHealthyCluster();
+test('prints each request with -v 6, without the password of the server, and none with -v 5', async () => {
+  const { run, address, kubeconfig } = await startHealthyCluster();
   const lines: string[] = [];
   const write = vi
     .spyOn(process.stderr, 'write')
@@ -83,6 +83,11 @@ test('prints each request with -v 6, and none with -v 5', async () => {
   expect(lines).toEqual([]);
   await run('-v=6', 'who-uses', NEW);
   const url = `https://${address}${NODES_PATH}`;
+  expect(lines[0]).toMatch(new RegExp(`^GET ${url} 200 in \\d+ ms\n$`));
+
+  lines.length = 0;
+  const text = readFileSync(kubeconfig, 'utf8').replace('https://', 'https://alice:s3cret@');
+  await runProgram(['who-uses', NEW, '-v=6', '--kubeconfig', writeKubeconfig(text)]);
   expect(lines[0]).toMatch(new RegExp(`^GET ${url} 200 in \\d+ ms\n$`));
 });
 

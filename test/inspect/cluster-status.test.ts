@@ -51,6 +51,7 @@ function toGuard(spec: object, certificates = 'True'): StatusEvidence['guard'] {
 }
 
 const GUARDED: StatusEvidence = {
+  namespace: 'machineconfig-guard',
   guard: toGuard({ mode: 'Enforce' }),
   webhooks: [WEBHOOK],
   floor: [],
@@ -205,7 +206,21 @@ describe('the state', () => {
       'UNKNOWN',
       null,
       { webhooks: [DEV], deployment: null, lease: null },
-      /no Deployment or Lease/,
+      /dev" is registered/,
+    ],
+    [
+      'only dev is registered, and the pods of the manifests are ready',
+      'UNKNOWN',
+      null,
+      { webhooks: [DEV] },
+      /dev" is registered/,
+    ],
+    [
+      'another namespace was read',
+      'UNKNOWN',
+      null,
+      { namespace: 'other', deployment: null, lease: null },
+      /no Deployment or Lease that you may read/,
     ],
     [
       'neither Deployment nor Lease is readable',

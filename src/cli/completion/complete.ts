@@ -91,7 +91,7 @@ async function complete(root: Command, position: Position, word: string): Promis
 
 async function completeValue(option: Option, values: Position['values']): Promise<Completion> {
   if (option.argChoices !== undefined) return { candidates: option.argChoices.map((text) => ({ text })) };
-  if (option.name() === 'context') return { candidates: await readContexts(values) };
+  if (option.name() === 'context') return { candidates: await readContextNames(values) };
   if (option.name() === 'role') return { candidates: await readNames(values, readRoles) };
   return FILE_PLACEHOLDER.test(option.flags) ? FILES : NOTHING;
 }
@@ -134,10 +134,10 @@ async function readNames(values: Position['values'], read: NameReader): Promise<
   }
 }
 
-async function readContexts({ kubeconfig }: Position['values']): Promise<Candidate[]> {
-  const { listContexts } = await import('../../kube/connection.ts');
+async function readContextNames({ kubeconfig }: Position['values']): Promise<Candidate[]> {
+  const { readContexts } = await import('../../kube/connection.ts');
   try {
-    return listContexts({ kubeconfig }).map((text) => ({ text }));
+    return readContexts({ kubeconfig }).names.map((text) => ({ text }));
   } catch {
     return [];
   }

@@ -1,7 +1,13 @@
 import { type Authority, checkAuthority } from '../../certificates/authority.ts';
 import { readObject } from '../../inspect/cluster-access.ts';
+import { readKubernetesVersion } from '../../inspect/cluster-version.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
-import { AUTHORITY_SECRET_PATH, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
+import {
+  AUTHORITY_SECRET_PATH,
+  INSTALLED_NAME,
+  objectPath,
+  WEBHOOK_CONFIGURATIONS_PATH,
+} from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -26,8 +32,7 @@ export async function readClusterValues(
 }
 
 async function readVersion(api: KubeApi): Promise<KubernetesVersion> {
-  const { gitVersion } = ((await readObject(api, '/version')) ?? {}) as { readonly gitVersion?: unknown };
-  const version = String(gitVersion);
+  const version = (await readKubernetesVersion(api)) ?? '';
   try {
     return parseKubernetesVersion(version);
   } catch (error) {
@@ -55,7 +60,7 @@ async function readAuthority(api: KubeApi, now: Date): Promise<Authority | undef
 
 /** A change of the issuer would make calls fail. */
 async function assertNoOtherIssuer(api: KubeApi): Promise<void> {
-  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, 'machineconfig-guard');
+  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME);
   const configuration = await readObject(api, path);
   if (configuration === undefined) return;
   const { findOtherIssuer } = await import('../../install/rotation.ts');

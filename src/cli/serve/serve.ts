@@ -9,10 +9,11 @@ import { CertificateFilesError } from '../../certificates/file-follower.ts';
 import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
+import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import type { TlsParameters } from '../../webhook/tls-profile.ts';
-import { addConnectionFlags, type ClusterFlags, createKubeApi, GUARD_NAMESPACE } from '../cluster-options.ts';
+import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
@@ -185,8 +186,9 @@ async function serve(flags: ServeFlags): Promise<void> {
     settings: () => follower.settings,
     servableConfigs,
     status: {
-      leaseNamespace: flags.namespace ?? podNamespace ?? GUARD_NAMESPACE,
-      // The name of a pod is unique, and outlives its processes. So a restarted container need not wait for the Lease.
+      leaseNamespace: flags.namespace ?? podNamespace ?? INSTALLED_NAME,
+      // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container
+      // has the same one, so it need not wait for the Lease.
       leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
       tlsProfile: tlsParameters === undefined ? () => tlsProfile.followed() : undefined,
     },

@@ -53,7 +53,6 @@ const COLUMNS: readonly StatusColumn[] = [
   { header: 'FAILURE POLICY', toCell: ({ failurePolicy }) => toCell(failurePolicy) },
   {
     header: 'REPLICAS',
-
     isRightAligned: true,
     toCell: ({ replicas, readyReplicas }) => {
       if (replicas === null || readyReplicas === null) return toCell(null);
@@ -63,24 +62,20 @@ const COLUMNS: readonly StatusColumn[] = [
   { header: 'LEADER', toCell: ({ leader }) => toCell(leader) },
   {
     header: 'CERTIFICATES',
-
     toCell: ({ certificates }) => toCell(certificates?.reason ?? null, certificates?.valid === false),
   },
   {
     header: 'IN USE',
-
     isRightAligned: true,
     toCell: ({ protectedConfigs }) => toCell(protectedConfigs),
   },
   {
     header: 'DANGLING',
-
     isRightAligned: true,
     toCell: ({ danglingCount }) => toCell(danglingCount, (danglingCount ?? 0) > 0),
   },
   {
     header: 'LAST DENIAL',
-
     isRightAligned: true,
     toCell: ({ lastDenial }, now) =>
       toCell(lastDenial === null ? null : formatAge(now - new Date(lastDenial.time).getTime())),
@@ -120,7 +115,10 @@ function isRead({ evidence }: StatusEntry): boolean {
 function formatDetails({ width }: TableFormat, entry: StatusEntry): string[] {
   const { context, state, explanation, advice } = entry;
   if (!isRead(entry) || advice === '') return [];
-  const text = wrapText(`${context}: ${state}: ${explanation}.`, width - INDENT.length);
+  const text = wrapText(
+    toPrintableLine(`${context}: ${state}: ${explanation}.`, MAX_REASON_LENGTH),
+    width - INDENT.length,
+  );
   // A command must not be wrapped.
   return [
     ...text.map((line, index) => (index === 0 ? line : INDENT + line)),

@@ -46,15 +46,16 @@ Examples:
         return;
       }
       const namespace = getGuardNamespace(flags);
+      let cluster: ClusterVersion;
       try {
-        await withKubeApi(flags, 'machineconfig-guard/version', async (api) => {
-          const cluster = await readClusterVersion(api, namespace);
-          print(cluster, clientLine + formatClusterVersion(cluster, namespace));
+        cluster = await withKubeApi(flags, 'machineconfig-guard/version', async (api) => {
+          return await readClusterVersion(api, namespace);
         });
       } catch (error) {
         print(UNKNOWN, clientLine);
         throw error;
       }
+      print(cluster, clientLine + formatClusterVersion(cluster, namespace));
     });
   return addClusterFlags(command);
 }

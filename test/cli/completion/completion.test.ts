@@ -83,6 +83,12 @@ test('completes the names of the cluster and its kubeconfig', async () => {
   expect(await complete('check', ...flag, '--context', '')).toEqual(['in-memory', ':4']);
 });
 
+test('completes no name that a shell would run', async () => {
+  const { kubeconfig, cluster } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { currentConfig: 'rendered-worker-$(reboot)', desiredConfig: GONE });
+  expect(await complete('restore', '--kubeconfig', kubeconfig, 'rendered-')).toEqual([GONE, ':4']);
+});
+
 test('gives up after two seconds if the API server does not answer', async () => {
   const { kubeconfig, cluster } = await startHealthyCluster();
   cluster.faults.intercept(() => 'hang');

@@ -120,6 +120,13 @@ test('marks problems in red', () => {
 });
 
 test('prints an untrusted text as one printable line', () => {
-  const lines = format(80, [{ ...PROTECTED, version: 'a\nb\u001B[31m' }]);
+  const untrusted = 'a\nb\u001B[31m';
+  const lines = format(80, [
+    { ...PROTECTED, version: untrusted },
+    { ...EXPOSED, explanation: `a certificate of the guard has expired (${untrusted})` },
+  ]);
   expect(lines.join('')).not.toContain('\u001B');
+  expect(lines).toContainEqual(
+    expect.stringContaining('EXPOSED: a certificate of the guard has expired (a b [31m).'),
+  );
 });
