@@ -2,7 +2,7 @@ import { toShellWord } from '../inspect/shell-word.ts';
 import type { ClusterFlags } from './cluster-options.ts';
 
 /** In an advice. */
-const COMMAND = /\b(?:oc|machineconfig-guard verify)\b/g;
+const COMMAND = /(?<![-\w./])(?:oc|machineconfig-guard (?:restore|verify))(?![-\w./])/g;
 
 /** Adds `--context`, because a printed command must not act on the cluster of the current context. */
 export function addContextToCommand(command: string, flags: ClusterFlags): string {

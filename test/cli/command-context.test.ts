@@ -10,9 +10,9 @@ test.each([
 });
 
 test('adds the context to each command of an advice', () => {
-  const advice = 'apply it again, or remove it: oc delete a; then run machineconfig-guard verify';
+  const advice = 'node oc-1 has no pod: oc delete a; then run machineconfig-guard verify';
   const expected =
-    'apply it again, or remove it: oc --context lab delete a; then run machineconfig-guard verify --context lab';
+    'node oc-1 has no pod: oc --context lab delete a; then run machineconfig-guard verify --context lab';
   expect(addContextToAdvice(advice, { context: 'lab' })).toBe(expected);
   expect(addContextToAdvice(advice, {})).toBe(advice);
 });

@@ -104,7 +104,7 @@ async function runRestore(
   signal: AbortSignal,
 ): Promise<void> {
   const name = await resolveName(api, givenName);
-  const { configs, isDirectory } = await readSource(api, flags.from, name, signal);
+  const { configs, isDirectory } = await readSource(api, flags, name, signal);
   const result = await restore(api, {
     configs,
     name,
