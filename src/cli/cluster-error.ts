@@ -1,9 +1,12 @@
 import { toPrintableLine } from '../decision/printable-text.ts';
 import { ClusterAccessError, isInvalidSelector, isTimeout } from '../inspect/cluster-access.ts';
 import { AmbiguousName } from '../inspect/resolve-name.ts';
+import { toShellWord } from '../inspect/shell-word.ts';
 import { DryRunError } from '../inspect/trial-deletion.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, CredentialsError, describeError } from '../kube/errors.ts';
+import type { ClusterFlags } from './cluster-options.ts';
+import { addContextToCommand } from './command-context.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
@@ -43,7 +46,7 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Explains errors of src/inspect. Returns others, which are bugs, unchanged. */
-export function toCliError(error: unknown, { address }: KubeApi): unknown {
+export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterFlags = {}): unknown {
   const explain = (message: string, exitCode: ExitCode = EXIT_CODE.clusterAccess): CliError => {
     return new CliError(message, exitCode, { cause: error });
   };
@@ -53,12 +56,12 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
   if (error instanceof AmbiguousName) return explain(error.message, EXIT_CODE.usage);
   if (!(error instanceof ClusterAccessError)) return error;
   if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
-  if (!isInvalidSelector(error)) return explain(formatAccessError(error, server));
+  if (!isInvalidSelector(error)) return explain(formatAccessError(error, server, flags));
   const reason = toPrintableLine((error.cause as ApiError).message, MAX_QUOTE_LENGTH);
   return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
 }
 
-function formatAccessError({ access, cause }: ClusterAccessError, server: string): string {
+function formatAccessError({ access, cause }: ClusterAccessError, server: string, flags: ClusterFlags): string {
   const { verb, resource, group, namespace } = access;
   const kind = group === '' ? resource : `${resource}.${group}`;
   const location = namespace === undefined ? '' : ` in namespace ${namespace}`;
@@ -75,7 +78,8 @@ function formatAccessError({ access, cause }: ClusterAccessError, server: string
     case 403: {
       const role = ROLES.find(({ rights }) => rights.has(`${verb} ${resource}`))?.name;
       const roleNote = role === undefined ? '' : `, which the ClusterRole ${role} allows`;
-      const checkCommand = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+      const command = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+      const checkCommand = addContextToCommand(command, flags) + formatUsers(flags);
       return `${server} denies you "${verb}" on ${kind}${location}${roleNote}; check with: ${checkCommand}`;
     }
     case 404:
@@ -86,6 +90,14 @@ function formatAccessError({ access, cause }: ClusterAccessError, server: string
     default:
       return `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${message}`;
   }
+}
+
+function formatUsers({ as: user, asGroup: groups = [] }: ClusterFlags): string {
+  const flags = [
+    ...(user === undefined ? [] : [`--as=${user}`]),
+    ...groups.map((group) => `--as-group=${group}`),
+  ];
+  return flags.map((flag) => ` ${toShellWord(flag)}`).join('');
 }
 
 function explainConnectionError(error: unknown): string {

@@ -100,7 +100,7 @@ export async function withKubeApi<T>(
   try {
     return await work(api);
   } catch (error) {
-    throw toCliError(error, api);
+    throw toCliError(error, api, flags);
   } finally {
     api.close();
   }

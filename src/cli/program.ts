@@ -149,7 +149,8 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
       writeErr: (text) => io.stderr(replaceName(text)),
       outputError: (message, write) => {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
-        write(`${name}: ${toPrintableLine(message.replace(/^error: /, ''), MAX_MESSAGE_LENGTH)}\n`);
+        const text = message.replace(/^error: (?:command-argument (?=value))?/, '');
+        write(`${name}: ${toPrintableLine(text, MAX_MESSAGE_LENGTH)}\n`);
       },
     });
   for (const command of root.commands) inheritSettings(root, command);

@@ -78,3 +78,13 @@ test.each<[string, Error, number, string]>([
 ])('explains %s', (_name, error, exitCode, message) => {
   expect(toCliError(error, API)).toMatchObject({ exitCode, message });
 });
+
+test('adds the context and the impersonated user to the command that checks a permission', () => {
+  const error = new ClusterAccessError('list', NODES_PATH, new ApiError(403, '', ''));
+  const flags = { context: 'lab', as: 'alice smith', asGroup: ['ops', 'dev'] };
+  expect(toCliError(error, API, flags)).toMatchObject({
+    message: expect.stringMatching(
+      / oc --context lab auth can-i list nodes '--as=alice smith' --as-group=ops --as-group=dev$/,
+    ) as string,
+  });
+});

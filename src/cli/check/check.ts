@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { checkBootstrapConfigs } from '../../inspect/bootstrap-report.ts';
+import { type BootstrapConfig, checkBootstrapConfigs } from '../../inspect/bootstrap-report.ts';
 import { checkCluster } from '../../inspect/check-report.ts';
 import {
   ConfigFileError,
@@ -8,6 +8,7 @@ import {
 } from '../../rendered-config/rendered-config.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
+import { addContextToCommand } from '../command-context.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
@@ -98,13 +99,22 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
     const write = (text: string): void => command.configureOutput().writeErr?.(text);
     const progress = isWaiting ? new Progress(write, flags.timeout) : undefined;
-    const { report, repairs } = await checkCluster(api, {
+    const result = await checkCluster(api, {
       selector: toLabelSelector(flags),
       minNodes: flags.minNodes,
       waitMs: isWaiting ? flags.timeout : undefined,
       onReport: (current, elapsedMs) => progress?.printReport(current, elapsedMs),
       onFailure: (error, elapsedMs) =>
-        progress?.printFailure((toCliError(error, api) as Error).message, elapsedMs),
+        progress?.printFailure((toCliError(error, api, flags) as Error).message, elapsedMs),
+    });
+    const report = {
+      ...result.report,
+      repairs: result.report.repairs.map((repair) => {
+        return { ...repair, command: addContextToCommand(repair.command, flags) };
+      }),
+    };
+    const repairs = result.repairs.map(({ description, command: [firstLine = [], ...lines] }) => {
+      return { description, command: [[addContextToCommand(firstLine.join(' '), flags)], ...lines] };
     });
     const format = createTableFormat(process.stdout, flags.output === 'wide');
     const text =
@@ -120,7 +130,11 @@ async function checkBootstrap(directory: string, flags: CheckFlags, command: Com
   const { configs, sources } = await readBootstrapDirectory(directory);
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
     const showContents = flags.showContents === true;
-    const report = await checkBootstrapConfigs(api, { directory, configs, sources, showContents });
+    const result = await checkBootstrapConfigs(api, { directory, configs, sources, showContents });
+    const report = {
+      ...result,
+      configs: result.configs.map((config) => addContextToRestore(config, flags)),
+    };
     const text =
       flags.output === 'name'
         ? formatBootstrapNames(report)
@@ -128,6 +142,10 @@ async function checkBootstrap(directory: string, flags: CheckFlags, command: Com
     printReport(command, flags.output, report, text);
     if (!report.ok) throw new CliError('', EXIT_CODE.failure);
   });
+}
+
+function addContextToRestore(config: BootstrapConfig, flags: CheckFlags): BootstrapConfig {
+  return config.restore === null ? config : { ...config, restore: addContextToCommand(config.restore, flags) };
 }
 
 async function readBootstrapDirectory(directory: string) {

@@ -11,12 +11,18 @@ import {
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
 import { NodeSourceError, readConfigsFromNode } from '../../restore/node-source.ts';
+import type { ClusterFlags } from '../cluster-options.ts';
+import { addContextToAdvice } from '../command-context.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 
 export interface Source {
   readonly configs: readonly RenderedConfig[];
   /** Whether it can contain configs that nothing names. */
   readonly isDirectory: boolean;
+}
+
+interface SourceFlags extends ClusterFlags {
+  readonly from: string;
 }
 
 const STDIN = '-';
@@ -30,7 +36,7 @@ const NODE_NAME = /^(?!.*\.(?:json|ya?ml)$)[a-z0-9][-.a-z0-9]*$/;
  */
 export async function readSource(
   api: KubeApi,
-  from: string,
+  { from, ...flags }: SourceFlags,
   name: ConfigName | undefined,
   signal: AbortSignal,
 ): Promise<Source> {
@@ -45,7 +51,7 @@ export async function readSource(
       throw new CliError(`${error.message}${advice}`, EXIT_CODE.usage, { cause: error });
     }
     if (error instanceof NodeSourceError)
-      throw new CliError(error.message, EXIT_CODE.failure, { cause: error });
+      throw new CliError(addContextToAdvice(error.message, flags), EXIT_CODE.failure, { cause: error });
     throw error;
   }
 }

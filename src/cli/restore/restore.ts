@@ -6,6 +6,7 @@ import { resolveConfigName } from '../../inspect/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { restore } from '../../restore/restore.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
+import { addContextToCommand } from '../command-context.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import {
   createNumberParser,
@@ -103,8 +104,8 @@ async function runRestore(
   signal: AbortSignal,
 ): Promise<void> {
   const name = await resolveName(api, givenName);
-  const { configs, isDirectory } = await readSource(api, flags.from, name, signal);
-  const report = await restore(api, {
+  const { configs, isDirectory } = await readSource(api, flags, name, signal);
+  const result = await restore(api, {
     configs,
     name,
     skipsUnreferenced: isDirectory,
@@ -117,6 +118,10 @@ async function runRestore(
     },
     signal,
   });
+  const pausedPools = result.pausedPools.map(({ name: pool, unpauseCommand }) => {
+    return { name: pool, unpauseCommand: addContextToCommand(unpauseCommand, flags) };
+  });
+  const report = { ...result, pausedPools };
   printReport(command, flags.output, report, formatRestoreReport(createTableFormat(process.stdout), report));
   if (!report.ok) throw new CliError('', EXIT_CODE.failure);
 }

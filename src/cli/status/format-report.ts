@@ -1,6 +1,6 @@
 import type { ClusterStatus } from '../../inspect/cluster-status.ts';
 import { toPrintableLine } from '../../decision/printable-text.ts';
-import { toShellWord } from '../../inspect/shell-word.ts';
+import { addContextToAdvice } from '../command-context.ts';
 import { formatAge } from '../format-duration.ts';
 import { type Cell, type Column, formatFittingTable, omitColumn, type Table } from '../table.ts';
 import { type TableFormat, wrapText } from '../text-format.ts';
@@ -29,8 +29,6 @@ const GAP = 2;
 const UNREAD_COLUMNS = 2;
 const INDENT = '  ';
 const MAX_REASON_LENGTH = 400;
-/** In an advice. */
-const COMMAND = /\b(?:oc|machineconfig-guard verify)\b/g;
 
 /** Of a narrow terminal. */
 const OMITTED_COLUMNS = [
@@ -122,14 +120,9 @@ function formatDetails({ width }: TableFormat, entry: StatusEntry): string[] {
   // A command must not be wrapped.
   return [
     ...text.map((line, index) => (index === 0 ? line : INDENT + line)),
-    `${INDENT}Next: ${addContext(advice, context)}`,
+    `${INDENT}Next: ${addContextToAdvice(advice, { context })}`,
     '',
   ];
-}
-
-/** Commands must not act on the cluster of the current context. */
-function addContext(advice: string, context: string): string {
-  return advice.replaceAll(COMMAND, (command) => `${command} --context ${toShellWord(context)}`);
 }
 
 function toCell(value: string | number | null, isProblem = false): Cell {

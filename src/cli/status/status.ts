@@ -126,7 +126,7 @@ async function readEntry({ context: _context, ...flags }: StatusFlags, context: 
     const status = await waitOrAbort(readClusterStatus(api, getGuardNamespace(flags)), signal);
     return { context, ...status };
   } catch (error) {
-    const cause = api === undefined ? error : toCliError(error, api);
+    const cause = api === undefined ? error : toCliError(error, api, { ...flags, context });
     if (!(cause instanceof CliError)) throw cause;
     const state = hasAnswered(error) ? 'UNKNOWN' : 'UNREACHABLE';
     return { context, ...UNREAD, server: api?.address ?? null, state, explanation: cause.message };

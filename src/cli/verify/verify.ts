@@ -5,6 +5,7 @@ import { type VerifyReport, verifyProtection, waitForProtection } from '../../in
 import type { KubeApi } from '../../kube/api.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
+import { addContextToAdvice } from '../command-context.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createOutputOption, toDurationOption } from '../option-parsers.ts';
 import { formatProgressLine, printReport } from '../report-output.ts';
@@ -62,7 +63,7 @@ Examples:
             ? await wait(api, flags, command)
             : await verifyProtection(api, print, getGuardNamespace(flags));
         if (flags.wait === true) print(report);
-        printReport(command, flags.output, report, formatConclusion(report));
+        printReport(command, flags.output, report, formatConclusion(report, flags));
         if (!report.protected) throw new CliError('', EXIT_CODE.failure);
       });
     });
@@ -80,7 +81,8 @@ async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise
     timeoutMs: flags.timeout,
     namespace: getGuardNamespace(flags),
     onReport: ({ state, explanation }, elapsedMs) => print(`${state}: ${explanation}`, elapsedMs),
-    onFailure: (error, elapsedMs) => print(`${(toCliError(error, api) as Error).message}; retrying`, elapsedMs),
+    onFailure: (error, elapsedMs) =>
+      print(`${(toCliError(error, api, flags) as Error).message}; retrying`, elapsedMs),
   });
 }
 
@@ -121,7 +123,12 @@ function formatWebhook({
   return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'with caBundle' : missing}, ${target}`;
 }
 
-function formatConclusion(report: VerifyReport): string {
+function formatConclusion(report: VerifyReport, flags: ClusterFlags): string {
   const verdict = `${report.state}: ${report.explanation}.`;
-  return ['', verdict, ...(report.advice === '' ? [] : [`Next: ${report.advice}`]), ''].join('\n');
+  return [
+    '',
+    verdict,
+    ...(report.advice === '' ? [] : [`Next: ${addContextToAdvice(report.advice, flags)}`]),
+    '',
+  ].join('\n');
 }

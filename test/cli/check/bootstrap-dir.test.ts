@@ -153,6 +153,8 @@ test('prints names and digests, and contents only with --show-contents', async (
   expect(stdout).toMatch(/^file +\/etc\/motd +sha256:[0-9a-f]{12} +sha256:[0-9a-f]{12} +00-master$/m);
   expect(stdout).toMatch(/^kernel argument +audit=0 +<none> +set +99-master-audit$/m);
   expect(stdout).toContain(`\n  machineconfig-guard restore ${MISSING} --from ${directory} --confirm\n`);
+  const { stdout: withContext } = await check('--context', 'in-memory');
+  expect(withContext).toContain(`\n  machineconfig-guard --context in-memory restore ${MISSING} --from `);
   expect(stdout).toMatch(/^Differences from rendered-master-\w+ in the API:$/m);
   expect(stdout).toContain('Do not reboot the bootstrap host before');
   expect(stdout).not.toContain(SECRET);

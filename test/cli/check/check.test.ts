@@ -161,6 +161,16 @@ test('prints exactly the documented JSON keys', async () => {
   });
 });
 
+test('with --context, names it in the repair commands of the table and of the JSON', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded' });
+  const { stdout: json } = await run('check', '--context', 'in-memory', '--output', 'json');
+  const command = expect.stringMatching(/^oc --context in-memory annotate node worker-0 /) as string;
+  expect(JSON.parse(json)).toMatchObject({ repairs: [{ command }] });
+  const { stdout: table } = await run('check', '--context', 'in-memory');
+  expect(table).toContain('\n  oc --context in-memory annotate node worker-0 --overwrite \\\n');
+});
+
 test('prints null for unknown JSON values', async () => {
   const { run, cluster } = await startHealthyCluster();
   createNode(cluster, 'new', {});

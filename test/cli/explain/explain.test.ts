@@ -34,6 +34,6 @@ test('accepts a code in lower case, and without its prefix', async () => {
 
 test('rejects an unknown code and names the codes', async () => {
   expect(await runProgram(['explain', 'MCG_USED'])).toEqual(
-    usageError(`The codes are ${CODES[0]?.[0]}, `),
+    usageError(`: value 'MCG_USED' is invalid for argument 'code'. The codes are ${CODES[0]?.[0]}, `),
   );
 });

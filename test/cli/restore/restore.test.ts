@@ -35,3 +35,11 @@ test('exits with 2 if several missing configs begin with the name', async () => 
     usageError(`"worker-" begins several names: ${GONE} and ${OTHER_GONE}; add more characters\n`),
   );
 });
+
+test('with --context, names it in the advice about a node that cannot be read', async () => {
+  const { run } = await startHealthyCluster();
+  const { stderr } = await run('restore', '--from', 'node/oc-1', '--context', 'in-memory');
+  expect(stderr).toBe(
+    'machineconfig-guard: node oc-1 does not exist; see: oc --context in-memory get nodes\n',
+  );
+});

@@ -75,6 +75,18 @@ test('with --wait, prints each change on stderr, and the report when the guard p
   expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
 }, 30_000);
 
+test('with --context, names it in the advice', async () => {
+  const { cluster, run } = await startEmptyCluster();
+  createConfig(cluster, NEW);
+  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
+  const { at } = await stubWebhook(() => ({ response: { allowed: true } }));
+  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
+  cluster.create('validatingwebhookconfigurations', configuration);
+  const { stdout } = await run('verify', '--context', 'in-memory');
+  expect(stdout).toContain('\nNext: oc --context in-memory patch mcguard cluster ');
+});
+
 test('exits with 2 if --timeout is given without --wait', async () => {
   const { run } = await startEmptyCluster();
   expect(await run('verify', '--timeout', '5s')).toEqual(usageError('--timeout needs --wait\n'));
