@@ -10,7 +10,7 @@ export default defineConfig({
     isolate: false,
     // Otherwise the durations of earlier runs would decide the order of the files.
     cache: false,
-    // Two files run side by side, because most of them wait most of the time. More control planes need more cores.
+    // Three files run side by side on two cores, because most of them wait most of the time.
     maxWorkers: WORKERS,
     retry: 0,
     testTimeout: 60_000,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /** How many test files run at a time. */
-export const WORKERS = 2;
+export const WORKERS = 3;
 
 /** Below the ports that Linux assigns by itself, perhaps that of a server which restarts. */
 const FIRST = 20_000;
