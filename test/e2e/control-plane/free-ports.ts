@@ -7,9 +7,9 @@ export const WORKERS = 3;
 
 /** Below the ports that Linux assigns by itself, perhaps that of a server which restarts. */
 const FIRST = 20_000;
-const COUNT = 10_000;
+const COUNT_PER_WORKER = 3_000;
 
-let last = randomInt(COUNT / WORKERS);
+let last = randomInt(COUNT_PER_WORKER);
 
 /**
  * Ports of 127.0.0.1 without a listener. A process gets each port only once, and each Vitest worker has ports
@@ -19,7 +19,7 @@ export async function freePorts(count: number): Promise<number[]> {
   const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % WORKERS;
   const ports: number[] = [];
   while (ports.length < count) {
-    last = (last + 1) % (COUNT / WORKERS);
+    last = (last + 1) % COUNT_PER_WORKER;
     const port = FIRST + last * WORKERS + worker;
     if (await isFree(port)) ports.push(port);
   }
