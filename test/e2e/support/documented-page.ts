@@ -15,9 +15,11 @@ const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
  * No test runs these. They need other programs, a registry or a hub, or have a step of their own in .ci/run.
  */
 const NEEDS_ANOTHER_MACHINE: readonly RegExp[] = [
-  /^(podman|cosign|openshift-install|kustomize|\(cd \S+ && kustomize|npm run) /,
+  /^(podman|cosign|skopeo|openshift-install|kustomize|\(cd \S+ && kustomize|npm run) /,
   /^oc (adm prune|adm must-gather|image mirror|label managedcluster) /,
   /^oc apply -f docs\/fleet\/policy-mode\.yaml$/,
+  // A published release. test/release builds one.
+  /^npm ci |X\.Y\.Z|^issuer=|SHA256SUMS/,
   // The kind AlertingRule belongs to OpenShift's monitoring.
   /alerting-rule\.yaml$/,
 ];
