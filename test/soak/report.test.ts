@@ -5,8 +5,8 @@ import { createTables, listFailures } from './report.ts';
 
 const TALLY: Churn['tally'] = { denied: 1, allowed: 1, undecided: 0, wrong: [], statuses: 1, rollouts: 1 };
 
-function findFailures(change: Partial<Churn['tally']>, observations: readonly Observation[]) {
-  const run = { tally: { ...TALLY, ...change }, observations, cpu: 0.1, longestDelay: 12 };
+function findFailures(change: Partial<Churn['tally']>, observations: readonly Observation[], worked = 20) {
+  const run = { tally: { ...TALLY, ...change }, observations, cpu: 0.1, longest: { held: 40, worked } };
   return listFailures(run, createTables(run));
 }
 
@@ -36,4 +36,8 @@ test.each([
   { change: { denied: 0 }, failure: 'no deletion was denied, or none was allowed' },
 ])('fails on $failure', ({ change, failure }) => {
   expect(findFailures(change, observe(1, 1))).toEqual([failure]);
+});
+
+test('fails if a piece of work of the guard holds the event loop for over 20 ms', () => {
+  expect(findFailures({}, observe(1, 1), 21)).toEqual(['one piece of work took 21 ms']);
 });

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { readEnvironment } from '../bench/environment.ts';
@@ -6,12 +7,14 @@ import { writeReport } from '../bench/report.ts';
 import type { Binaries } from '../e2e/control-plane/binaries.ts';
 import { pause } from '../e2e/control-plane/until.ts';
 import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
+import { imageEnvironment } from '../e2e/support/image-environment.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { parseWholeNumber } from '../support/usage.ts';
 import { Churn } from './churn.ts';
 import { type Observation, observe, readCpuSeconds } from './observation.ts';
 import { createTables, listFailures, type SoakRun } from './report.ts';
 
+const WORK_PROBE = new URL('work-probe.mjs', import.meta.url).href;
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const OBSERVATION_INTERVAL_MS = 2_000;
 /** Even the shortest run has 80 observations. */
@@ -71,13 +74,21 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
   const guarded = await startGuardedCluster(binaries, { direct: true });
   try {
     const { controlPlane, guard } = guarded;
+    const probeFile = join(controlPlane.directory, 'work.json');
+    await guarded.launchGuard(() => {
+      const env = {
+        NODE_OPTIONS: `${imageEnvironment().NODE_OPTIONS} --import=${WORK_PROBE}`,
+        SOAK_PROBE_FILE: probeFile,
+      };
+      return Promise.resolve({ env });
+    });
     const churn = new Churn(controlPlane.apiServer.admin, nodes);
     log(`Creating ${nodes} nodes …`);
     await guarded.switchHoldOff();
     await churn.prepare();
     log(`${minutes} minutes of churn …`);
     const observations: Observation[] = [];
-    await guarded.readEventLoopDelayMs();
+    guard.signal('SIGUSR2');
     const cpuBefore = await readCpuSeconds(guard.pid);
     const startedAt = performance.now();
     const observeAll = async () => {
@@ -101,8 +112,8 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
     await Promise.all([churning, observing]);
     const cpu =
       ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
-    const longestDelay = await guarded.readEventLoopDelayMs();
-    return { observations, tally: churn.tally, cpu, longestDelay };
+    const longest = JSON.parse(await readFile(probeFile, 'utf8')) as SoakRun['longest'];
+    return { observations, tally: churn.tally, cpu, longest };
   } finally {
     await guarded.stop();
   }
