@@ -58,7 +58,7 @@ async function createPool() {
 async function expectHeld(config: string, reason: string) {
   const response = await cluster.delete(config);
   expect(response.status).toBe(403);
-  const { message } = statusOf(response);
+  const { message = '' } = statusOf(response);
   expect(message).toContain(`MCG_HELD: ${config} is held until`);
   expect(message).toContain(reason);
   expect(await cluster.exists(config)).toBe(true);
