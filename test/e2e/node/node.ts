@@ -9,7 +9,7 @@ import { Child } from '../control-plane/child.ts';
 import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { until } from '../control-plane/until.ts';
 import { runProcess } from '../support/process.ts';
-import type { Images } from './images.ts';
+import { GUARD_ALIASES, type Images } from './images.ts';
 import type { NodeAddresses } from './node-network.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
@@ -171,6 +171,7 @@ export class Node {
       const { exitCode, stderr } = await ctr('images', 'import', archive);
       if (exitCode !== 0) throw new Error(`containerd cannot import ${archive}: ${stderr}`);
     }
+    await ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
     await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));
   }
 
@@ -239,6 +240,8 @@ state = "${this.#path('containerd-state')}"
       // No server answers there. The guard needs no names.
       clusterDNS: ['10.0.0.10'],
       resolvConf: '',
+      // How soon a pod gets a changed Secret. A minute by default.
+      syncFrequency: '2s',
       podLogsDir: this.#path('pod-logs'),
       volumePluginDir: this.#path('volume-plugins'),
       registerWithTaints: [{ key: 'node-role.kubernetes.io/master', effect: 'NoSchedule' }],

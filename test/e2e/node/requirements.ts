@@ -30,7 +30,7 @@ export function nodeModuleDirectory({ kubernetes }: Release): string {
 }
 
 /** Why this machine cannot run a node of a release, in one sentence. Undefined if it can. */
-export function findObstacle(release: Release): string | undefined {
+function findObstacle(release: Release): string | undefined {
   const obstacle = findLastingObstacle(release);
   if (obstacle !== undefined) return obstacle;
   const packages = listMissingPackages(release).join(' ');
