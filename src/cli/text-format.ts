@@ -23,6 +23,8 @@ export interface OutputStream {
 const MIN_WIDTH = 80;
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
+/** A command ends where the sentence or a part of it ends. */
+const COMMAND_OR_WORD = /(?:oc|machineconfig-guard) (?:(?![,.;] ).)*[,.;]?|\S+/g;
 
 export function createTextFormat(
   { isTTY = false, columns = MIN_WIDTH }: OutputStream,
@@ -44,10 +46,30 @@ export function createTableFormat(
   return { ...format, columns: isTTY ? columns : undefined, isWide };
 }
 
+/** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */
+export function getLineWidth({ columns, width }: TableFormat): number {
+  return columns === undefined ? Number.POSITIVE_INFINITY : width;
+}
+
 /** Never breaks a word, so that links keep working. */
 export function wrapText(text: string, width: number): string[] {
+  return joinWords(text.split(' '), width);
+}
+
+/** Like {@link wrapText}, but also keeps each command on one line, because users copy it. */
+export function wrapAdvice(text: string, width: number): string[] {
+  return joinWords(text.match(COMMAND_OR_WORD) ?? [], width);
+}
+
+/** Indents the further lines of the text, so that they begin below its first one. */
+export function wrapBeside(label: string, text: string, width: number): string {
+  const lines = wrapText(text, width - label.length);
+  return `${label}${lines.join(`\n${' '.repeat(label.length)}`)}`;
+}
+
+function joinWords(words: readonly string[], width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(' ')) {
+  for (const word of words) {
     const line = lines.at(-1);
     if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
     else lines[lines.length - 1] = `${line} ${word}`;
