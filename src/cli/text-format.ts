@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 
 export interface TextFormat {
   /** Characters per line. */
@@ -13,7 +13,9 @@ export interface TableFormat extends TextFormat {
   readonly isWide?: boolean;
 }
 
-export type Style = Parameters<typeof styleText>[0];
+/** Readable on a dark and on a white background, unlike green, yellow and dim. */
+type ReadableStyle = 'bold' | 'magenta' | 'red';
+export type Style = ReadableStyle | ReadableStyle[];
 
 export interface OutputStream {
   readonly isTTY?: boolean;
@@ -53,21 +55,21 @@ export function getLineWidth({ columns, width }: TableFormat): number {
 
 /** Never breaks a word, so that links keep working. */
 export function wrapText(text: string, width: number): string[] {
-  return joinWords(text.split(' '), width);
+  return wrapWords(text.split(' '), width);
 }
 
 /** Like {@link wrapText}, but also keeps each command on one line, because users copy it. */
 export function wrapAdvice(text: string, width: number): string[] {
-  return joinWords(text.match(COMMAND_OR_WORD) ?? [], width);
+  return wrapWords(text.match(COMMAND_OR_WORD) ?? [], width);
 }
 
 /** Indents the further lines of the text, so that they begin below its first one. */
 export function wrapBeside(label: string, text: string, width: number): string {
-  const lines = wrapText(text, width - label.length);
-  return `${label}${lines.join(`\n${' '.repeat(label.length)}`)}`;
+  const { length } = stripVTControlCharacters(label);
+  return label + wrapText(text, width - length).join(`\n${' '.repeat(length)}`);
 }
 
-function joinWords(words: readonly string[], width: number): string[] {
+export function wrapWords(words: readonly string[], width: number): string[] {
   const lines: string[] = [];
   for (const word of words) {
     const line = lines.at(-1);

@@ -18,9 +18,9 @@ test.each([
 });
 
 test('adds the flags to each command of an advice', () => {
-  const advice = 'node oc-1 has no pod: oc delete a; then run machineconfig-guard verify';
+  const advice = 'node oc-1 has no pod: oc delete a; then run machineconfig-guard verify.';
   const flags = '--kubeconfig lab.yaml --context lab';
-  const expected = `node oc-1 has no pod: oc ${flags} delete a; then run machineconfig-guard verify ${flags}`;
+  const expected = `node oc-1 has no pod: oc ${flags} delete a; then run machineconfig-guard verify ${flags}.`;
   expect(addFlagsToAdvice(advice, { context: 'lab', kubeconfig: 'lab.yaml' })).toBe(expected);
   expect(addFlagsToAdvice(advice, {})).toBe(advice);
 });

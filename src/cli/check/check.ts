@@ -8,7 +8,7 @@ import {
 } from '../../rendered-config/rendered-config.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
-import { addFlagsToCommand } from '../command-flags.ts';
+import { addFlagsToCommand, addFlagsToWords } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
@@ -114,7 +114,7 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
       }),
     };
     const repairs = result.repairs.map(({ description, command: [firstLine = [], ...lines] }) => {
-      return { description, command: [[addFlagsToCommand(firstLine.join(' '), flags)], ...lines] };
+      return { description, command: [addFlagsToWords(firstLine, flags), ...lines] };
     });
     const format = createTableFormat(process.stdout, flags.output === 'wide');
     const text =

@@ -48,11 +48,11 @@ function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport):
   if (has('planned')) {
     const text =
       'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';
-    return ['yellow', text];
+    return ['magenta', text];
   }
   if (!ok) return ['red', has('restored') ? 'Not every config was restored.' : 'Nothing was written.'];
   return [
-    'green',
+    'bold',
     has('restored') ? 'Restored. The operator now rolls out its own config.' : 'Nothing to restore.',
   ];
 }

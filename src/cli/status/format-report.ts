@@ -4,7 +4,7 @@ import type { ClusterFlags } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';
 import { formatAge } from '../format-duration.ts';
 import { type Cell, type Column, formatFittingTable, omitColumn, type Table } from '../table.ts';
-import { type TableFormat, wrapAdvice, wrapText } from '../text-format.ts';
+import { getLineWidth, type TableFormat, wrapAdvice, wrapBeside, wrapText } from '../text-format.ts';
 
 /** One cluster in the JSON of `status`. */
 export type StatusEntry = Omit<ClusterStatus, 'server' | 'state'> & {
@@ -104,7 +104,7 @@ export function formatStatusReport(
     const line = lines[index] ?? '';
     if (isRead(entry)) return line;
     const padding = ' '.repeat(stateWidth - state.length + GAP);
-    return `${line}${padding}${toPrintableLine(explanation, MAX_REASON_LENGTH)}`;
+    return wrapBeside(line + padding, toPrintableLine(explanation, MAX_REASON_LENGTH), getLineWidth(format));
   });
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const notice = 'Nothing was tested: run machineconfig-guard verify for a trial deletion.';

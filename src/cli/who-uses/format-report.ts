@@ -81,7 +81,7 @@ function createConfigTable(
       sizeBytes === null ? '' : formatSize(sizeBytes),
       used ? formatUsers(strong) : NONE,
     ];
-    const style = exists ? (used ? undefined : 'dim') : 'red';
+    const style = exists ? undefined : 'red';
     return texts.map((text) => ({ text, style }));
   });
   return { columns, rows };
