@@ -48,8 +48,8 @@ Exit codes:
   0  everything was gathered
   1  a part could not be read: failures.txt names it
   2  wrong usage, or the directory is not empty or cannot be written
-  3  no usable kubeconfig, or the API server is unreachable or rejects it: nothing
-     was gathered
+  3  no usable kubeconfig, or the API server is unreachable or rejects it;
+     nothing was gathered
 
 Example:
   machineconfig-guard gather --out guard-state --since 2h`,
