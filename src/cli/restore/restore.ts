@@ -4,7 +4,7 @@ import { readMissingNames } from '../../inspect/cluster-reader.ts';
 import { readWithRetries } from '../../inspect/poll.ts';
 import { resolveConfigName } from '../../inspect/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { restore, type RestoreReport } from '../../restore/restore.ts';
+import { type ConfigReport, restore, type RestoreReport } from '../../restore/restore.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { addFlagsToAdvice, addFlagsToCommand } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -140,13 +140,17 @@ function addFlagsToReport(report: RestoreReport, flags: RestoreFlags): RestoreRe
   return {
     ...report,
     problem: problem === null ? null : addFlagsToAdvice(problem, flags),
-    configs: configs.map(({ rejection, ...config }) => ({
-      ...config,
-      rejection: rejection && { ...rejection, advice: addFlagsToAdvice(rejection.advice, flags) },
-    })),
+    configs: configs.map((config) => addFlagsToConfig(config, flags)),
     pausedPools: pausedPools.map(({ name, unpauseCommand }) => ({
       name,
       unpauseCommand: addFlagsToCommand(unpauseCommand, flags),
     })),
+  };
+}
+
+function addFlagsToConfig({ rejection, ...config }: ConfigReport, flags: RestoreFlags): ConfigReport {
+  return {
+    ...config,
+    rejection: rejection && { ...rejection, advice: addFlagsToAdvice(rejection.advice, flags) },
   };
 }
