@@ -74,11 +74,14 @@ test.each([
     { control0: 'False', control1: 'Unknown' },
     /; control0 and control1 are not Ready\. Start them, .* run: oc delete node control0 control1$/,
   ],
-])('waiting for Degraded nodes, says what to do if %s is not Ready', async (_count, states, problem) => {
-  const cluster = await startStuckCluster();
-  for (const [name, status] of Object.entries(states)) setReady(cluster, name, status);
-  expect((await runRestore(cluster)).problem).toMatch(problem);
-});
+])(
+  'waiting for Degraded nodes, names those that are not Ready, and what to do: %s',
+  async (_count, states, problem) => {
+    const cluster = await startStuckCluster();
+    for (const [name, status] of Object.entries(states)) setReady(cluster, name, status);
+    expect((await runRestore(cluster)).problem).toMatch(problem);
+  },
+);
 
 test('ends before the first write if another restore pauses the pool after the plan', async () => {
   const cluster = await startStuckCluster();

@@ -66,10 +66,14 @@ test('with --wait, prints each change on stderr, and the report when the guard p
   const { at } = await stubWebhook(() => ({
     response: { allowed: false, status: { code: 403, reason: 'Forbidden', message: IN_USE } },
   }));
-  setTimeout(() => {
-    const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
-    cluster.create('validatingwebhookconfigurations', configuration);
-  }, 1_000);
+  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
+  let reads = 0;
+  cluster.faults.intercept(({ path }) => {
+    if (path.endsWith('/validatingwebhookconfigurations')) reads += 1;
+    if (reads === 2 && cluster.get('validatingwebhookconfigurations', 'machineconfig-guard') === undefined)
+      cluster.create('validatingwebhookconfigurations', configuration);
+    return 'pass';
+  });
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '20s');
   expect(exitCode).toBe(0);
   expect(stderr).toMatch(/^ +\ds {2}EXPOSED: .*are installed\n +\ds {2}PROTECTED: the guard denies.*\n$/);
