@@ -76,11 +76,11 @@ async function findStored(config: string) {
 /** Kills all replicas, runs a step while none is running, and waits until they run again. */
 async function whileDown(step: () => Promise<unknown>) {
   for (const pod of kubelet.pods) pod.signal('SIGKILL');
+  // A killed leader would keep the Lease for 137 s. Replicas ask for it when they start, and then every 26 s.
+  await cluster.admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
   await step();
   await until('the new replicas', async () => kubelet.pods.every(({ isRunning }) => isRunning));
   await kubelet.awaitRollout();
-  // A killed leader would keep the Lease for 137 s.
-  await cluster.admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
 }
 
 test('holds both configs of a roll-out that was superseded in its middle', async () => {
