@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 /** They replace modules, so each gets a process of its own. */
 const MOCKED = ['test/simulation/*.test.ts', 'test/references/dangling-reference-detector.test.ts'];
+/** They start programs in processes of their own. */
+const PROCESSES = ['test/cli/{completion/completion,dev/dev,serve/serve}.test.ts', 'test/demo/demo-command.test.ts'];
 const OTHER_RUNS = ['test/e2e/**', 'test/release/**'];
 
 export default defineConfig({
@@ -18,9 +20,18 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'processes',
+          include: PROCESSES,
+          globalSetup: 'test/cli/bundle-programs.ts',
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...OTHER_RUNS, ...MOCKED],
+          exclude: [...OTHER_RUNS, ...MOCKED, ...PROCESSES],
           // The files of a worker share imported modules and generated keys, which take longer than most tests.
           isolate: false,
         },
