@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
@@ -106,8 +106,14 @@ test('opens at most 32 connections, and keeps 4 of them after 5 s', async () => 
 });
 
 test('gives a watch a connection of its own', async () => {
-  const { send, sendInParallel, sockets } = await startServer(answerLater);
-  await Promise.all([sendInParallel(100), send({ isWatch: true })]);
+  const responses: ServerResponse[] = [];
+  const { send, sockets } = await startServer((_request, response) => responses.push(response));
+  const hanging = Array.from({ length: 32 }, async () => await send({ method: 'POST' }));
+  await expect.poll(() => responses.length).toBe(32);
+  const watch = send({ isWatch: true });
+  await expect.poll(() => responses.length).toBe(33);
+  for (const response of responses) response.end('{}');
+  await Promise.all([...hanging, watch]);
   expect(sockets).toHaveLength(33);
 });
 
