@@ -5,8 +5,8 @@ import type { Outcome } from './run-program.ts';
 export type CommandProcess = ReturnType<typeof startCommand>;
 
 /** Starts a command in its own process. The end of the test kills it. */
-export function startCommand(args: readonly string[]) {
-  const child = spawn(process.execPath, [inject('program'), ...args], {
+export function startCommand(args: readonly string[], program = inject('program')) {
+  const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'] },
   });

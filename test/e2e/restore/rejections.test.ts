@@ -186,7 +186,8 @@ test('reads standard input, prints the plan, and prints the command that unpause
   expect(plan.stdout).toMatch(/--confirm\.\n$/);
 
   const file = await writeFileOf(missing);
-  const command = startCommand(['restore', '--from', file, '--kubeconfig', kubeconfig, '--confirm']);
+  const options = ['--from', file, '--kubeconfig', kubeconfig, '--confirm'];
+  const command = startCommand(['restore', ...options], PROGRAM);
   await expect.poll(command.stderr).toContain('waiting until');
   command.child.kill('SIGINT');
   const { exitCode, stdout, stderr } = await command.outcome;
