@@ -155,7 +155,7 @@ test('holds 2 h by default, and an annotation overrides it', async () => {
   await cluster.admin.delete(path);
   const removedAt = Date.now();
   const message = await expectHeld(first, `pool ${basename(path)} named it until`);
-  const [, heldUntil = ''] = / is held until (\S+): /.exec(message) ?? [];
+  const [, heldUntil = ''] = / is held until (\S+): /.exec(message ?? '') ?? [];
   expect(Math.abs(Date.parse(heldUntil) - removedAt - DEFAULT_HOLD_MS)).toBeLessThan(60_000);
   const annotations = { 'machineconfig-guard.io/allow-deletion': 'CHG-7' };
   await cluster.admin.patch(`${PATHS.configs}/${first}`, { metadata: { annotations } });
