@@ -32,6 +32,7 @@ export interface GuardPod extends KubeObject {
     readonly podIP?: string;
     readonly containerStatuses?: readonly {
       readonly containerID: string;
+      readonly imageID: string;
       readonly restartCount: number;
       readonly lastState: { readonly terminated?: { readonly reason: string } };
     }[];

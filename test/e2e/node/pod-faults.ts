@@ -108,9 +108,16 @@ export const TWO_REPLICA_FAULTS: readonly PodFault[] = [
   },
 ];
 
-/** With two replicas on the host network of two nodes, and with one that only one node can run. */
+const RESTART_ON_HOST_NETWORK = '`oc rollout restart` on the host network';
+
+/** With two replicas on the host network of two nodes. */
 export const HOST_NETWORK_FAULTS: readonly PodFault[] = [
-  { title: '`oc rollout restart` on the host network', inject: restartPods },
+  { title: RESTART_ON_HOST_NETWORK, isHarmless: true, inject: restartPods },
+];
+
+/** With one replica on the host network of the only node. The new pod waits until the old one has left the ports. */
+export const SINGLE_HOST_NETWORK_FAULTS: readonly PodFault[] = [
+  { title: RESTART_ON_HOST_NETWORK, inject: restartPods },
 ];
 
 async function restartPods(pods: GuardPods) {
