@@ -8,6 +8,7 @@ import type { Binaries } from '../e2e/control-plane/binaries.ts';
 import { pause } from '../e2e/control-plane/until.ts';
 import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { imageEnvironment } from '../e2e/support/image-environment.ts';
+import { findNode24 } from '../e2e/support/node-24.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { parseWholeNumber } from '../support/usage.ts';
 import { Churn } from './churn.ts';
@@ -74,13 +75,15 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
   const guarded = await startGuardedCluster(binaries, { direct: true });
   try {
     const { controlPlane, guard } = guarded;
+    const node = await findNode24();
     const probeFile = join(controlPlane.directory, 'work.json');
     await guarded.launchGuard(() => {
+      const script = `shift; exec '${node}' "$@"`;
       const env = {
         NODE_OPTIONS: `${imageEnvironment().NODE_OPTIONS} --import=${WORK_PROBE}`,
         SOAK_PROBE_FILE: probeFile,
       };
-      return Promise.resolve({ env });
+      return Promise.resolve({ script, env });
     });
     const churn = new Churn(controlPlane.apiServer.admin, nodes);
     log(`Creating ${nodes} nodes …`);

@@ -110,9 +110,11 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
         metadata: { name: 'cluster' },
         spec: { holdSuperseded: '0s' },
       };
+      // The guard may create it first.
       const create = async () =>
-        (await apiServer.admin.request('POST', dirname(PATHS.guard), settings)).status === 201;
+        [201, 409].includes((await apiServer.admin.request('POST', dirname(PATHS.guard), settings)).status);
       await until('the MachineConfigGuard', create);
+      await apiServer.admin.patch(PATHS.guard, { spec: settings.spec });
       const isApplied = async () =>
         (await readJsonLines<Partial<Settings>>(guard.log)).some((line) => line.holdSupersededMs === 0);
       await until('the guard without a hold', isApplied);
