@@ -1,9 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
+/** They replace modules, so each gets a process of its own. */
+const MOCKED = ['test/simulation/*.test.ts', 'test/references/dangling-reference-detector.test.ts'];
+/** They start programs in processes of their own. */
+const PROCESSES = ['test/cli/{completion/completion,dev/dev,serve/serve}.test.ts', 'test/demo/demo-command.test.ts'];
+const OTHER_RUNS = ['test/e2e/**', 'test/release/**'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/e2e/**', 'test/release/**'],
     // Several tests start real TLS servers; the default 5 s is too near on two cores that others keep busy.
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -11,5 +15,27 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000 } },
     // Most of the time tests wait, for timeouts and for processes to start: more of them at once than there are cores.
     maxWorkers: 4,
+    projects: [
+      { extends: true, test: { name: 'mocked', include: MOCKED } },
+      {
+        extends: true,
+        test: {
+          name: 'processes',
+          include: PROCESSES,
+          globalSetup: 'test/cli/bundle-programs.ts',
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: [...OTHER_RUNS, ...MOCKED, ...PROCESSES],
+          // The files of a worker share imported modules and generated keys, which take longer than most tests.
+          isolate: false,
+        },
+      },
+    ],
   },
 });

@@ -1,11 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 
+/** Starts a style. */
+const ESCAPE = '\u001B';
 /** Stands for lines that were left out. */
 const LEFT_OUT = '⋮';
-
-const ESCAPE = '\u001B';
-/** The styles that mark important lines. */
-const STYLES = ['1', '31', '32', '33'].map((style) => `${ESCAPE}[${style}m`);
 /** `check` prints its problems as items, and tables. The items repeat the tables. */
 const ITEM = '  │ - ';
 const ITEM_REST = '  │   ';
@@ -38,7 +36,7 @@ export function demoExcerpt(output: string): string {
   for (const [index, line] of lines.slice(from, to).entries()) {
     const isStory = from + index < tables || from + index >= conclusion;
     const plain = stripVTControlCharacters(line);
-    const isImportant = STYLES.some((style) => line.includes(style)) && !TABLE_ROW.test(plain);
+    const isImportant = line.includes(ESCAPE) && !TABLE_ROW.test(plain);
     isItem = isImportant ? plain.startsWith(ITEM) : isItem && line.startsWith(ITEM_REST);
     if (!isStory || !(isImportant || isItem)) {
       gap.push(line);
@@ -53,6 +51,5 @@ export function demoExcerpt(output: string): string {
 /** Keeps empty lines at the ends, which separate paragraphs. */
 function shortenGap(gap: readonly string[]): string[] {
   if (gap.every((line) => line === '')) return [...gap];
-  const leftOut = `${ESCAPE}[2m${LEFT_OUT}${ESCAPE}[22m`;
-  return [...(gap[0] === '' ? [''] : []), leftOut, ...(gap.at(-1) === '' ? [''] : [])];
+  return [...(gap[0] === '' ? [''] : []), LEFT_OUT, ...(gap.at(-1) === '' ? [''] : [])];
 }

@@ -3,19 +3,19 @@ const CHARACTER_WIDTH = 8.4;
 const MARGIN = 20;
 
 /** The classes that SGR codes (ECMA-48) start. */
-const STARTED_CLASS: Readonly<Record<string, string>> = { 1: 'bold', 2: 'dim', 31: 'red', 32: 'green', 33: 'yellow' };
+const STARTED_CLASS: Readonly<Record<string, string>> = { 1: 'bold', 31: 'red', 35: 'magenta' };
 /** The classes that SGR codes end. */
 const ENDED_CLASSES: Readonly<Record<string, readonly string[]>> = {
-  22: ['bold', 'dim'],
-  39: ['red', 'green', 'yellow'],
+  22: ['bold'],
+  39: ['red', 'magenta'],
 };
 
 const STYLE = `
 text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1f2328;white-space:pre}
 rect{fill:#f6f8fa;stroke:#d1d9e0}
-.bold{font-weight:bold}.dim{fill:#656d76}.red{fill:#c21c2c}.green{fill:#15702f}.yellow{fill:#8a5a00}
+.bold{font-weight:bold}.red{fill:#c21c2c}.magenta{fill:#8f2f9f}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}rect{fill:#0d1117;stroke:#3d444d}
-.dim{fill:#8b949e}.red{fill:#ff7b72}.green{fill:#56d364}.yellow{fill:#e3b341}}
+.red{fill:#ff7b72}.magenta{fill:#e2a5f0}}
 `.trim();
 
 const ESCAPE = '\u001B';

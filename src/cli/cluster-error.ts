@@ -6,7 +6,7 @@ import { DryRunError } from '../inspect/trial-deletion.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, CredentialsError, describeError } from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
-import { addContextToCommand } from './command-context.ts';
+import { addFlagsToCommand } from './command-flags.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
@@ -74,12 +74,12 @@ function formatAccessError({ access, cause }: ClusterAccessError, server: string
   const message = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
   switch (cause.status) {
     case 401:
-      return `${server} rejects the credentials of the kubeconfig; run oc login`;
+      return `${server} rejects the credentials of the kubeconfig; run ${formatLogin(flags)}`;
     case 403: {
       const role = ROLES.find(({ rights }) => rights.has(`${verb} ${resource}`))?.name;
       const roleNote = role === undefined ? '' : `, which the ClusterRole ${role} allows`;
       const command = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
-      const checkCommand = addContextToCommand(command, flags) + formatUsers(flags);
+      const checkCommand = addFlagsToCommand(command, flags) + formatUsers(flags);
       return `${server} denies you "${verb}" on ${kind}${location}${roleNote}; check with: ${checkCommand}`;
     }
     case 404:
@@ -90,6 +90,11 @@ function formatAccessError({ access, cause }: ClusterAccessError, server: string
     default:
       return `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${message}`;
   }
+}
+
+/** `--context` has no effect on a login. */
+function formatLogin({ kubeconfig }: ClusterFlags): string {
+  return addFlagsToCommand('oc login', kubeconfig === undefined ? {} : { kubeconfig });
 }
 
 function formatUsers({ as: user, asGroup: groups = [] }: ClusterFlags): string {

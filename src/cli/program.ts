@@ -112,7 +112,7 @@ function createProgram(name: string): Command {
 Exit codes:
   0  success
   1  the command failed, or its check did not pass
-  2  wrong usage; nothing was changed
+  2  wrong usage or an unusable file; nothing was changed
   3  no usable kubeconfig, or the cluster is unreachable or denies access
 
 Examples:

@@ -47,7 +47,7 @@ export function formatTable(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
 ): string {
-  const headerCells = columns.map(({ header }): Cell => ({ text: header, style: 'dim' }));
+  const headerCells = columns.map(({ header }): Cell => ({ text: header, style: 'bold' }));
   const widths = measureColumns(columns, rows);
   const lines = [headerCells, ...rows].map((row) => {
     const texts = row.map(({ text, style }, index) => {

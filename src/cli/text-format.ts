@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 
 export interface TextFormat {
   /** Characters per line. */
@@ -13,7 +13,9 @@ export interface TableFormat extends TextFormat {
   readonly isWide?: boolean;
 }
 
-export type Style = Parameters<typeof styleText>[0];
+/** Readable on a dark and on a white background, unlike green, yellow and dim. */
+type ReadableStyle = 'bold' | 'magenta' | 'red';
+export type Style = ReadableStyle | ReadableStyle[];
 
 export interface OutputStream {
   readonly isTTY?: boolean;
@@ -23,6 +25,8 @@ export interface OutputStream {
 const MIN_WIDTH = 80;
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
+/** A command ends where the sentence or a part of it ends. */
+const COMMAND_OR_WORD = /(?:oc|machineconfig-guard) (?:(?![,.;] ).)*[,.;]?|\S+/g;
 
 export function createTextFormat(
   { isTTY = false, columns = MIN_WIDTH }: OutputStream,
@@ -44,10 +48,30 @@ export function createTableFormat(
   return { ...format, columns: isTTY ? columns : undefined, isWide };
 }
 
+/** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */
+export function getLineWidth({ columns, width }: TableFormat): number {
+  return columns === undefined ? Number.POSITIVE_INFINITY : width;
+}
+
 /** Never breaks a word, so that links keep working. */
 export function wrapText(text: string, width: number): string[] {
+  return wrapWords(text.split(' '), width);
+}
+
+/** Like {@link wrapText}, but also keeps each command on one line, because users copy it. */
+export function wrapAdvice(text: string, width: number): string[] {
+  return wrapWords(text.match(COMMAND_OR_WORD) ?? [], width);
+}
+
+/** Indents the further lines of the text, so that they begin below its first one. */
+export function wrapBeside(label: string, text: string, width: number): string {
+  const { length } = stripVTControlCharacters(label);
+  return label + wrapText(text, width - length).join(`\n${' '.repeat(length)}`);
+}
+
+export function wrapWords(words: readonly string[], width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(' ')) {
+  for (const word of words) {
     const line = lines.at(-1);
     if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
     else lines[lines.length - 1] = `${line} ${word}`;

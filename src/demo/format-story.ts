@@ -78,13 +78,13 @@ export function formatEvent(format: TextFormat, { t, actor, message, refusal }: 
   );
   const time = `T+${Math.floor(t / 60)}m${String(t % 60).padStart(2, '0')}s`.padEnd(TIME_WIDTH);
   const lines = [
-    `${applyStyle(format, 'dim', time)}${actor.padEnd(ACTOR_WIDTH)}${first}`,
+    `${time}${actor.padEnd(ACTOR_WIDTH)}${first}`,
     ...rest.map((line) => `${' '.repeat(indent)}${line}`),
   ];
   if (refusal !== undefined) {
     const denial = shortenNames(`Error from server (${refusal.reason}): ${refusal.message}`);
     const wrapped = wrapText(denial, format.width - INDENT.length);
-    lines.push('', ...wrapped.map((line) => `${INDENT}${applyStyle(format, 'yellow', line)}`), '');
+    lines.push('', ...wrapped.map((line) => `${INDENT}${applyStyle(format, 'magenta', line)}`), '');
   }
   return `${lines.join('\n')}\n`;
 }
@@ -126,15 +126,15 @@ function formatEnd(format: TextFormat, run: string, { outcome, nodes, configs }:
   });
   const table = formatTable(format, columns, rows).replaceAll(/^(?=.)/gm, '  ');
   const isMissing = rows.flat().some(({ text }) => text.endsWith('*'));
-  const note = isMissing ? `${applyStyle(format, 'dim', '  * no longer exists')}\n` : '';
-  return `${applyStyle(format, isComplete ? ['green', 'bold'] : ['red', 'bold'], title)}\n${table}${note}`;
+  const note = isMissing ? '  * no longer exists\n' : '';
+  return `${applyStyle(format, isComplete ? 'bold' : ['red', 'bold'], title)}\n${table}${note}`;
 }
 
 function chooseStyle(message: string, actor: string): Style | undefined {
   const isRepaired = actor === 'restore' || message.includes('no longer Degraded');
-  if (isRepaired || message.startsWith('complete')) return 'green';
+  if (isRepaired || message.startsWith('complete')) return 'bold';
   if (message.includes('Degraded') || message.startsWith('stuck')) return 'red';
-  return actor === 'clean-up' ? 'yellow' : undefined;
+  return actor === 'clean-up' ? 'magenta' : undefined;
 }
 
 function shortenNames(text: string): string {

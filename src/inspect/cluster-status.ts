@@ -8,7 +8,7 @@ import {
   adviseOnTrust,
   type DeploymentState,
   type Diagnosis,
-  LIST_PODS_COMMAND,
+  formatListPodsCommand,
   readDeployment,
 } from './guard-installation.ts';
 import { orForbidden, readFloor, readWebhooks } from './installed-protection.ts';
@@ -188,11 +188,14 @@ function findFailure(
   { namespace, guard, deployment }: StatusEvidence,
 ): Diagnosis | undefined {
   const { installation: method, configuration } = webhook;
-  const installation = { method, configuration, hostNetwork: deployment?.hostNetwork === true };
+  const hostNetwork = deployment?.hostNetwork === true;
+  const installation = { namespace, method, configuration, hostNetwork };
   if (!webhook.caBundle) {
     return { reason: 'the webhook has no caBundle', advice: adviseOnTrust(installation) };
   }
-  if (deployment?.readyReplicas === 0) return { reason: 'no guard pod is ready', advice: LIST_PODS_COMMAND };
+  if (deployment?.readyReplicas === 0) {
+    return { reason: 'no guard pod is ready', advice: formatListPodsCommand(installation) };
+  }
   const certificates = findCertificates(guard);
   if (certificates?.valid === false) {
     const advice = 'see docs/runbooks/MachineConfigGuardCertificateExpiring.md';

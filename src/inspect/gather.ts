@@ -1,10 +1,11 @@
+import PQueue from 'p-queue';
 import { stringify } from 'yaml';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { EVENT_REPORTER } from '../kube/event-recorder.ts';
 import { checkCluster } from './check-report.ts';
-import { accessCluster, ClusterAccessError, parsePath, readObject } from './cluster-access.ts';
+import { accessCluster, ClusterAccessError, hasAnswered, parsePath, readObject } from './cluster-access.ts';
 import { redact } from './redact.ts';
 
 export interface GatherOptions {
@@ -58,6 +59,18 @@ const OWN_EVENTS_PATH = `/apis/events.k8s.io/v1/namespaces/default/events?${new 
 /** A log line has about 500 bytes. */
 const MAX_LOG_LINES = 20_000;
 const READ_TIMEOUT_MS = 30_000;
+/** The API server limits the requests of a user, too. */
+const MAX_CONCURRENT_PARTS = 8;
+
+/** @throws ClusterAccessError, TimeoutError if no part can be read */
+export async function contactApiServer(api: KubeApi): Promise<void> {
+  try {
+    // Needs no right and no etcd.
+    await readObject(api, '/version');
+  } catch (error) {
+    if (!hasAnswered(error) || error.cause.status === 401) throw error;
+  }
+}
 
 /**
  * Gathers the state of the guard for a bug report. It reads no Secret, no ConfigMap and no content of a
@@ -82,7 +95,7 @@ export async function gather(
     if (text !== undefined) await write(file, redact(text));
   };
 
-  for (const path of [...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS]) {
+  const gatherObjects = async (path: string): Promise<void> => {
     const directory = toFile(path);
     const list = await attempt(directory, async () =>
       POLICY_COLLECTIONS.includes(path)
@@ -93,13 +106,10 @@ export async function gather(
       const typed = { apiVersion: list?.apiVersion, kind: list?.kind?.replace(/List$/, ''), ...object };
       await write(`${directory}/${object.metadata?.name}.yaml`, redact(toYaml(typed)));
     }
-  }
+  };
   const namespacedPaths = NAMESPACED_COLLECTIONS.flatMap(({ group, resources }) =>
     resources.map((resource) => `${group}/namespaces/${namespace}/${resource}`),
   );
-  for (const path of [...namespacedPaths, OWN_EVENTS_PATH]) {
-    await gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path)));
-  }
   const podsPath = `/api/v1/namespaces/${namespace}/pods`;
   let pods: readonly StoredPod[] = [];
   await gatherText(`${toFile(podsPath)}.yaml`, async () => {
@@ -107,14 +117,26 @@ export async function gather(
     pods = list.items ?? [];
     return toYaml(list);
   });
-  for (const { file, path } of pods.flatMap((pod) => listLogs(podsPath, pod, logQuery))) {
-    await gatherText(`namespaces/${namespace}/${file}`, () => readLog(api, path));
-  }
-  await gatherText('check.json', async () => {
-    const scope = { selector: undefined, minNodes: 1, waitMs: undefined };
-    const { report } = await checkCluster(api, { ...scope, onReport: () => {}, onFailure: () => {} });
-    return `${JSON.stringify(report, null, 2)}\n`;
-  });
+  const gatherLogs = async (pod: StoredPod): Promise<void> => {
+    for (const { file, path } of listLogs(podsPath, pod, logQuery))
+      await gatherText(`namespaces/${namespace}/${file}`, () => readLog(api, path));
+  };
+  const gatherCheck = async (): Promise<void> => {
+    await gatherText('check.json', async () => {
+      const scope = { selector: undefined, minNodes: 1, waitMs: undefined };
+      const { report } = await checkCluster(api, { ...scope, onReport: () => {}, onFailure: () => {} });
+      return `${JSON.stringify(report, null, 2)}\n`;
+    });
+  };
+  const queue = new PQueue({ concurrency: MAX_CONCURRENT_PARTS });
+  await queue.addAll([
+    gatherCheck,
+    ...[...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS].map((path) => () => gatherObjects(path)),
+    ...[...namespacedPaths, OWN_EVENTS_PATH].map((path) => async () => {
+      await gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path)));
+    }),
+    ...pods.map((pod) => () => gatherLogs(pod)),
+  ]);
 }
 
 function toFile(path: string): string {

@@ -23,6 +23,8 @@ export interface DeploymentState {
 
 /** What decides the advice about a guard that the API server cannot call. */
 export interface GuardInstallation {
+  /** Of its Deployment. */
+  readonly namespace: string;
   readonly method: InstallationMethod;
   /** The name of the webhook configuration. */
   readonly configuration: string;
@@ -36,16 +38,6 @@ export interface Diagnosis {
 
 /** The registration of `machineconfig-guard dev`. */
 const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
-
-export const LIST_PODS_COMMAND = `oc -n ${INSTALLED_NAME} get pods`;
-const TRUST_ADVICE: Readonly<Record<Exclude<InstallationMethod, 'dev'>, string>> = {
-  'service-ca':
-    'wait until the service CA has injected the caBundle; if it does not, run: oc -n openshift-service-ca get pods',
-  'cert-manager':
-    `wait until cert-manager has injected the caBundle; if it does not, run: ` +
-    `oc -n ${INSTALLED_NAME} get certificates`,
-  rendered: 'apply all manifests of one rendering again',
-};
 
 export function findInstallationMethod(configuration: StoredWebhookConfiguration): InstallationMethod {
   const isDev = DEV_CONFIGURATION.test(configuration.metadata?.name ?? '');
@@ -92,21 +84,41 @@ export function diagnoseCallFailure(message: string, installation: GuardInstalla
     return { reason: 'the Service of the webhook does not exist', advice };
   }
   if (/no endpoints available|endpoints "[^"]+" not found|no service port/.test(message)) {
-    return { reason: 'no guard pod is ready', advice: LIST_PODS_COMMAND };
+    return { reason: 'no guard pod is ready', advice: formatListPodsCommand(installation) };
   }
   return { reason: 'the API server cannot reach the guard', advice: adviseOnUnreachableGuard(installation) };
 }
 
-export function adviseOnUnreachableGuard({ method, configuration, hostNetwork }: GuardInstallation): string {
-  if (method === 'dev') return adviseOnDev(configuration);
-  return hostNetwork
-    ? `${LIST_PODS_COMMAND} -o wide; if they are ready, let the API servers reach port 9843 of these nodes`
-    : `${LIST_PODS_COMMAND},endpointslices`;
+export function adviseOnUnreachableGuard(installation: GuardInstallation): string {
+  if (installation.method === 'dev') return adviseOnDev(installation.configuration);
+  const command = formatListPodsCommand(installation);
+  return installation.hostNetwork
+    ? `${command} -o wide; if they are ready, let the API servers reach port 9843 of these nodes`
+    : `${command},endpointslices`;
+}
+
+export function formatListPodsCommand({ namespace }: Pick<GuardInstallation, 'namespace'>): string {
+  return `oc -n ${namespace} get pods`;
 }
 
 /** For a webhook without a caBundle, or with another one than that of the guard. */
-export function adviseOnTrust({ method, configuration }: GuardInstallation): string {
-  return method === 'dev' ? adviseOnDev(configuration) : TRUST_ADVICE[method];
+export function adviseOnTrust({ method, configuration, namespace }: GuardInstallation): string {
+  switch (method) {
+    case 'dev':
+      return adviseOnDev(configuration);
+    case 'service-ca':
+      return adviseOnInjection('the service CA', 'oc -n openshift-service-ca get pods');
+    case 'cert-manager':
+      return adviseOnInjection('cert-manager', `oc -n ${namespace} get certificates`);
+    case 'rendered':
+      return 'apply all manifests of one rendering again';
+    default:
+      return method satisfies never;
+  }
+}
+
+function adviseOnInjection(injector: string, command: string): string {
+  return `wait until ${injector} has injected the caBundle; if it does not, run: ${command}`;
 }
 
 function adviseOnDev(configuration: string): string {

@@ -16,6 +16,7 @@ const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingad
 export async function readInstalledProtection(api: KubeApi, namespace: string): Promise<InstalledProtection> {
   const guard = await readObject(api, GUARD_PATH);
   return {
+    namespace,
     webhooks: await readWebhooks(api),
     floor: await readFloor(api),
     mode: guard === undefined ? undefined : parseSettings(guard).settings.mode,

@@ -63,14 +63,22 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   }
 }
 
-/** Retries while the API server is busy or restarts. */
-export async function readWithRetries<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/**
+ * Retries while the API server is busy or restarts.
+ *
+ * @throws the last error of `read`, or the signal's reason
+ */
+export async function readWithRetries<T>(
+  read: (signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<T> {
   const { answer } = await pollUntilSettled({
-    read: async () => await withTimeout(READ_TIMEOUT_MS, new AbortController().signal, read),
+    read: async () => await withTimeout(READ_TIMEOUT_MS, signal, read),
     isSettled: () => true,
     timeoutMs: RETRY_TIMEOUT_MS,
     retryUntilMs: (error) => (isRetryableRead(error) ? RETRY_TIMEOUT_MS : 0),
     intervalMs: RETRY_INTERVAL_MS,
+    signal,
   });
   return answer;
 }

@@ -39,6 +39,8 @@ export interface PolicyBinding {
 }
 
 export interface InstalledProtection {
+  /** Of the guard's Deployment. */
+  readonly namespace: string;
   readonly webhooks: readonly RegisteredWebhook[];
   readonly floor: readonly PolicyBinding[];
   /** Undefined without a MachineConfigGuard. Enforce then applies. */
@@ -160,9 +162,10 @@ export function findMainWebhook(webhooks: readonly RegisteredWebhook[]): Registe
   return webhooks.find(({ installation }) => installation !== 'dev') ?? webhooks[0];
 }
 
-function findInstallation({ webhooks, deployment }: InstalledProtection): GuardInstallation {
+function findInstallation({ namespace, webhooks, deployment }: InstalledProtection): GuardInstallation {
   const webhook = findMainWebhook(webhooks);
   return {
+    namespace,
     method: webhook?.installation ?? 'rendered',
     configuration: webhook?.configuration ?? INSTALLED_NAME,
     hostNetwork: deployment?.hostNetwork === true,

@@ -54,7 +54,8 @@ export async function verifyProtection(
   const installed = await readInstalledProtection(api, namespace);
   const commonFields = {
     server: api.address,
-    ...installed,
+    webhooks: installed.webhooks,
+    floor: installed.floor,
     mode: installed.mode ?? null,
     deployment: installed.deployment ?? null,
   };

@@ -13,19 +13,20 @@ interface InstallConfig {
 /**
  * The wanted number of control plane machines. Undefined if the cluster does not say it, or denies access.
  *
- * @throws ClusterAccessError or TimeoutError if the API server cannot answer now
+ * @throws ClusterAccessError or TimeoutError if the API server cannot answer now, or the signal's reason
  */
-export async function readControlPlaneReplicas(api: KubeApi): Promise<number | undefined> {
+export async function readControlPlaneReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
   const path = INSTALL_CONFIG_PATH;
   try {
-    const configMap = await readWithRetries((signal) =>
-      accessCluster('get', path, signal, () => api.json({ path, signal })),
+    const configMap = await readWithRetries(
+      (limited) => accessCluster('get', path, limited, () => api.json({ path, signal: limited })),
+      signal,
     );
     const { data } = configMap as { data?: Record<string, string> };
     const { controlPlane } = parse(data?.['install-config'] ?? '') as InstallConfig;
     return typeof controlPlane?.replicas === 'number' ? controlPlane.replicas : undefined;
   } catch (error) {
-    if (isRetryableRead(error)) throw error;
+    if (signal.aborted || isRetryableRead(error)) throw error;
     return undefined;
   }
 }

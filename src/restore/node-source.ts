@@ -41,8 +41,8 @@ export async function readConfigsFromNode(
   name: ConfigName | undefined,
   signal: AbortSignal,
 ): Promise<readonly RenderedConfig[]> {
-  const wanted = await findWantedNames(api, node, name);
-  const pod = await findDaemonPod(api, node);
+  const wanted = await findWantedNames(api, node, name, signal);
+  const pod = await findDaemonPod(api, node, signal);
   const configs = new Map<ConfigName, RenderedConfig>();
   const failures: string[] = [];
   for (const file of FILES) {
@@ -65,25 +65,29 @@ async function findWantedNames(
   api: KubeApi,
   node: string,
   name: ConfigName | undefined,
+  signal: AbortSignal,
 ): Promise<ReadonlySet<ConfigName>> {
   const query = { fieldSelector: `metadata.name=${node}` };
-  const [referrer] = await readWithRetries((signal) => listAll(api, NODES, NODES.parse, signal, query));
+  const [referrer] = await readWithRetries(
+    (limited) => listAll(api, NODES, NODES.parse, limited, query),
+    signal,
+  );
   if (referrer === undefined) throw new NodeSourceError(`node ${node} does not exist; see: oc get nodes`);
   if (name !== undefined) return new Set([name]);
   const { references } = referrer;
   const named = new Set(references.filter(({ strength }) => strength === 'strong').map(({ config }) => config));
   if (named.size === 0) throw new NodeSourceError(`node ${node} names no config`);
-  const existing = new Set(
-    (await readWithRetries((signal) => readConfigs(api, signal))).map((config) => config.name),
-  );
+  const configs = await readWithRetries((limited) => readConfigs(api, limited), signal);
+  const existing = new Set(configs.map((config) => config.name));
   const missing = new Set([...named].filter((config) => !existing.has(config)));
   return missing.size > 0 ? missing : named;
 }
 
-async function findDaemonPod(api: KubeApi, node: string): Promise<string> {
+async function findDaemonPod(api: KubeApi, node: string, signal: AbortSignal): Promise<string> {
   const query = { labelSelector: `k8s-app=${CONTAINER}`, fieldSelector: `spec.nodeName=${node}` };
-  const [pod] = await readWithRetries((signal) =>
-    listAll(api, PODS, ({ metadata }) => String(metadata?.name), signal, query),
+  const [pod] = await readWithRetries(
+    (limited) => listAll(api, PODS, ({ metadata }) => String(metadata?.name), limited, query),
+    signal,
   );
   if (pod === undefined) throw explainFailure(node, `node ${node} has no pod of the machine-config-daemon`);
   return pod;

@@ -20,7 +20,13 @@ import {
 /** Why a config is not restored. Part of the JSON of `restore`. */
 export interface Rejection {
   readonly code:
-    'HashDiffers' | 'NameDiffers' | 'NoIgnitionContent' | 'NotReferenced' | 'SelectorMatches' | 'Terminating';
+    | 'HashDiffers'
+    | 'NameDiffers'
+    | 'NoIgnitionContent'
+    | 'NotReferenced'
+    | 'OtherRestore'
+    | 'SelectorMatches'
+    | 'Terminating';
   readonly reason: string;
   readonly advice: string;
 }
@@ -50,6 +56,8 @@ export interface PlanOptions {
   /** The name on the command line. */
   readonly name: ConfigName | undefined;
   readonly acceptContent: boolean;
+  /** The names of all configs of this restore. They share the pause of a pool. */
+  readonly restoredNames: ReadonlySet<ConfigName>;
 }
 
 const MAX_REFERRERS = 3;
@@ -64,8 +72,11 @@ export function planRestore(config: RenderedConfig, state: RestoreState, options
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
-  const rejection = findRejection(config, state, { ...options, exists, isReferenced: strong.total > 0 });
-  const steps = rejection === undefined ? planSteps(state, name, pool, exists) : [];
+  const possibleSteps = planSteps(state, name, pool, exists);
+  const rejection =
+    findRejection(config, state, { ...options, exists, isReferenced: strong.total > 0 }) ??
+    (possibleSteps.length === 0 ? undefined : rejectOtherRestore(pool, options));
+  const steps = rejection === undefined ? possibleSteps : [];
   return {
     config,
     pool: pool?.referrer.name,
@@ -116,6 +127,31 @@ function findRejection(
   return acceptContent || hasMatchingName(config) ? undefined : explainForeignContent(config);
 }
 
+/** The config for which another restore has paused the pool. */
+export function findOtherRestore(
+  pool: RestorePool | undefined,
+  ownNames: ReadonlySet<string>,
+): string | undefined {
+  const { paused = false, pausedFor } = pool ?? {};
+  return !paused || pausedFor === undefined || ownNames.has(pausedFor) ? undefined : pausedFor;
+}
+
+/** The other restore would unpause the pool before this one has ended. */
+function rejectOtherRestore(
+  pool: RestorePool | undefined,
+  { restoredNames }: PlanOptions,
+): Rejection | undefined {
+  const other = findOtherRestore(pool, restoredNames);
+  if (other === undefined) return undefined;
+  return {
+    code: 'OtherRestore',
+    reason: `a restore of ${other} has paused pool ${pool?.referrer.name}`,
+    advice:
+      'wait until it ends. If it was interrupted, run "machineconfig-guard check", which prints the commands that ' +
+      'continue it or give it up',
+  };
+}
+
 function explainForeignContent(config: RenderedConfig): Rejection {
   return {
     code: 'HashDiffers',
@@ -144,7 +180,7 @@ function findWarnings(
   if (!hasMatchingName(config)) {
     warnings.push(`The content does not match the hash in the name: ${DAEMON_CONSEQUENCE}.`);
   }
-  if (pool?.paused === true && pool.pausedFor !== config.name) {
+  if (pool?.paused === true && pool.pausedFor === undefined) {
     warnings.push(`Its pool ${pool.referrer.name} is paused, and stays paused.`);
   }
   if (pool?.referrer.name === CONTROL_PLANE_POOL && controlPlaneReplicas === undefined) {

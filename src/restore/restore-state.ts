@@ -59,6 +59,33 @@ export async function readRestoreState(
   };
 }
 
+/** Of these nodes, those whose kubelet does not report that they are Ready. Their daemons cannot report either. */
+export async function findUnreadyNodes(
+  api: KubeApi,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const unready: string[] = [];
+  for (const name of names) {
+    // Only the list of nodes is permitted, and its metadata has no conditions.
+    const resource = { ...NODES, isMetadataOnly: false };
+    const query = { fieldSelector: `metadata.name=${name}` };
+    const [isUnready] = await listAll(api, resource, isUnreadyNode, signal, query);
+    if (isUnready === true) unready.push(name);
+  }
+  return unready;
+}
+
+function isUnreadyNode({ status }: ApiObject): boolean {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly NodeCondition[] };
+  return conditions.some((condition) => condition.type === 'Ready' && condition.status !== 'True');
+}
+
+interface NodeCondition {
+  readonly type: string;
+  readonly status: string;
+}
+
 function parseRestorePool(object: ApiObject): RestorePool {
   const { uid, resourceVersion } = object.metadata ?? {};
   return {

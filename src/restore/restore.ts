@@ -2,19 +2,22 @@ import type { ConfigName } from '../decision/config-name.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../decision/printable-text.ts';
 import { ClusterAccessError, isRetryableRead } from '../inspect/cluster-access.ts';
 import { pollUntilSettled, readWithRetries } from '../inspect/poll.ts';
+import { toShellWord } from '../inspect/shell-word.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { withTimeout } from '../kube/wait.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
 import { readControlPlaneReplicas } from './control-plane-replicas.ts';
-import { planRestore, type RestorePlan, type StepAction } from './restore-plan.ts';
+import { findOtherRestore, planRestore, type RestorePlan, type StepAction } from './restore-plan.ts';
 import {
   countMissingMachines,
   findNodesOfConfig,
   findPool,
+  findUnreadyNodes,
   needsPause,
   needsStatus,
   readRestoreState,
+  type RestorePool,
   type RestoreState,
 } from './restore-state.ts';
 import { formatUnpauseCommand, RestoreWrites } from './restore-writes.ts';
@@ -64,6 +67,11 @@ export async function restore(api: KubeApi, options: RestoreOptions) {
   return await new RestoreRun(api, options).run();
 }
 
+/** Another restore has paused a pool between the plan and the pause. */
+class OtherRestoreError extends Error {
+  override readonly name = 'OtherRestoreError';
+}
+
 /** A wait that did not end in time. */
 class UnfinishedWait extends Error {
   override readonly name = 'UnfinishedWait';
@@ -73,6 +81,7 @@ class RestoreRun {
   readonly #api: KubeApi;
   readonly #options: RestoreOptions;
   readonly #signal: AbortSignal;
+  readonly #restoredNames: ReadonlySet<ConfigName>;
   readonly #startedAt = performance.now();
   readonly #doneSteps = new Set<string>();
   /** The pools that this restore has paused, or may have: the response to the write can be lost. */
@@ -86,15 +95,17 @@ class RestoreRun {
     this.#api = api;
     this.#options = options;
     this.#signal = options.signal ?? new AbortController().signal;
+    this.#restoredNames = new Set(options.configs.map(({ name }) => name));
   }
 
   async run() {
     const { configs, isConfirmed } = this.#options;
     this.#controlPlaneReplicas =
-      this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api));
-    const state = await readWithRetries((signal) => this.#readState(signal));
+      this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api, this.#signal));
+    const state = await readWithRetries((signal) => this.#readState(signal), this.#signal);
     const { name, acceptContent } = this.#options;
-    const plans = configs.map((config) => planRestore(config, state, { name, acceptContent }));
+    const planOptions = { name, acceptContent, restoredNames: this.#restoredNames };
+    const plans = configs.map((config) => planRestore(config, state, planOptions));
     let problem: string | undefined;
     try {
       for (const plan of plans) await this.#tryWrites(plan, state);
@@ -110,8 +121,8 @@ class RestoreRun {
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
     const state = await readRestoreState(this.#api, this.#controlPlaneReplicas, signal);
-    const names = new Set<string | undefined>(this.#options.configs.map((config) => config.name));
-    for (const { referrer, paused, pausedFor } of state.pools) {
+    const names: ReadonlySet<string> = this.#restoredNames;
+    for (const { referrer, paused, pausedFor = '' } of state.pools) {
       const isPaused = paused && names.has(pausedFor) && !this.#unpausedPools.has(referrer.name);
       if (isPaused) this.#pausedPools.add(referrer.name);
       else this.#pausedPools.delete(referrer.name);
@@ -135,7 +146,7 @@ class RestoreRun {
       if (actions.has('PausePool')) await writes.pausePool(pool, config.name, signal);
       if (actions.has('SetPoolStatus')) await writes.setPoolStatus(pool, config.name, signal);
       if (actions.has('UnpausePool')) await writes.unpausePool(pool, signal);
-    });
+    }, this.#signal);
   }
 
   /** A wait for one pool must not delay the steps of another. Configs of one pool share its pause. */
@@ -215,8 +226,9 @@ class RestoreRun {
         await writes.createConfig(config, pool, signal);
         return undefined;
       case 'AwaitNodes':
-        return this.#describeDegradedNodes(state, name);
+        return await this.#describeDegradedNodes(state, name, signal);
       case 'PausePool':
+        this.#assertNoOtherRestore(pool);
         if (pool === undefined || !needsPause(state, pool, name)) return undefined;
         this.#pausedPools.add(pool.referrer.name);
         await writes.pausePool(pool, name, signal);
@@ -239,14 +251,28 @@ class RestoreRun {
     }
   }
 
-  #describeDegradedNodes(state: RestoreState, name: ConfigName): string | undefined {
+  #assertNoOtherRestore(pool: RestorePool | undefined): void {
+    const other = findOtherRestore(pool, this.#restoredNames);
+    if (other === undefined) return;
+    throw new OtherRestoreError(
+      `a restore of ${other} has paused pool ${pool?.referrer.name}; wait until it ends`,
+    );
+  }
+
+  async #describeDegradedNodes(
+    state: RestoreState,
+    name: ConfigName,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const degraded = findNodesOfConfig(state, name).filter((node) => node.state === 'Degraded');
     const [first] = degraded;
     if (first === undefined) return undefined;
     const names = degraded.map(({ referrer }) => referrer.name);
     const verb = degraded.length === 1 ? 'leaves' : 'leave';
     const reason = first.reason === '' ? '' : ` (${toPrintableLine(first.reason, MAX_REASON_LENGTH)})`;
-    return `until ${joinFirst(names, MAX_NAMED_NODES)} ${verb} Degraded${reason}`;
+    const wait = `until ${joinFirst(names, MAX_NAMED_NODES)} ${verb} Degraded${reason}`;
+    const unready = await findUnreadyNodes(this.#api, names.slice(0, MAX_NAMED_NODES), signal);
+    return unready.length === 0 ? wait : `${wait}; ${adviseOnUnreadyNodes(unready)}`;
   }
 
   #describeMissingMachines({ pendingRequests }: RestoreState, count: number, pool: string): string | undefined {
@@ -262,6 +288,7 @@ class RestoreRun {
   /** Undefined for an error that the caller must see. */
   #describeStop(error: unknown): string | undefined {
     if (this.#signal.aborted) return 'interrupted';
+    if (error instanceof OtherRestoreError) return error.message;
     return error instanceof UnfinishedWait ? `timed out waiting ${error.message}` : undefined;
   }
 
@@ -341,6 +368,14 @@ function describeDone(action: StepAction, { config: { name }, pool }: RestorePla
     default:
       return action satisfies never;
   }
+}
+
+/** The daemon of such a node does not run, or cannot reach the API server. */
+function adviseOnUnreadyNodes(names: readonly string[]): string {
+  const isOne = names.length === 1;
+  const [verb, them] = isOne ? ['is', 'it'] : ['are', 'them'];
+  const command = `oc delete node ${names.map(toShellWord).join(' ')}`;
+  return `${joinWithAnd(names)} ${verb} not Ready. Start ${them}, or for a lost machine, run: ${command}`;
 }
 
 function toStepKey({ config }: RestorePlan, action: StepAction): string {

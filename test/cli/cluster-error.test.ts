@@ -79,12 +79,19 @@ test.each<[string, Error, number, string]>([
   expect(toCliError(error, API)).toMatchObject({ exitCode, message });
 });
 
-test('adds the context and the impersonated user to the command that checks a permission', () => {
+test('names the kubeconfig in the command that logs in', () => {
+  const error = new ClusterAccessError('list', NODES_PATH, new ApiError(401, '', ''));
+  expect(toCliError(error, API, { kubeconfig: 'lab.yaml', context: 'lab' })).toMatchObject({
+    message: expect.stringMatching(/; run oc --kubeconfig lab\.yaml login$/) as string,
+  });
+});
+
+test('adds the cluster and the impersonated user to the command that checks a permission', () => {
   const error = new ClusterAccessError('list', NODES_PATH, new ApiError(403, '', ''));
-  const flags = { context: 'lab', as: 'alice smith', asGroup: ['ops', 'dev'] };
+  const flags = { context: 'lab', kubeconfig: 'lab.yaml', as: 'alice smith', asGroup: ['a', 'b'] };
   expect(toCliError(error, API, flags)).toMatchObject({
     message: expect.stringMatching(
-      / oc --context lab auth can-i list nodes '--as=alice smith' --as-group=ops --as-group=dev$/,
+      / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith' --as-group=a --as-group=b$/,
     ) as string,
   });
 });

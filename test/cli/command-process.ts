@@ -1,16 +1,12 @@
 import { spawn } from 'node:child_process';
-import path from 'node:path';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import type { Outcome } from './run-program.ts';
-
-const ROOT = path.resolve(import.meta.dirname, '../..');
 
 export type CommandProcess = ReturnType<typeof startCommand>;
 
 /** Starts a command in its own process. The end of the test kills it. */
-export function startCommand(args: readonly string[]) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], {
-    cwd: ROOT,
+export function startCommand(args: readonly string[], program = inject('program')) {
+  const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'] },
   });

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { applyStyle, createTableFormat, createTextFormat, wrapText } from '../../src/cli/text-format.ts';
+import {
+  applyStyle,
+  createTableFormat,
+  createTextFormat,
+  wrapAdvice,
+  wrapBeside,
+  wrapText,
+} from '../../src/cli/text-format.ts';
 
 test('is as wide as the terminal, from 80 to 100 columns', () => {
   const widths = [undefined, 40, 90, 200].map((columns) => {
@@ -35,4 +42,30 @@ test('breaks a text at spaces and keeps a long word whole', () => {
   const link = 'https://example.io/a-very-long-link';
   expect(wrapText(`see the page ${link} now`, 12)).toEqual(['see the page', link, 'now']);
   expect(wrapText('see the pages', 12)).toEqual(['see the', 'pages']);
+});
+
+test.each([
+  [
+    'a command',
+    'the pool stays paused; to unpause it, run: oc patch mcp master -p a; then look again',
+    ['the pool stays paused; to', 'unpause it, run:', 'oc patch mcp master -p a; then', 'look again'],
+  ],
+  [
+    'a command at the end of a sentence',
+    'run machineconfig-guard verify --context lab. It tests a deletion',
+    ['run', 'machineconfig-guard verify --context lab.', 'It tests a deletion'],
+  ],
+  [
+    'a text without a command',
+    'see the answer of the API server below',
+    ['see the answer of the API', 'server below'],
+  ],
+])('breaks no command in %s', (_case, text, lines) => {
+  expect(wrapAdvice(text, 30)).toEqual(lines);
+});
+
+test('indents further lines below the first one', () => {
+  expect(wrapBeside('mode  ', 'Enforce, because none exists', 20)).toBe(
+    'mode  Enforce,\n      because none\n      exists',
+  );
 });

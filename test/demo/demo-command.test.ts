@@ -1,20 +1,17 @@
 import { execFile } from 'node:child_process';
-import path from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { renderMachineConfig } from '../../src/demo/operator/machine-config.ts';
 import type { DemoReport } from '../../src/demo/run-demo.ts';
 import { CHRONY_FILES } from '../../src/demo/story/chrony-files.ts';
 
 const { name: FIRST } = renderMachineConfig(CHRONY_FILES.bootstrap).metadata;
 const { name: SECOND } = renderMachineConfig(CHRONY_FILES.cluster).metadata;
-const ROOT = path.join(import.meta.dirname, '..', '..');
 
 /** Runs the demo like `npm run demo`, with its output in a pipe. */
 async function runDemo(...args: readonly string[]) {
-  const options = { cwd: ROOT, env: { PATH: process.env['PATH'] ?? '' } };
-  const command = ['--import', 'tsx', 'src/demo/main.ts', ...args];
-  return await promisify(execFile)(process.execPath, command, options);
+  const options = { env: { PATH: process.env['PATH'] ?? '' } };
+  return await promisify(execFile)(process.execPath, [inject('demo'), ...args], options);
 }
 
 test('prints JSON with a deadlock, and a complete install with the guard or the restore', async () => {

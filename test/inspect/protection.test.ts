@@ -55,6 +55,7 @@ function assess(
   unused: TrialResponse | null = null,
 ): Protection {
   const guarded: InstalledProtection = {
+    namespace: 'mcg',
     webhooks: [REGISTERED],
     floor: [],
     mode: 'Enforce',

@@ -124,7 +124,7 @@ describe('if there are two configs', () => {
     cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode } });
     const states: string[] = [];
     const onReport = ({ state }: VerifyReport): void => void states.push(state);
-    const options = { timeoutMs: 1_000, onReport, onFailure: () => {} };
+    const options = { timeoutMs: 2_000, onReport, onFailure: () => {} };
     expect((await waitForProtection(cluster.connect(), options)).state).toBe('EXPOSED');
     expect(states).toHaveLength(count);
   });

@@ -9,7 +9,7 @@ const { name: MISSING, config: CONFIG } = createConfigOnDisk();
 const { name: RENDERED } = createConfigOnDisk();
 const { name: GONE } = createConfigOnDisk();
 const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
-const OPTIONS = { name: undefined, acceptContent: false };
+const OPTIONS = { name: undefined, acceptContent: false, restoredNames: new Set([MISSING]) };
 
 interface Situation {
   readonly spec?: string;
@@ -134,6 +134,18 @@ test.each([
 ])('if the pool is paused for %s, warns: %j', (pausedFor, warnings) => {
   const state = createState({ paused: true, ...(pausedFor === undefined ? {} : { pausedFor }) });
   expect(planRestore(CONFIG, state, OPTIONS).warnings).toEqual(warnings);
+});
+
+test('rejects a config while a restore of another config has paused the pool', () => {
+  const state = createState({ paused: true, pausedFor: GONE });
+  expect(planRestore(CONFIG, state, OPTIONS)).toMatchObject({
+    rejection: { code: 'OtherRestore', reason: `a restore of ${GONE} has paused pool master` },
+    steps: [],
+  });
+  const both = new Set([MISSING, GONE]);
+  expect(planRestore(CONFIG, state, { ...OPTIONS, restoredNames: both }).rejection).toBeUndefined();
+  const done = createState({ paused: true, pausedFor: GONE, exists: true, status: MISSING });
+  expect(planRestore(CONFIG, done, OPTIONS)).toMatchObject({ rejection: undefined, steps: [] });
 });
 
 test('plans a config that only a pool names', () => {

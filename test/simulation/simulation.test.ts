@@ -63,11 +63,13 @@ async function listOnce(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> 
   return referrers;
 }
 
+/** @param firstSeed the one that found a violation when the test was written, because each takes a second */
 async function findViolation(
+  firstSeed: number,
   createReader: CreateReader,
   createHistory?: CreateHistory,
 ): Promise<SimulationResult> {
-  for (let seed = 1; seed <= 40; seed += 1) {
+  for (let seed = firstSeed; seed < firstSeed + 40; seed += 1) {
     const result = await new Simulation(seed, createReader, createHistory).run(FIND_STEPS);
     if (result.violation !== undefined) return result;
   }
@@ -76,28 +78,32 @@ async function findViolation(
 
 const createLiveReader: CreateReader = (api, versions) => new LiveReader({ api, versions });
 
-test.each<readonly [string, string, CreateReader, CreateHistory | undefined]>([
+test.each<readonly [string, string, number, CreateReader, CreateHistory | undefined]>([
   [
     'trusts its index',
     'was allowed, and was in use the whole time',
+    1,
     (_api, index) => ({ read: async () => ({ referrers: [...index.referrers()], unreadable: [] }) }),
     undefined,
   ],
   [
     'lists each kind once',
     'was allowed, and was in use the whole time',
+    5,
     (api) => ({ read: async (signal) => ({ referrers: await listOnce(api, signal), unreadable: [] }) }),
     undefined,
   ],
   [
     'denies every deletion',
     'is unused, and the answer is MCG_UNVERIFIED',
+    1,
     () => ({ read: async () => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }) }),
     undefined,
   ],
   [
     'counts the hold from the creation of the next younger config',
     'was allowed within the hold',
+    1,
     createLiveReader,
     (_memory, configs) => ({
       historyOf: (name) => {
@@ -113,12 +119,14 @@ test.each<readonly [string, string, CreateReader, CreateHistory | undefined]>([
   [
     'ignores that its watch is late',
     'was allowed within the hold',
+    4,
     createLiveReader,
     (memory) => ({ historyOf: (name) => memory.historyOf(name, []) }),
   ],
   [
     'forgets the removed nodes',
     'was allowed within the hold',
+    15,
     createLiveReader,
     (memory) => ({
       historyOf: (name, referrers) => {
@@ -129,8 +137,8 @@ test.each<readonly [string, string, CreateReader, CreateHistory | undefined]>([
   ],
 ])(
   'finds a guard that %s, and the seed repeats the run',
-  async (_title, message, createReader, createHistory) => {
-    const result = await findViolation(createReader, createHistory);
+  async (_title, message, firstSeed, createReader, createHistory) => {
+    const result = await findViolation(firstSeed, createReader, createHistory);
     expect(result.violation?.message).toContain(message);
     expect(await new Simulation(result.seed, createReader, createHistory).run(FIND_STEPS)).toEqual(result);
   },

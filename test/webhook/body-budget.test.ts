@@ -136,7 +136,8 @@ test('denies a large body within its deadline if there is no memory', async () =
   await sendPart(port, '30s', 50_000, LARGE.padding);
   const startedAt = performance.now();
   const { allowed, status } = await review(port, '1s', LARGE);
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  // Before the first body times out.
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
   expect(allowed).toBe(false);
   expect(status?.message).toContain('MCG_UNVERIFIED');
 });
@@ -167,7 +168,8 @@ test.each([
   const socket = await sendPart(await serve(limits), timeout, 500, 'x');
   const startedAt = performance.now();
   const answer = await text(socket);
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  // Before the other limit.
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
   expect(answer).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close[^]*"allowed":false/i);
   expect(answer).toContain(TIMED_OUT);
 });

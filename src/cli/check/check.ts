@@ -8,7 +8,7 @@ import {
 } from '../../rendered-config/rendered-config.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
-import { addContextToCommand } from '../command-context.ts';
+import { addFlagsToCommand, addFlagsToWords } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
@@ -110,11 +110,11 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
     const report = {
       ...result.report,
       repairs: result.report.repairs.map((repair) => {
-        return { ...repair, command: addContextToCommand(repair.command, flags) };
+        return { ...repair, command: addFlagsToCommand(repair.command, flags) };
       }),
     };
     const repairs = result.repairs.map(({ description, command: [firstLine = [], ...lines] }) => {
-      return { description, command: [[addContextToCommand(firstLine.join(' '), flags)], ...lines] };
+      return { description, command: [addFlagsToWords(firstLine, flags), ...lines] };
     });
     const format = createTableFormat(process.stdout, flags.output === 'wide');
     const text =
@@ -133,7 +133,7 @@ async function checkBootstrap(directory: string, flags: CheckFlags, command: Com
     const result = await checkBootstrapConfigs(api, { directory, configs, sources, showContents });
     const report = {
       ...result,
-      configs: result.configs.map((config) => addContextToRestore(config, flags)),
+      configs: result.configs.map((config) => addFlagsToRestore(config, flags)),
     };
     const text =
       flags.output === 'name'
@@ -144,8 +144,8 @@ async function checkBootstrap(directory: string, flags: CheckFlags, command: Com
   });
 }
 
-function addContextToRestore(config: BootstrapConfig, flags: CheckFlags): BootstrapConfig {
-  return config.restore === null ? config : { ...config, restore: addContextToCommand(config.restore, flags) };
+function addFlagsToRestore(config: BootstrapConfig, flags: CheckFlags): BootstrapConfig {
+  return config.restore === null ? config : { ...config, restore: addFlagsToCommand(config.restore, flags) };
 }
 
 async function readBootstrapDirectory(directory: string) {

@@ -25,7 +25,7 @@ export function formatBootstrapReport(format: TextFormat, report: BootstrapRepor
     ...report.configs
       .filter(({ state }) => state !== 'exists')
       .flatMap((config) => formatConfig(format, config)),
-    applyStyle(format, [report.ok ? 'green' : 'red', 'bold'], wrapParagraph(format, formatConclusion(report))),
+    applyStyle(format, report.ok ? 'bold' : ['red', 'bold'], wrapParagraph(format, formatConclusion(report))),
   ];
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n`;
 }
@@ -44,7 +44,7 @@ function formatState({ state, needed }: BootstrapConfig): string {
 
 function getStyle({ state, needed, canHeal }: BootstrapConfig): Style | undefined {
   if (state === 'exists') return undefined;
-  return needed && !canHeal ? 'red' : 'yellow';
+  return needed && !canHeal ? 'red' : 'magenta';
 }
 
 function formatConfig(format: TextFormat, config: BootstrapConfig): string[] {
@@ -55,7 +55,7 @@ function formatConfig(format: TextFormat, config: BootstrapConfig): string[] {
   }
   parts.push(...config.differences.flatMap((difference) => formatContents(difference)));
   if (config.restore !== null) {
-    const comment = applyStyle(format, 'dim', '# create it again; without --confirm this writes nothing');
+    const comment = '# create it again; without --confirm this writes nothing';
     parts.push(`  ${comment}\n  ${config.restore}\n  ${config.restore} --confirm`);
   }
   return parts;

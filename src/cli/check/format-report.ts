@@ -14,6 +14,7 @@ import {
   type TextFormat,
   wrapParagraph,
   wrapText,
+  wrapWords,
 } from '../text-format.ts';
 import { formatObjectNames } from '../format-object-names.ts';
 import { createHostShortener, createNameShortener, createNarrowNameShortener } from '../name-shortener.ts';
@@ -22,6 +23,8 @@ type Problems = readonly ReportProblem[];
 
 const NONE = '<none>';
 const MAX_SKIPPED_NODES = 3;
+/** Of a further line of a command: its indent, and the backslash. */
+const CONTINUATION_WIDTH = 6;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 
@@ -40,7 +43,6 @@ export function formatCheckReport(
   hasWaited = false,
 ): string {
   const conclusion = wrapParagraph(format, formatConclusion(report, hasWaited));
-  const color = report.ok ? 'green' : report.canHeal ? 'yellow' : 'red';
   const parts = [
     ...formatTables(format, report),
     formatSkippedNodes(format, report.skippedNodes),
@@ -48,10 +50,14 @@ export function formatCheckReport(
     formatReasons(format, report),
     formatRequests(format, report.pendingCertificateRequests, new Date(report.checkedAt)),
     formatRepairs(format, repairs),
-    applyStyle(format, [color, 'bold'], conclusion),
+    applyStyle(format, getConclusionStyle(report), conclusion),
   ];
   const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
   return `${visibleParts.join('\n\n')}\n`;
+}
+
+function getConclusionStyle({ ok, canHeal: canRecover }: CheckReport): Style {
+  return ok ? 'bold' : [canRecover ? 'magenta' : 'red', 'bold'];
 }
 
 /** Like `kubectl get -o name`: `node/worker-0`. */
@@ -275,8 +281,11 @@ function formatRequests(
 
 function formatRepairs(format: TextFormat, repairs: readonly Repair[]): string {
   if (repairs.length === 0) return '';
-  const commands = repairs.map(({ description, command }) => {
-    const lines = command.map((words) => words.join(' '));
+  const commands = repairs.map(({ description, command: [firstWords = [], ...others] }) => {
+    const lines = [
+      ...wrapWords(firstWords, format.width - CONTINUATION_WIDTH),
+      ...others.map((words) => words.join(' ')),
+    ];
     return `${formatComment(format, description)}\n  ${lines.join(' \\\n    ')}`;
   });
   return `Repair commands (not run):\n${commands.join('\n')}`;
@@ -286,7 +295,7 @@ function formatRepairs(format: TextFormat, repairs: readonly Repair[]): string {
 function formatComment(format: TextFormat, text: string): string {
   const prefix = '  # ';
   return wrapText(text, format.width - prefix.length)
-    .map((line) => `  ${applyStyle(format, 'dim', `# ${line}`)}`)
+    .map((line) => `${prefix}${line}`)
     .join('\n');
 }
 
@@ -311,7 +320,7 @@ function countProblematic(objects: readonly { readonly ok: boolean }[], noun: st
 
 function getStyle(problems: Problems): Style | undefined {
   if (problems.length === 0) return undefined;
-  return problems.every(({ canHeal: canRecover }) => canRecover) ? 'yellow' : 'red';
+  return problems.every(({ canHeal: canRecover }) => canRecover) ? 'magenta' : 'red';
 }
 
 function formatItem(format: TextFormat, text: string, style?: Style): string {

@@ -1,7 +1,15 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { CODE_DESCRIPTIONS, type Code } from '../../decision/codes.ts';
 import { formatTable } from '../table.ts';
-import { applyStyle, createTextFormat, type TextFormat, wrapText } from '../text-format.ts';
+import {
+  applyStyle,
+  createTableFormat,
+  createTextFormat,
+  getLineWidth,
+  type TableFormat,
+  type TextFormat,
+  wrapText,
+} from '../text-format.ts';
 import { readCodesPage } from './codes-page.ts';
 
 const CODES = Object.keys(CODE_DESCRIPTIONS) as readonly Code[];
@@ -10,6 +18,8 @@ const FENCE = /^```/;
 const LINK = /\[([^\]]*)\]\([^)]*\)/g;
 const BOLD = /\*\*([^*]*)\*\*/g;
 const LIST_ITEM = /^- /;
+/** Between two columns. */
+const GAP = 2;
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
@@ -26,10 +36,11 @@ Examples:
   machineconfig-guard explain MCG_IN_USE`,
     )
     .action((code: Code | undefined) => {
-      const format = createTextFormat(process.stdout, process.env);
-      command
-        .configureOutput()
-        .writeOut?.(code === undefined ? formatCodes(format) : formatSection(format, code));
+      const text =
+        code === undefined
+          ? formatCodes(createTableFormat(process.stdout))
+          : formatSection(createTextFormat(process.stdout, process.env), code);
+      command.configureOutput().writeOut?.(text);
     });
   return command;
 }
@@ -42,8 +53,14 @@ function parseCode(value: string): Code {
   return code;
 }
 
-function formatCodes(format: TextFormat): string {
-  const rows = CODES.map((code) => [{ text: code }, { text: CODE_DESCRIPTIONS[code] }]);
+function formatCodes(format: TableFormat): string {
+  const codeWidth = Math.max(...CODES.map(({ length }) => length)) + GAP;
+  const rows = CODES.flatMap((code) =>
+    wrapText(CODE_DESCRIPTIONS[code], getLineWidth(format) - codeWidth).map((line, index) => [
+      { text: index === 0 ? code : '' },
+      { text: line },
+    ]),
+  );
   return formatTable(format, [{ header: 'CODE' }, { header: 'MEANING' }], rows);
 }
 

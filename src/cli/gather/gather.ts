@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { parseDuration } from '../../decision/duration.ts';
-import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { parseOutputDirectory } from '../option-parsers.ts';
 import { explainFileErrors } from '../output-directory.ts';
@@ -48,7 +48,8 @@ Exit codes:
   0  everything was gathered
   1  a part could not be read: failures.txt names it
   2  wrong usage, or the directory is not empty or cannot be written
-  3  no usable kubeconfig
+  3  no usable kubeconfig, or the API server is unreachable or rejects it;
+     nothing was gathered
 
 Example:
   machineconfig-guard gather --out guard-state --since 2h`,
@@ -61,7 +62,6 @@ Example:
 
 async function runGather(flags: GatherFlags, command: Command): Promise<void> {
   const { out, since, sinceTime } = flags;
-  const api = await createKubeApi(flags, 'machineconfig-guard/gather');
   const failures: string[] = [];
   let count = 0;
   const write = async (file: string, content: string): Promise<void> => {
@@ -72,10 +72,11 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
     });
     count += 1;
   };
-  try {
+  await withKubeApi(flags, 'machineconfig-guard/gather', async (api) => {
     await prepareEmptyDirectory(out);
+    const { contactApiServer, gather } = await import('../../inspect/gather.ts');
+    await contactApiServer(api);
     await write('version', VERSION_FILE);
-    const { gather } = await import('../../inspect/gather.ts');
     await gather(api, {
       namespace: getGuardNamespace(flags),
       logQuery: {
@@ -89,9 +90,7 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
       },
     });
     if (failures.length > 0) await write('failures.txt', `${failures.join('\n')}\n`);
-  } finally {
-    api.close();
-  }
+  });
   command.configureOutput().writeOut?.(`wrote ${count} files to ${out}\n`);
   if (failures.length > 0) throw new CliError('', EXIT_CODE.failure);
 }

@@ -1,6 +1,6 @@
 import { joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import type { ConfigReport, RestoreReport } from '../../restore/restore.ts';
-import { applyStyle, type Style, type TextFormat, wrapText } from '../text-format.ts';
+import { applyStyle, type Style, type TextFormat, wrapAdvice } from '../text-format.ts';
 
 /** Longer than every text of a report. */
 const MAX_TEXT_LENGTH = 4_000;
@@ -8,7 +8,7 @@ const MAX_TEXT_LENGTH = 4_000;
 export function formatRestoreReport(format: TextFormat, report: RestoreReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
   const [style, conclusion] = formatConclusion(report);
-  parts.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
+  parts.push(...wrapAdvice(conclusion, format.width).map((line) => applyStyle(format, style, line)));
   return `${parts.join('\n')}\n`;
 }
 
@@ -34,7 +34,7 @@ function formatConfig(
 }
 
 function indent({ width }: TextFormat, text: string): string[] {
-  return wrapText(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
+  return wrapAdvice(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
 }
 
 function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {
@@ -48,11 +48,11 @@ function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport):
   if (has('planned')) {
     const text =
       'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';
-    return ['yellow', text];
+    return ['magenta', text];
   }
   if (!ok) return ['red', has('restored') ? 'Not every config was restored.' : 'Nothing was written.'];
   return [
-    'green',
+    'bold',
     has('restored') ? 'Restored. The operator now rolls out its own config.' : 'Nothing to restore.',
   ];
 }

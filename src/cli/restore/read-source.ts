@@ -12,7 +12,7 @@ import {
 } from '../../rendered-config/rendered-config.ts';
 import { NodeSourceError, readConfigsFromNode } from '../../restore/node-source.ts';
 import type { ClusterFlags } from '../cluster-options.ts';
-import { addContextToAdvice } from '../command-context.ts';
+import { addFlagsToAdvice } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 
 export interface Source {
@@ -32,7 +32,7 @@ const NODE_NAME = /^(?!.*\.(?:json|ya?ml)$)[a-z0-9][-.a-z0-9]*$/;
 /**
  * Reads the configs of `--from`.
  *
- * @throws CliError if it contains no fitting config, and errors of `api`
+ * @throws CliError if it contains no fitting config, errors of `api`, or the signal's reason
  */
 export async function readSource(
   api: KubeApi,
@@ -45,13 +45,13 @@ export async function readSource(
     const configs = isDirectory ? await readDirectory(from, name) : await readConfigs(api, from, name, signal);
     return { configs, isDirectory: isDirectory && name === undefined };
   } catch (error) {
-    if (signal.aborted) throw new CliError('interrupted; nothing was written', EXIT_CODE.failure);
+    signal.throwIfAborted();
     if (error instanceof ConfigFileError) {
       const advice = couldBeNode(from, error) ? `; to read the disk of a node, use --from node/${from}` : '';
       throw new CliError(`${error.message}${advice}`, EXIT_CODE.usage, { cause: error });
     }
     if (error instanceof NodeSourceError)
-      throw new CliError(addContextToAdvice(error.message, flags), EXIT_CODE.failure, { cause: error });
+      throw new CliError(addFlagsToAdvice(error.message, flags), EXIT_CODE.failure, { cause: error });
     throw error;
   }
 }

@@ -4,9 +4,9 @@ import { readMissingNames } from '../../inspect/cluster-reader.ts';
 import { readWithRetries } from '../../inspect/poll.ts';
 import { resolveConfigName } from '../../inspect/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { restore } from '../../restore/restore.ts';
+import { type ConfigReport, restore, type RestoreReport } from '../../restore/restore.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
-import { addContextToCommand } from '../command-context.ts';
+import { addFlagsToAdvice, addFlagsToCommand } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import {
   createNumberParser,
@@ -90,9 +90,13 @@ Examples:
 }
 
 /** Completes the beginning of the name. A full name needs no list. */
-async function resolveName(api: KubeApi, name: ConfigName | undefined): Promise<ConfigName | undefined> {
+async function resolveName(
+  api: KubeApi,
+  name: ConfigName | undefined,
+  signal: AbortSignal,
+): Promise<ConfigName | undefined> {
   if (name === undefined || parsePoolName(name) !== undefined) return name;
-  const missing = await readWithRetries(async (signal) => await readMissingNames(api, signal));
+  const missing = await readWithRetries(async (limited) => await readMissingNames(api, limited), signal);
   return resolveConfigName(name, missing);
 }
 
@@ -103,25 +107,50 @@ async function runRestore(
   flags: RestoreFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  const name = await resolveName(api, givenName);
-  const { configs, isDirectory } = await readSource(api, flags, name, signal);
-  const result = await restore(api, {
-    configs,
-    name,
-    skipsUnreferenced: isDirectory,
-    isConfirmed: flags.confirm === true,
-    acceptContent: flags.acceptContent === true,
-    timeoutMs: flags.timeout,
-    controlPlaneReplicas: flags.controlPlaneReplicas,
-    onProgress: (text, elapsedMs) => {
-      command.configureOutput().writeErr?.(formatProgressLine(text, elapsedMs));
-    },
-    signal,
-  });
-  const pausedPools = result.pausedPools.map(({ name: pool, unpauseCommand }) => {
-    return { name: pool, unpauseCommand: addContextToCommand(unpauseCommand, flags) };
-  });
-  const report = { ...result, pausedPools };
+  const onProgress = (text: string, elapsedMs: number): void => {
+    command.configureOutput().writeErr?.(formatProgressLine(addFlagsToAdvice(text, flags), elapsedMs));
+  };
+  let result: RestoreReport;
+  try {
+    const name = await resolveName(api, givenName, signal);
+    const { configs, isDirectory } = await readSource(api, flags, name, signal);
+    result = await restore(api, {
+      configs,
+      name,
+      skipsUnreferenced: isDirectory,
+      isConfirmed: flags.confirm === true,
+      acceptContent: flags.acceptContent === true,
+      timeoutMs: flags.timeout,
+      controlPlaneReplicas: flags.controlPlaneReplicas,
+      onProgress,
+      signal,
+    });
+  } catch (error) {
+    // After its first write, restore returns a report.
+    if (signal.aborted) throw new CliError('interrupted; nothing was written', EXIT_CODE.failure);
+    throw error;
+  }
+  const report = addFlagsToReport(result, flags);
   printReport(command, flags.output, report, formatRestoreReport(createTableFormat(process.stdout), report));
   if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+}
+
+function addFlagsToReport(report: RestoreReport, flags: RestoreFlags): RestoreReport {
+  const { problem, configs, pausedPools } = report;
+  return {
+    ...report,
+    problem: problem === null ? null : addFlagsToAdvice(problem, flags),
+    configs: configs.map((config) => addFlagsToConfig(config, flags)),
+    pausedPools: pausedPools.map(({ name, unpauseCommand }) => ({
+      name,
+      unpauseCommand: addFlagsToCommand(unpauseCommand, flags),
+    })),
+  };
+}
+
+function addFlagsToConfig({ rejection, ...config }: ConfigReport, flags: RestoreFlags): ConfigReport {
+  return {
+    ...config,
+    rejection: rejection && { ...rejection, advice: addFlagsToAdvice(rejection.advice, flags) },
+  };
 }

@@ -1,9 +1,10 @@
 import type { ClusterStatus } from '../../inspect/cluster-status.ts';
 import { toPrintableLine } from '../../decision/printable-text.ts';
-import { addContextToAdvice } from '../command-context.ts';
+import type { ClusterFlags } from '../cluster-options.ts';
+import { addFlagsToAdvice } from '../command-flags.ts';
 import { formatAge } from '../format-duration.ts';
 import { type Cell, type Column, formatFittingTable, omitColumn, type Table } from '../table.ts';
-import { type TableFormat, wrapText } from '../text-format.ts';
+import { getLineWidth, type TableFormat, wrapAdvice, wrapBeside, wrapText } from '../text-format.ts';
 
 /** One cluster in the JSON of `status`. */
 export type StatusEntry = Omit<ClusterStatus, 'server' | 'state'> & {
@@ -81,7 +82,11 @@ const COLUMNS: readonly StatusColumn[] = [
 ];
 
 /** One line for each cluster, then what to do about those that are not protected by the guard. */
-export function formatStatusReport(format: TableFormat, { clusters, readAt }: StatusReport): string {
+export function formatStatusReport(
+  format: TableFormat,
+  { clusters, readAt }: StatusReport,
+  flags: ClusterFlags = {},
+): string {
   const now = new Date(readAt).getTime();
   const rows = clusters.map((entry) => {
     const cells = COLUMNS.map((column) => column.toCell(entry, now));
@@ -99,11 +104,12 @@ export function formatStatusReport(format: TableFormat, { clusters, readAt }: St
     const line = lines[index] ?? '';
     if (isRead(entry)) return line;
     const padding = ' '.repeat(stateWidth - state.length + GAP);
-    return `${line}${padding}${toPrintableLine(explanation, MAX_REASON_LENGTH)}`;
+    return wrapBeside(line + padding, toPrintableLine(explanation, MAX_REASON_LENGTH), getLineWidth(format));
   });
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const notice = 'Nothing was tested: run machineconfig-guard verify for a trial deletion.';
-  return [header, ...tableLines, '', ...details, notice, ''].join('\n');
+  const noticeLines = wrapAdvice(addFlagsToAdvice(notice, flags), format.width);
+  return [header, ...tableLines, '', ...details, ...noticeLines, ''].join('\n');
 }
 
 function isRead({ evidence }: StatusEntry): boolean {
@@ -117,12 +123,9 @@ function formatDetails({ width }: TableFormat, entry: StatusEntry): string[] {
     toPrintableLine(`${context}: ${state}: ${explanation}.`, MAX_REASON_LENGTH),
     width - INDENT.length,
   );
-  // A command must not be wrapped.
-  return [
-    ...text.map((line, index) => (index === 0 ? line : INDENT + line)),
-    `${INDENT}Next: ${addContextToAdvice(advice, { context })}`,
-    '',
-  ];
+  const [first, ...others] = text;
+  const lines = [...others, ...wrapAdvice(`Next: ${advice}`, width - INDENT.length)];
+  return [first ?? '', ...lines.map((line) => INDENT + line), ''];
 }
 
 function toCell(value: string | number | null, isProblem = false): Cell {

@@ -1,10 +1,12 @@
 import { Command, Option } from 'commander';
+import { joinWithAnd } from '../../decision/printable-text.ts';
 import { hasAnswered } from '../../inspect/cluster-access.ts';
 import { readClusterStatus } from '../../inspect/cluster-status.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { waitOrAbort } from '../../kube/wait.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../cluster-options.ts';
+import { addFlagsToAdvice } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createOutputOption, createParser } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
@@ -66,7 +68,8 @@ Exit codes:
   0  every cluster is PROTECTED
   1  a cluster is BLOCKED, EXPOSED, UNKNOWN or UNREACHABLE
   2  wrong usage
-  3  no cluster could be reached, or all deny access
+  3  no usable kubeconfig or context, or every cluster is unreachable or denies
+     access
 
 Examples:
   machineconfig-guard status
@@ -78,7 +81,7 @@ Examples:
       const clusters = await readAll(flags, contexts);
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       const format = createTableFormat(process.stdout, flags.output === 'wide');
-      printReport(command, flags.output, report, formatStatusReport(format, report));
+      printReport(command, flags.output, report, formatStatusReport(format, report, flags));
       if (clusters.every(({ evidence }) => evidence.length === 0))
         throw new CliError('', EXIT_CODE.clusterAccess);
       if (!clusters.every((cluster) => cluster.protected)) throw new CliError('', EXIT_CODE.failure);
@@ -100,10 +103,8 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
     const wanted = [...new Set(flags.contexts.split(','))];
     const unknown = wanted.find((name) => !names.includes(name));
     if (unknown === undefined) return wanted;
-    throw new CliError(
-      `the kubeconfig has no context "${unknown}"; it has ${names.join(', ')}`,
-      EXIT_CODE.usage,
-    );
+    const problem = `the kubeconfig has no context "${unknown}"; it has ${joinWithAnd(names)}`;
+    throw new CliError(problem, EXIT_CODE.clusterAccess);
   } catch (error) {
     throw error instanceof KubeconfigError ? new CliError(error.message, EXIT_CODE.clusterAccess) : error;
   }
@@ -124,7 +125,8 @@ async function readEntry({ context: _context, ...flags }: StatusFlags, context: 
   try {
     api = await createKubeApi({ ...flags, context }, 'machineconfig-guard/status');
     const status = await waitOrAbort(readClusterStatus(api, getGuardNamespace(flags)), signal);
-    return { context, ...status };
+    const advice = addFlagsToAdvice(status.advice, { ...flags, context });
+    return { context, ...status, advice };
   } catch (error) {
     const cause = api === undefined ? error : toCliError(error, api, { ...flags, context });
     if (!(cause instanceof CliError)) throw cause;

@@ -5,10 +5,11 @@ import { type VerifyReport, verifyProtection, waitForProtection } from '../../in
 import type { KubeApi } from '../../kube/api.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
-import { addContextToAdvice } from '../command-context.ts';
+import { addFlagsToAdvice } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createOutputOption, toDurationOption } from '../option-parsers.ts';
 import { formatProgressLine, printReport } from '../report-output.ts';
+import { createTableFormat, getLineWidth, wrapAdvice, wrapBeside, wrapText } from '../text-format.ts';
 
 interface VerifyFlags extends ClusterFlags {
   readonly wait?: boolean;
@@ -54,16 +55,18 @@ Examples:
       if (flags.wait !== true && command.getOptionValueSource('timeout') === 'cli') {
         throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
       }
+      const width = getLineWidth(createTableFormat(process.stdout));
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
         const print = (part: Partial<VerifyReport>): void => {
-          if (flags.output === 'text') command.configureOutput().writeOut?.(formatProgress(part));
+          if (flags.output === 'text') command.configureOutput().writeOut?.(formatProgress(part, width));
         };
-        const report =
+        const result =
           flags.wait === true
             ? await wait(api, flags, command)
             : await verifyProtection(api, print, getGuardNamespace(flags));
+        const report = { ...result, advice: addFlagsToAdvice(result.advice, flags) };
         if (flags.wait === true) print(report);
-        printReport(command, flags.output, report, formatConclusion(report, flags));
+        printReport(command, flags.output, report, formatConclusion(report, width));
         if (!report.protected) throw new CliError('', EXIT_CODE.failure);
       });
     });
@@ -86,12 +89,12 @@ async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise
   });
 }
 
-function formatProgress(report: Partial<VerifyReport>): string {
+function formatProgress(report: Partial<VerifyReport>, width: number): string {
   const { webhooks, floor: policyBindings, mode, answer: response } = report;
   const { unused: unusedConfigTest, tried: dryRunDeletion } = report;
   const lines: string[] = [];
   const addLine = (subject: string, text: string): void => {
-    lines.push(`${subject.padEnd(9)} ${toPrintableLine(text, MAX_LINE_LENGTH)}\n`);
+    lines.push(`${wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH), width)}\n`);
   };
   if (webhooks?.length === 0) addLine('webhook', 'none');
   for (const webhook of webhooks ?? []) addLine('webhook', formatWebhook(webhook));
@@ -123,12 +126,8 @@ function formatWebhook({
   return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'with caBundle' : missing}, ${target}`;
 }
 
-function formatConclusion(report: VerifyReport, flags: ClusterFlags): string {
-  const verdict = `${report.state}: ${report.explanation}.`;
-  return [
-    '',
-    verdict,
-    ...(report.advice === '' ? [] : [`Next: ${addContextToAdvice(report.advice, flags)}`]),
-    '',
-  ].join('\n');
+function formatConclusion({ state, explanation, advice }: VerifyReport, width: number): string {
+  const verdict = wrapText(`${state}: ${explanation}.`, width);
+  const nextLines = advice === '' ? [] : wrapAdvice(`Next: ${advice}`, width);
+  return ['', ...verdict, ...nextLines, ''].join('\n');
 }

@@ -8,14 +8,17 @@ import type {
   ReferenceEntry,
   UnusedReport,
 } from '../../inspect/references-report.ts';
+import type { ClusterFlags } from '../cluster-options.ts';
+import { addFlagsToAdvice } from '../command-flags.ts';
 import { formatAge } from '../format-duration.ts';
 import { formatObjectNames } from '../format-object-names.ts';
 import { createNameShortener } from '../name-shortener.ts';
 import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
-import { applyStyle, type TableFormat, type TextFormat, wrapParagraph } from '../text-format.ts';
+import { applyStyle, type TableFormat, type TextFormat, wrapAdvice, wrapParagraph } from '../text-format.ts';
 
 const KIB = 1024;
 const NONE = '<none>';
+const CHECK_ADVICE = 'Nodes and pools that name a missing config cannot update: run machineconfig-guard check.';
 
 export const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
@@ -33,6 +36,7 @@ export function formatReferencesReport(
 export function formatConfigList(
   format: TableFormat,
   { configs, unreportedNodes, readAt }: ConfigListReport,
+  flags: ClusterFlags = {},
 ): string {
   if (configs.length === 0) return 'No rendered MachineConfigs found.\n';
   const now = new Date(readAt);
@@ -46,9 +50,7 @@ export function formatConfigList(
   const missingCount = configs.filter(({ exists }) => !exists).length;
   const sentences = [
     formatCounts(configs),
-    missingCount === 0
-      ? ''
-      : 'Nodes and pools that name a missing config cannot update: run machineconfig-guard check.',
+    missingCount === 0 ? '' : addFlagsToAdvice(CHECK_ADVICE, flags),
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use any config.'),
   ];
   return `${formatFittingTable(format, tables)}\n${formatSentences(format, sentences)}`;
@@ -79,7 +81,7 @@ function createConfigTable(
       sizeBytes === null ? '' : formatSize(sizeBytes),
       used ? formatUsers(strong) : NONE,
     ];
-    const style = exists ? (used ? undefined : 'dim') : 'red';
+    const style = exists ? undefined : 'red';
     return texts.map((text) => ({ text, style }));
   });
   return { columns, rows };
@@ -132,7 +134,9 @@ export function formatUnusedReport(format: TableFormat, report: UnusedReport, re
     `${countNoun(unused.length, 'unused rendered config')}, ${formatSize(totalBytes)} in total.`,
     POINT_IN_TIME_NOTICE,
     'The guard still holds a config that a pool has named lately.',
-    hasNotes ? 'NOTES counts references that do not keep the config; who-uses NAME lists them.' : '',
+    hasNotes
+      ? 'NOTES counts informational references. They do not keep the config; who-uses NAME lists them.'
+      : '',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
   ];
   const table = { columns, rows };
@@ -161,7 +165,7 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
   const danglingSentence = isUsed ? `It is still named by ${referrers}.` : 'No object uses this exact name.';
   const sentences = [
     exists ? useSentence : `${name} does not exist. ${danglingSentence}`,
-    weak.length > 0 ? `Notes by ${joinWithAnd(countReferrers(weak))} do not keep it.` : '',
+    weak.length > 0 ? `Informational references of ${joinWithAnd(countReferrers(weak))} do not keep it.` : '',
     suggestion === null ? '' : `Closest existing name: ${suggestion}.`,
     exists && !rendered
       ? 'It is not a rendered config, so the guard does not protect it. Pools that merge it are not listed.'
@@ -173,7 +177,7 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
   return `${applyStyle(format, style, text)}${table}`;
 }
 
-/** One row has all fields of a referrer and strength. */
+/** One row has all fields of a referrer and strength. `hard` and `note` are the words of the JSON. */
 function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]): string {
   const rows = new Map<string, { readonly entry: ReferenceEntry; readonly fields: string[] }>();
   for (const entry of entries) {
@@ -182,9 +186,9 @@ function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]
     row.fields.push(entry.field);
     rows.set(key, row);
   }
-  const columns = ['KIND', 'NAME', 'FIELD', 'STRENGTH'].map((header) => ({ header }));
+  const columns = ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'].map((header) => ({ header }));
   const cells = [...rows.values()].map(({ entry: { kind, name, strength }, fields }) =>
-    [kind, name, fields.join(', '), strength].map((text) => ({ text })),
+    [kind, name, fields.join(', '), strength === 'hard' ? 'yes' : 'no'].map((text) => ({ text })),
   );
   return formatTable(format, columns, cells);
 }
@@ -206,7 +210,7 @@ function formatUnreported(nodes: number, consequence: string): string {
 
 /** Each on a line of its own. Omits empty ones. */
 function formatSentences(format: TextFormat, sentences: readonly string[]): string {
-  return toLines(sentences.filter(Boolean).map((sentence) => wrapParagraph(format, sentence)));
+  return toLines(sentences.filter(Boolean).flatMap((sentence) => wrapAdvice(sentence, format.width)));
 }
 
 function toLines(lines: readonly string[]): string {

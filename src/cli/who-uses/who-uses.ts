@@ -38,11 +38,12 @@ export function createWhoUsesCommand(): Command {
 Without a name, the command lists every rendered config with its age, size and
 referrers, and the missing configs that are in use.
 
-The guard denies a deletion if there is a strong reference ("hard"): a node's
+The guard denies a deletion if a reference keeps the config: a node's
 currentConfig or desiredConfig, a pool's spec or status, or an unfinished
-MachineOSBuild. A weak reference ("note") does not keep the config: a finished
-build, a drain or the firstPivotConfig annotation. Missing names are reported
-with the closest match and the remaining references.
+MachineOSBuild. Informational references do not keep it: a finished build, a
+drain or the firstPivotConfig annotation. With -o json, the strength of these
+two kinds is hard and note. Missing names are reported with the closest match
+and the remaining references.
 Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
 get machineconfigs without names.
 
@@ -66,7 +67,7 @@ Examples:
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
         if (flags.unused !== true && configs.length === 0) {
           const report = await readConfigListReport(api);
-          const text = isNameOutput ? formatConfigNames(report) : formatConfigList(format, report);
+          const text = isNameOutput ? formatConfigNames(report) : formatConfigList(format, report, flags);
           printReport(command, flags.output, report, text);
         } else if (configs.length === 0) {
           const { report, renderedCount } = await readUnusedReport(api);

@@ -10,16 +10,16 @@ const REFRESH_MS = 25;
 
 /** Simulated time. It advances only while every actor waits, so a story is the same at any speed. */
 export class SimulatedClock {
-  readonly #speed: number;
+  /** Simulated seconds in a real second. */
+  speed: number;
   #now = 0;
   readonly #timers: Timer[] = [];
   readonly #waiters: { readonly condition: () => boolean; readonly resume: () => void }[] = [];
   #realWorkCount = 0;
   #failure: { readonly error: unknown } | undefined;
 
-  /** @param speed simulated seconds in a real second */
   constructor(speed: number) {
-    this.#speed = speed;
+    this.speed = speed;
   }
 
   get now(): number {
@@ -96,7 +96,7 @@ export class SimulatedClock {
     work.then(markDone, markDone);
     await this.#resumeActors();
     while (!progress.isDone) {
-      const nextRefresh = this.#now + (REFRESH_MS / 1_000) * this.#speed;
+      const nextRefresh = this.#now + (REFRESH_MS / 1_000) * this.speed;
       await this.#advanceTo(Math.min(this.#findNextTime() ?? nextRefresh, nextRefresh));
       await refresh();
       await this.#resumeActors();
@@ -120,7 +120,7 @@ export class SimulatedClock {
   }
 
   async #advanceTo(time: number): Promise<void> {
-    await setTimeout(((time - this.#now) / this.#speed) * 1_000);
+    await setTimeout(((time - this.#now) / this.speed) * 1_000);
     this.#now = time;
   }
 

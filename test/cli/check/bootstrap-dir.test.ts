@@ -141,7 +141,7 @@ test('explains a missing config that a node names: sources, parts and the restor
         },
       ],
       sources: { onlyBootstrap: ['00-worker', '97-master-old'], onlyCluster: ['99-master-audit'] },
-      restore: `machineconfig-guard restore ${MISSING} --from ${directory}`,
+      restore: `machineconfig-guard --kubeconfig ${inspected.kubeconfig} restore ${MISSING} --from ${directory}`,
     },
   ]);
 });
@@ -152,9 +152,10 @@ test('prints names and digests, and contents only with --show-contents', async (
   const { stdout } = await check();
   expect(stdout).toMatch(/^file +\/etc\/motd +sha256:[0-9a-f]{12} +sha256:[0-9a-f]{12} +00-master$/m);
   expect(stdout).toMatch(/^kernel argument +audit=0 +<none> +set +99-master-audit$/m);
-  expect(stdout).toContain(`\n  machineconfig-guard restore ${MISSING} --from ${directory} --confirm\n`);
+  const program = `machineconfig-guard --kubeconfig ${inspected.kubeconfig}`;
+  expect(stdout).toContain(`\n  ${program} restore ${MISSING} --from ${directory} --confirm\n`);
   const { stdout: withContext } = await check('--context', 'in-memory');
-  expect(withContext).toContain(`\n  machineconfig-guard --context in-memory restore ${MISSING} --from `);
+  expect(withContext).toContain(`\n  ${program} --context in-memory restore ${MISSING} --from `);
   expect(stdout).toMatch(/^Differences from rendered-master-\w+ in the API:$/m);
   expect(stdout).toContain('Do not reboot the bootstrap host before');
   expect(stdout).not.toContain(SECRET);

@@ -79,7 +79,7 @@ test('reads a second time before it reports an unrecoverable problem', async () 
 });
 
 test('prints exactly the documented JSON keys', async () => {
-  const { run, cluster, address } = await startHealthyCluster();
+  const { run, cluster, kubeconfig, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
   const danglingReferences = [
     { config: TYPO, explanation: 'never seen in this cluster' },
@@ -154,21 +154,28 @@ test('prints exactly the documented JSON keys', async () => {
     repairs: [
       {
         what: expect.any(String) as string,
-        command: expect.stringMatching(/^oc annotate /) as string,
+        command: expect.stringMatching(/^oc --kubeconfig \S+ annotate /) as string,
       },
-      { what: expect.any(String) as string, command: 'oc adm certificate approve csr-a' },
+      {
+        what: expect.any(String) as string,
+        command: `oc --kubeconfig ${kubeconfig} adm certificate approve csr-a`,
+      },
     ],
   });
 });
 
-test('with --context, names it in the repair commands of the table and of the JSON', async () => {
+test('names the kubeconfig and the context in the repair commands of the table and of the JSON', async () => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded' });
   const { stdout: json } = await run('check', '--context', 'in-memory', '--output', 'json');
-  const command = expect.stringMatching(/^oc --context in-memory annotate node worker-0 /) as string;
+  const command = expect.stringMatching(
+    /^oc --kubeconfig \S+ --context in-memory annotate node worker-0 /,
+  ) as string;
   expect(JSON.parse(json)).toMatchObject({ repairs: [{ command }] });
   const { stdout: table } = await run('check', '--context', 'in-memory');
-  expect(table).toContain('\n  oc --context in-memory annotate node worker-0 --overwrite \\\n');
+  expect(table).toMatch(
+    /\n {2}oc --kubeconfig \S+ --context in-memory annotate node worker-0 --overwrite \\\n/,
+  );
 });
 
 test('prints null for unknown JSON values', async () => {

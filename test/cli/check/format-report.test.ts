@@ -45,6 +45,33 @@ test('formats the same repair commands as the JSON, and colors if the format has
   expect(commands).toHaveLength(3);
 });
 
+test('breaks a long repair command at its words', () => {
+  const { report } = checkIncidentB();
+  const command = [
+    ['oc', '--kubeconfig', '/home/alice/lab.yaml', 'annotate', 'node', 'control1.gw.lo', '--overwrite'],
+  ];
+  const text = formatCheckReport(NARROW, report, [{ description: 'replace', command }]);
+  expect(text).toContain(
+    '\n  oc --kubeconfig /home/alice/lab.yaml annotate node control1.gw.lo \\\n    --overwrite\n',
+  );
+});
+
+test.each([
+  ['fine', [healthyNode('n')]],
+  ['recoverable', [inspectedNode('n', {})]],
+  ['unrecoverable', [inspectedNode('n', { current: MISSING, desired: MISSING })]],
+])('a %s report has only colors that are readable on a white background', (_state, nodes) => {
+  const { report, repairs } = checkNodesAndPools(nodes, [POOL]);
+  const text = formatCheckReport({ ...NARROW, hasColors: true }, report, repairs);
+  const codes = text
+    .split('\u001B[')
+    .slice(1)
+    .map((part) => Number.parseInt(part, 10));
+  const [bold, plain, red, magenta, defaultColor] = [1, 22, 31, 35, 39];
+  expect(codes).toContain(bold);
+  expect([bold, plain, red, magenta, defaultColor]).toEqual(expect.arrayContaining(codes));
+});
+
 test('formats nodes with one or two problems', () => {
   const nodes = [
     inspectedNode('m', { current: MISSING, desired: WORKER }),

@@ -30,7 +30,7 @@ test('exits with 1 immediately if a problem is unrecoverable', async () => {
   const { cluster, run } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { currentConfig: GONE });
   const stdout = expect.stringMatching(
-    /oc annotate node worker-0 [^]* Waiting does not help\.\n$/,
+    /oc --kubeconfig \S+ annotate node worker-0 [^]* Waiting does not help\.\n$/,
   ) as string;
   expect(await run('check', '--wait', '--timeout', '10m')).toMatchObject({ exitCode: 1, stdout });
 });

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { annotate, createConfig, GONE, NEW, OLD, startHealthyCluster } from '../inspected-cluster.ts';
 import { runProgram, usageError } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
@@ -107,10 +107,7 @@ test('completion rejects an unknown shell', async () => {
 async function completeInBash(line: string): Promise<string[]> {
   const bin = path.join(createTemporaryDirectory(), 'bin');
   mkdirSync(bin);
-  const program = path.join(bin, 'machineconfig-guard');
-  const main = path.resolve(import.meta.dirname, '../../../src/cli/main.ts');
-  writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" --import tsx "${main}" "$@"\n`);
-  chmodSync(program, 0o755);
+  symlinkSync(inject('program'), path.join(bin, 'machineconfig-guard'));
   const { stdout: script } = await runProgram(['completion', 'bash']);
   const test = `${script}
 COMP_LINE='${line}' COMP_POINT=${line.length} COMP_TYPE=9

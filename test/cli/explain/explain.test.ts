@@ -1,6 +1,8 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { CODE_DESCRIPTIONS } from '../../../src/decision/codes.ts';
 import { runProgram, usageError } from '../run-program.ts';
+import { useTerminal } from '../terminal.ts';
 
 const CODES = Object.entries(CODE_DESCRIPTIONS);
 
@@ -9,6 +11,15 @@ test('without a code, lists every code', async () => {
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   for (const [code, description] of CODES)
     expect(stdout).toMatch(new RegExp(`^${code} +${description}$`, 'm'));
+});
+
+test('at 80 columns, wraps the meanings between words', async () => {
+  useTerminal(80);
+  const { stdout } = await runProgram(['explain']);
+  const lines = stripVTControlCharacters(stdout).trimEnd().split('\n');
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  const text = lines.map((line) => line.trim()).join(' ');
+  for (const [code, description] of CODES) expect(text).toMatch(new RegExp(`${code} +${description}`));
 });
 
 test.each(CODES)('prints the section of %s and no other', async (code, description) => {

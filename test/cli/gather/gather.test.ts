@@ -67,3 +67,45 @@ test('rejects an invalid MUST_GATHER_SINCE', async () => {
   expect(await runProgram(['gather', '--out', 'x'])).toEqual(usageError('MUST_GATHER_SINCE'));
   vi.unstubAllEnvs();
 });
+
+test('exits with 3 and gathers nothing if the API server is unreachable', async () => {
+  const { run, cluster, address } = await startHealthyCluster();
+  await cluster.faults.goDown();
+  const directory = createTemporaryDirectory();
+
+  expect(await run('gather', '--out', directory)).toEqual({
+    exitCode: 3,
+    stdout: '',
+    stderr: expect.stringMatching(
+      new RegExp(
+        `^machineconfig-guard: cannot connect to the API server at ${address}: connection refused;.*\\n$`,
+      ),
+    ) as string,
+  });
+
+  expect(readdirSync(directory)).toEqual([]);
+});
+
+test('exits with 3 if the API server rejects the credentials', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  cluster.faults.intercept(() => ({ status: 401 }));
+  const { exitCode, stderr } = await run('gather', '--out', createTemporaryDirectory());
+  expect([exitCode, stderr]).toEqual([3, expect.stringMatching(/ rejects the credentials [^\n]+\n$/)]);
+});
+
+test('gathers a part while another one is not answered', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  cluster.faults.intercept(({ path: requested }) =>
+    requested.includes('/namespaces/') ? 'hang' : 'pass',
+  );
+  const directory = createTemporaryDirectory();
+  const startedAt = performance.now();
+
+  const { exitCode } = await run('gather', '--out', directory, '--request-timeout', '2s');
+
+  // One after another, the eight parts would take 16 s.
+  expect(performance.now() - startedAt).toBeLessThan(12_000);
+  expect(exitCode).toBe(1);
+  expect(read(directory, 'failures.txt').match(/^namespaces\/.*timed out$/gm)).toHaveLength(8);
+  expect(JSON.parse(read(directory, 'check.json'))).toMatchObject({ ok: true });
+});

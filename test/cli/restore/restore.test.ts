@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { annotate, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
@@ -36,10 +36,39 @@ test('exits with 2 if several missing configs begin with the name', async () => 
   );
 });
 
-test('with --context, names it in the advice about a node that cannot be read', async () => {
-  const { run } = await startHealthyCluster();
+test('names the cluster in the advice about a node that cannot be read', async () => {
+  const { run, kubeconfig } = await startHealthyCluster();
   const { stderr } = await run('restore', '--from', 'node/oc-1', '--context', 'in-memory');
   expect(stderr).toBe(
-    'machineconfig-guard: node oc-1 does not exist; see: oc --context in-memory get nodes\n',
+    `machineconfig-guard: node oc-1 does not exist; see: oc --kubeconfig ${kubeconfig} --context in-memory get nodes\n`,
   );
 });
+
+test('names the cluster in the advice about a rejected config', async () => {
+  const { run, kubeconfig } = await startHealthyCluster();
+  const { stdout } = await run('restore', '--from', writeConfig());
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+    `run "machineconfig-guard check --kubeconfig ${kubeconfig}" to`,
+  );
+});
+
+test.each(['/apis/machineconfiguration.openshift.io/v1/machineconfigpools', '/api/v1/nodes'])(
+  'Ctrl-C ends the command while %s is not answered',
+  async (hanging) => {
+    const { start, cluster } = await startHealthyCluster();
+    cluster.faults.intercept(({ path: requested }) => (requested === hanging ? 'hang' : 'pass'));
+    const source = hanging.endsWith('nodes') ? 'node/worker-0' : writeConfig();
+    const { child, outcome } = start('restore', '--confirm', '--from', source);
+    const { requests } = cluster.faults;
+    await vi.waitUntil(() => requests.some((request) => request.path === hanging), { timeout: 30_000 });
+    child.kill('SIGINT');
+    const startedAt = performance.now();
+    expect(await outcome).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'machineconfig-guard: interrupted; nothing was written\n',
+    });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  },
+  60_000,
+);

@@ -68,16 +68,16 @@ test('prints every column at 200 columns, and a line for each cluster', () => {
   ]);
 });
 
-test('prints the most important columns at 80 columns, and what to do with the context', () => {
+test('prints the most important columns at 80 columns, and what to do', () => {
   expect(format(80, [PROTECTED, EXPOSED, UNREACHABLE])).toEqual([
     'CONTEXT                       STATE        MODE     REPLICAS  DANGLING',
     'prod-a                        PROTECTED    Enforce       2/2         0',
     'lab/api-lab:6443/alice smith  EXPOSED      Audit         1/2         3',
-    'edge                          UNREACHABLE  ' + UNREACHABLE.explanation,
+    'edge                          UNREACHABLE  the API server at api.edge.example.com:6443 did not',
+    `${' '.repeat(43)}answer in time`,
     '',
     'lab/api-lab:6443/alice smith: EXPOSED: the mode of the guard is Audit.',
-    `  Next: oc --context 'lab/api-lab:6443/alice smith' patch mcguard cluster --type merge ` +
-      `-p '{"spec":{"mode":"Enforce"}}'`,
+    `  Next: oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`,
     '',
     NOTICE,
     '',

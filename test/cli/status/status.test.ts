@@ -138,7 +138,6 @@ test('writes nothing and deletes nothing', async () => {
 });
 
 test.each([
-  [['--contexts', 'a,typo'], 'the kubeconfig has no context "typo"; it has a, b, c\n'],
   [['--contexts', ','], 'Must be all, or names separated by commas.\n'],
   [['--contexts', 'all', '--context', 'a'], "cannot be used with option '--context <name>'\n"],
 ])('with %j, exits with 2', async (args, sentence) => {

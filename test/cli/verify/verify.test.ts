@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { stubWebhook } from '../../support/stub-webhook.ts';
 import { usageError } from '../run-program.ts';
+import { useTerminal } from '../terminal.ts';
 import { createConfig, createNode, NEW, OLD, startEmptyCluster } from '../inspected-cluster.ts';
 
 const IN_USE = `MCG_IN_USE: ${NEW} is in use by node worker-0\n(currentConfig).`;
@@ -65,15 +66,46 @@ test('with --wait, prints each change on stderr, and the report when the guard p
   const { at } = await stubWebhook(() => ({
     response: { allowed: false, status: { code: 403, reason: 'Forbidden', message: IN_USE } },
   }));
-  setTimeout(() => {
-    const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
-    cluster.create('validatingwebhookconfigurations', configuration);
-  }, 1_000);
+  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
+  let reads = 0;
+  cluster.faults.intercept(({ path }) => {
+    if (path.endsWith('/validatingwebhookconfigurations')) reads += 1;
+    if (reads === 2 && cluster.get('validatingwebhookconfigurations', 'machineconfig-guard') === undefined)
+      cluster.create('validatingwebhookconfigurations', configuration);
+    return 'pass';
+  });
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '20s');
   expect(exitCode).toBe(0);
   expect(stderr).toMatch(/^ +\ds {2}EXPOSED: .*are installed\n +\ds {2}PROTECTED: the guard denies.*\n$/);
   expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
 }, 30_000);
+
+test('at 80 columns, wraps between words and keeps the command whole', async () => {
+  useTerminal(80);
+  const { cluster, run } = await startEmptyCluster();
+  createConfig(cluster, NEW);
+  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
+  const { at } = await stubWebhook(() => ({ response: { allowed: true } }));
+  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
+  cluster.create('validatingwebhookconfigurations', configuration);
+  const { stdout } = await run('verify', '-n', 'other');
+  expect(stdout).toContain(
+    `tried     dry-run deletion of ${NEW},\n          in use by Node worker-0 (currentConfig)\n`,
+  );
+  expect(stdout).toMatch(/\nNext:\noc --kubeconfig \S+ patch mcguard cluster .*\n$/);
+});
+
+test('with -n, names the namespace in the advice', async () => {
+  const { cluster, run } = await startEmptyCluster();
+  createConfig(cluster, NEW);
+  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  const clientConfig = { url: 'https://127.0.0.1:1/validate', caBundle: 'x' };
+  const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+  cluster.create('validatingwebhookconfigurations', configuration);
+  const { stdout } = await run('verify', '-n', 'other');
+  expect(stdout).toMatch(/\nBLOCKED: [^]*\nNext: oc --kubeconfig \S+ -n other get pods/);
+});
 
 test('with --context, names it in the advice', async () => {
   const { cluster, run } = await startEmptyCluster();
@@ -84,7 +116,7 @@ test('with --context, names it in the advice', async () => {
   const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
   cluster.create('validatingwebhookconfigurations', configuration);
   const { stdout } = await run('verify', '--context', 'in-memory');
-  expect(stdout).toContain('\nNext: oc --context in-memory patch mcguard cluster ');
+  expect(stdout).toMatch(/\nNext: oc --kubeconfig \S+ --context in-memory patch mcguard cluster /);
 });
 
 test('exits with 2 if --timeout is given without --wait', async () => {

@@ -20,9 +20,9 @@ test('for a config in use, prints the referrers and exits with 0', async () => {
   const { run } = await startHealthyCluster();
   const stdout = [
     `${NEW} is in use by 1 node and 1 pool.`,
-    'KIND               NAME      FIELD                         STRENGTH',
-    'Node               worker-0  currentConfig, desiredConfig  hard',
-    'MachineConfigPool  worker    spec, status                  hard\n',
+    'KIND               NAME      FIELD                         KEEPS CONFIG',
+    'Node               worker-0  currentConfig, desiredConfig  yes',
+    'MachineConfigPool  worker    spec, status                  yes\n',
   ].join('\n');
   // `oc get machineconfig -o name` prints such a name.
   const name = `machineconfig.machineconfiguration.openshift.io/${NEW}`;
@@ -39,7 +39,13 @@ test.each([
   ],
   ['a missing config that a node names', TYPO, TYPO, 0, 'It is still named by 1 node.'],
   ['a source config', '99-worker-ssh', NEW, 1, 'It is not a rendered config, so the guard does not'],
-  ['an unused config', OLD, NEW, 1, `${OLD} is not in use. Notes by 1 node do not keep it. KIND`],
+  [
+    'an unused config',
+    OLD,
+    NEW,
+    1,
+    `${OLD} is not in use. Informational references of 1 node do not keep it. KIND`,
+  ],
 ])('explains the result for %s', async (_name, config, desiredConfig, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig, lastAppliedDrain: `uncordon-${OLD}` });
@@ -110,7 +116,7 @@ test('without a name, lists every rendered config, and the missing ones first', 
     `${NEW}  worker       0s  0 B  1 node, 1 pool`,
   ]);
   expect(text.replaceAll('\n', ' ')).toMatch(
-    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* check\. $/,
+    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* machineconfig-guard check --kubeconfig \S+\. $/,
   );
   const names = await run('who-uses', '--output', 'name');
   expect(names.stdout.trim().split('\n').toSorted()).toEqual([OLD, NEW]);

@@ -2,12 +2,12 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** How many test files run at a time. */
-export const WORKERS = 2;
+/** How many test files run at a time at most. */
+export const WORKERS = 3;
 
 /** Below the ports that Linux assigns by itself, perhaps that of a server which restarts. */
 const FIRST = 20_000;
-const COUNT_PER_WORKER = 5_000;
+const COUNT_PER_WORKER = 4_000;
 
 let last = randomInt(COUNT_PER_WORKER);
 

@@ -82,11 +82,11 @@ async function findStored(config: string) {
 /** Kills all replicas, runs a step while none is running, and waits until they run again. */
 async function whileDown(step: () => Promise<unknown>) {
   for (const pod of kubelet.pods) pod.signal('SIGKILL');
+  // A killed leader would keep the Lease for 137 s. Replicas ask for it when they start, and then every 26 s.
+  await cluster.admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
   await step();
   await until('the new replicas', async () => kubelet.pods.every(({ isRunning }) => isRunning));
   await kubelet.awaitRollout();
-  // A killed leader would keep the Lease for 137 s.
-  await cluster.admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
 }
 
 test('holds both configs of a roll-out that was superseded in its middle', async () => {
@@ -156,7 +156,7 @@ test('holds 2 h by default, and an annotation overrides it', async () => {
   await cluster.admin.delete(path);
   const removedAt = Date.now();
   const message = await expectHeld(first, `pool ${basename(path)} named it until`);
-  const [, heldUntil = ''] = / is held until (\S+): /.exec(message) ?? [];
+  const [, heldUntil = ''] = / is held until (\S+): /.exec(message ?? '') ?? [];
   expect(Math.abs(Date.parse(heldUntil) - removedAt - DEFAULT_HOLD_MS)).toBeLessThan(60_000);
   const annotations = { 'machineconfig-guard.io/allow-deletion': 'CHG-7' };
   await cluster.admin.patch(`${PATHS.configs}/${first}`, { metadata: { annotations } });

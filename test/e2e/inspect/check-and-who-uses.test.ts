@@ -208,8 +208,8 @@ test('who-uses needs only get and list, and lists unused configs', async () => {
 
   const referrers = await shell.run(`machineconfig-guard who-uses ${used} ${built}`);
   expect(referrers).toMatchObject({ exitCode: 0, stderr: '' });
-  expect(referrers.stdout).toMatch(/^Node +worker0 +currentConfig, desiredConfig +hard$/m);
-  expect(referrers.stdout).toMatch(/^MachineConfigPool +worker +spec, status +hard$/m);
+  expect(referrers.stdout).toMatch(/^Node +worker0 +currentConfig, desiredConfig +yes$/m);
+  expect(referrers.stdout).toMatch(/^MachineConfigPool +worker +spec, status +yes$/m);
   expect(referrers.stdout).toContain(build);
   const { exitCode } = await shell.run(`machineconfig-guard who-uses ${unused}`);
   expect(exitCode).toBe(1);

@@ -74,7 +74,8 @@ test.for(['refuse', 'silence'] as const)(
     expect(await cluster.exists(used)).toBe(true);
     const override = await cluster.delete(overridden);
     expect(override.status).toBe(200);
-    expect(override.ms).toBeLessThan(1_000);
+    // It waits for no read.
+    expect(override.ms).toBeLessThan(3_000);
   },
 );
 

@@ -18,7 +18,7 @@ const MCS_FILE = '/rootfs/etc/mcs-machine-config-content.json';
 const DAEMON_FILE = '/rootfs/etc/machine-config-daemon/currentconfig';
 const NO_FILE: ExecResult = { stderr: 'cat: No such file or directory', exitCode: 1 };
 
-const stuck = await StuckCluster.start();
+const stuck = await StuckCluster.shared();
 const { admin } = stuck.cluster;
 const api = stuck.connect();
 /** The files of the node. */
@@ -26,10 +26,9 @@ const disk = new Map<string, ExecResult>();
 const kubelet = await ExecServer.start(([, file = '']) => disk.get(file) ?? NO_FILE);
 const signal = new AbortController().signal;
 
-afterAll(async () => {
+afterAll(() => {
   api.close();
   kubelet.stop();
-  await stuck.controlPlane.stop();
 });
 
 let node: string;

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { toConfigName } from '../../../src/decision/config-name.ts';
 import type { ConfigReport, RestoreReport } from '../../../src/restore/restore.ts';
@@ -15,12 +15,10 @@ import { runProcess } from '../support/process.ts';
 import { PROGRAM } from '../support/program.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
 
-const stuck = await StuckCluster.start();
+const stuck = await StuckCluster.shared();
 const { cluster, controlPlane } = stuck;
 const { admin } = cluster;
 const { kubeconfig } = controlPlane.apiServer;
-
-afterAll(() => controlPlane.stop());
 
 async function writeFileOf({ text }: Pick<ConfigOnDisk, 'text'>, directory = controlPlane.directory) {
   const file = join(directory, `${unique('config')}.json`);
@@ -188,7 +186,8 @@ test('reads standard input, prints the plan, and prints the command that unpause
   expect(plan.stdout).toMatch(/--confirm\.\n$/);
 
   const file = await writeFileOf(missing);
-  const command = startCommand(['restore', '--from', file, '--kubeconfig', kubeconfig, '--confirm']);
+  const options = ['--from', file, '--kubeconfig', kubeconfig, '--confirm'];
+  const command = startCommand(['restore', ...options], PROGRAM);
   await expect.poll(command.stderr).toContain('waiting until');
   command.child.kill('SIGINT');
   const { exitCode, stdout, stderr } = await command.outcome;

@@ -20,6 +20,8 @@ export interface StuckPool {
   readonly masters: readonly string[];
 }
 
+let shared: Promise<StuckCluster> | undefined;
+
 /** A control plane without operator and without guard: tests set what the daemons report. */
 export class StuckCluster {
   readonly controlPlane: ControlPlane;
@@ -33,6 +35,12 @@ export class StuckCluster {
 
   static async start(): Promise<StuckCluster> {
     return new StuckCluster(await ControlPlane.start(await runBinaries()));
+  }
+
+  /** The test files of a worker share this cluster, one after another. */
+  static shared(): Promise<StuckCluster> {
+    shared ??= StuckCluster.start();
+    return shared;
   }
 
   /** @param token undefined connects as an administrator */

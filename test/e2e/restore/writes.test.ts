@@ -12,14 +12,11 @@ import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const MARKER = 'machineconfig-guard.io/paused-for-restore';
-const stuck = await StuckCluster.start();
+const stuck = await StuckCluster.shared();
 const { cluster } = stuck;
 const api = stuck.connect();
 
-afterAll(async () => {
-  api.close();
-  await stuck.controlPlane.stop();
-});
+afterAll(() => api.close());
 
 function toOptions({ missing }: StuckPool, options: Partial<RestoreOptions> = {}): RestoreOptions {
   const { config } = missing;

@@ -31,7 +31,7 @@ test('a change of the mode has its effect within 2 s on every replica', async ()
       const sentAt = performance.now();
       const { status } = await client.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
       answers.push({ sentAt, answeredAt: performance.now(), status });
-      await pause(5);
+      await pause(20);
     }
   };
   const clients = Array.from({ length: 4 }, runClient);

@@ -19,7 +19,7 @@ const NEEDS_ANOTHER_MACHINE: readonly RegExp[] = [
   /^oc (adm prune|adm must-gather|image mirror|label managedcluster) /,
   /^oc apply -f docs\/fleet\/policy-mode\.yaml$/,
   // A published release. test/release builds one.
-  /^npm ci |X\.Y\.Z|^issuer=|SHA256SUMS/,
+  /^npm ci |X\.Y\.Z|^issuer=|SHA256SUMS|\bIMAGE\b|^tar /,
   // The kind AlertingRule belongs to OpenShift's monitoring.
   /alerting-rule\.yaml$/,
 ];

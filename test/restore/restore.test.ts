@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest';
+import { MCO_GROUP } from '../../src/kube/api-paths.ts';
+import { restore, type RestoreOptions } from '../../src/restore/restore.ts';
+import { createConfigOnDisk } from '../support/config-on-disk.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+
+const MARKER = 'machineconfig-guard.io/paused-for-restore';
+const { name: MISSING, config: CONFIG } = createConfigOnDisk();
+const { name: OTHER } = createConfigOnDisk();
+const { name: RENDERED } = createConfigOnDisk();
+const POOL_PATH = `/apis/${MCO_GROUP}/v1/machineconfigpools/master`;
+
+/** A pool with an empty status, whose masters are Degraded and name the missing config. */
+async function startStuckCluster(): Promise<TestCluster> {
+  const cluster = await startTestCluster();
+  cluster.create('machineconfigs', { metadata: { name: RENDERED }, spec: {} });
+  cluster.create('machineconfigpools', {
+    metadata: { name: 'master' },
+    spec: {
+      configuration: { name: RENDERED },
+      nodeSelector: { matchLabels: { 'node-role.kubernetes.io/master': '' } },
+      machineConfigSelector: { matchLabels: { role: 'master' } },
+    },
+    status: { machineCount: 2, updatedMachineCount: 0 },
+  });
+  for (const name of ['control0', 'control1']) createMaster(cluster, name);
+  return cluster;
+}
+
+function createMaster(cluster: TestCluster, name: string): void {
+  const values = {
+    currentConfig: MISSING,
+    desiredConfig: MISSING,
+    state: 'Degraded',
+    reason: 'missing config',
+  };
+  cluster.create('nodes', {
+    metadata: {
+      name,
+      labels: { 'node-role.kubernetes.io/master': '' },
+      annotations: Object.fromEntries(
+        Object.entries(values).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]),
+      ),
+    },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  });
+}
+
+function setReady(cluster: TestCluster, name: string, status: string): void {
+  cluster.patch('nodes', name, { status: { conditions: [{ type: 'Ready', status }] } });
+}
+
+async function runRestore(cluster: TestCluster, options: Partial<RestoreOptions> = {}) {
+  return await restore(cluster.connect(), {
+    configs: [CONFIG],
+    isConfirmed: true,
+    acceptContent: false,
+    controlPlaneReplicas: 2,
+    timeoutMs: 300,
+    intervalMs: 50,
+    ...options,
+  });
+}
+
+test.each([
+  ['no node', {}, / leave Degraded \(missing config\)$/],
+  [
+    'one node',
+    { control0: 'Unknown' },
+    /\(missing config\); control0 is not Ready\. Start it, or for a lost machine, run: oc delete node control0$/,
+  ],
+  [
+    'two nodes',
+    { control0: 'False', control1: 'Unknown' },
+    /; control0 and control1 are not Ready\. Start them, .* run: oc delete node control0 control1$/,
+  ],
+])(
+  'waiting for Degraded nodes, names those that are not Ready, and what to do: %s',
+  async (_count, states, problem) => {
+    const cluster = await startStuckCluster();
+    for (const [name, status] of Object.entries(states)) setReady(cluster, name, status);
+    expect((await runRestore(cluster)).problem).toMatch(problem);
+  },
+);
+
+test('ends before the first write if another restore pauses the pool after the plan', async () => {
+  const cluster = await startStuckCluster();
+  let isPaused = false;
+  cluster.faults.intercept(({ method, path, query }) => {
+    if (isPaused || method !== 'PATCH' || path !== POOL_PATH || query.has('dryRun')) return 'pass';
+    isPaused = true;
+    cluster.patch('machineconfigpools', 'master', {
+      metadata: { annotations: { [MARKER]: OTHER } },
+      spec: { paused: true },
+    });
+    return 'pass';
+  });
+
+  const report = await runRestore(cluster, { timeoutMs: 10_000 });
+
+  expect(isPaused).toBe(true);
+  expect(report).toMatchObject({
+    ok: false,
+    problem: `a restore of ${OTHER} has paused pool master; wait until it ends`,
+    pausedPools: [],
+  });
+  expect(cluster.get('machineconfigs', MISSING)).toBeUndefined();
+  expect(cluster.get('machineconfigpools', 'master')?.metadata.annotations).toEqual({ [MARKER]: OTHER });
+});
+
+test('an abort ends the first read', async () => {
+  const cluster = await startStuckCluster();
+  cluster.faults.intercept(({ path }) => (path === '/api/v1/nodes' ? 'hang' : 'pass'));
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 300);
+  const startedAt = performance.now();
+  await expect(runRestore(cluster, { signal: stop.signal })).rejects.toThrow('aborted');
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
+});
