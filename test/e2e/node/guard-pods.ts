@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { parse, stringify } from 'yaml';
@@ -20,14 +20,19 @@ const PODS = `${PATHS.guardNamespace}/pods`;
 export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
 const READY_TIMEOUT_MS = 120_000;
+/** A name in the certificates of the pods. */
+export const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
+export const TOKEN_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** A pod of the guard with one container. */
 export interface GuardPod extends KubeObject {
   readonly spec: { readonly nodeName: string };
   readonly status: {
+    readonly hostIP?: string;
     readonly podIP?: string;
     readonly containerStatuses?: readonly {
       readonly containerID: string;
+      readonly imageID: string;
       readonly restartCount: number;
       readonly lastState: { readonly terminated?: { readonly reason: string } };
     }[];
@@ -46,6 +51,10 @@ interface Deployment extends KubeObject {
     readonly updatedReplicas?: number;
     readonly availableReplicas?: number;
   };
+}
+
+interface WebhookConfiguration extends KubeObject {
+  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle: string } }[];
 }
 
 /** The guard's pods on real nodes. */
@@ -72,6 +81,15 @@ export class GuardPods {
   async useTwoReplicas() {
     const directory = await this.#render();
     await this.kubectl('apply', '--filename', join(directory, await findDeploymentFile(directory)));
+    await this.awaitRollout();
+  }
+
+  /** Applies an installation with these flags of `render`, and keeps the authority. */
+  async reinstall(...flags: readonly string[]) {
+    const { controlPlane } = this.cluster;
+    const kubeconfig = `--kubeconfig=${controlPlane.apiServer.kubeconfig}`;
+    const directory = await this.#render('--from-cluster', kubeconfig, ...flags);
+    await kubectlOk(controlPlane, ['apply', '--filename', directory]);
     await this.awaitRollout();
   }
 
@@ -147,6 +165,20 @@ export class GuardPods {
     return processes.trim().split('\n').map(Number);
   }
 
+  /** PEM of the authority that issued the certificates of the pods. */
+  async readAuthority(): Promise<string> {
+    const { webhooks } = (await this.#admin.find(PATHS.guardWebhook)) as WebhookConfiguration;
+    return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString();
+  }
+
+  /** The ID of the token that the kubelet has projected into a pod. The API server's audit log names it, too. */
+  async readTokenId(pod: GuardPod): Promise<string> {
+    const [process] = await this.listProcesses(pod);
+    const token = await readFile(`/proc/${process}/root${TOKEN_DIRECTORY}/token`, 'utf8');
+    const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+    return (JSON.parse(payload) as { readonly jti: string }).jti;
+  }
+
   async killContainer(pod: GuardPod) {
     for (const pid of await this.listProcesses(pod)) process.kill(pid, 'SIGKILL');
   }
@@ -168,7 +200,7 @@ export class GuardPods {
 
   /** Renders an installation without a hold, and sets the user that OpenShift's SCC would set. */
   async #render(...flags: readonly string[]): Promise<string> {
-    const directory = join(this.cluster.controlPlane.directory, `rendered${flags.join('')}`);
+    const directory = await mkdtemp(join(this.cluster.controlPlane.directory, 'rendered-'));
     const image = ['--image', 'machineconfig-guard:0.1.0'];
     await runProgram(
       'render',

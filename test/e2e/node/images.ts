@@ -8,6 +8,9 @@ import { runProcess } from '../support/process.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
+const BASE = 'localhost/machineconfig-guard-base';
+/** The oldest commit with a Containerfile. Its manifests are test/e2e/install/manifests-0.1.0.yaml. */
+const PREVIOUS_COMMIT = '760c10e5d4b7ea249dd23809ce2b5ac486fd111b';
 
 /** An image as an archive that containerd imports. */
 export interface Image {
@@ -29,15 +32,12 @@ export interface Images {
  */
 export async function buildImages(directory: string, binaries: string): Promise<Images> {
   const builder = new ImageBuilder(directory);
-  const baseContext = join(directory, 'base');
-  await writeBaseFiles(baseContext);
-  const base = 'localhost/machineconfig-guard-base';
-  await builder.build(base, baseContext);
+  await buildBase(builder, directory);
   const guard = 'docker.io/library/machineconfig-guard:0.1.0';
   await builder.build(
     guard,
     ROOT,
-    `--build-arg=BASE_IMAGE=${base}`,
+    `--build-arg=BASE_IMAGE=${BASE}`,
     '--file=Containerfile',
     '--network=host',
   );
@@ -51,6 +51,31 @@ export async function buildImages(directory: string, binaries: string): Promise<
   const pause = 'localhost/pause:1';
   await builder.build(pause, pauseContext);
   return { guard: await builder.save(guard, 'guard.tar'), pause: await builder.save(pause, 'pause.tar') };
+}
+
+/**
+ * Builds the image of the release before this one from its commit.
+ *
+ * @param directory a new folder for the archive
+ */
+export async function buildPreviousImage(directory: string): Promise<Image> {
+  const builder = new ImageBuilder(directory);
+  await buildBase(builder, directory);
+  const context = join(directory, 'previous');
+  await mkdir(context);
+  const archive = join(directory, 'previous-source.tar');
+  await runOk('git', '-C', ROOT, 'archive', `--output=${archive}`, PREVIOUS_COMMIT);
+  await runOk('tar', '--extract', `--file=${archive}`, `--directory=${context}`);
+  const name = 'docker.io/library/machineconfig-guard:previous';
+  const bases = [`--build-arg=BUILD_IMAGE=${BASE}`, `--build-arg=RUN_IMAGE=${BASE}`];
+  await builder.build(name, context, ...bases, '--network=host');
+  return builder.save(name, 'previous.tar');
+}
+
+async function buildBase(builder: ImageBuilder, directory: string) {
+  const context = join(directory, 'base');
+  await writeBaseFiles(context);
+  await builder.build(BASE, context);
 }
 
 class ImageBuilder {
