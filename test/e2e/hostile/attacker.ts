@@ -6,7 +6,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 
 import { memoryOf } from '../../bench/memory.ts';
 import { reviewBody } from '../../support/review.ts';
-import { Cluster, unique } from '../support/cluster.ts';
+import { Cluster, unique, type ClusterConnection } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { machineConfig, renderedName } from '../support/objects.ts';
@@ -24,6 +24,16 @@ export interface RequestParts {
   readonly target?: string;
 }
 
+/** Where an attacker connects to. */
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+  /** PEM of the authority of the guard's certificate. */
+  readonly ca: string;
+  /** A DNS name in the certificate, if the host is not. */
+  readonly servername?: string;
+}
+
 /** A client that is no API server. Its reviews ask for the deletion of a config in use. */
 export class Attacker {
   readonly cluster: Cluster;
@@ -31,21 +41,26 @@ export class Attacker {
   readonly usedConfig: string;
   /** The uid of that config. */
   readonly uid: string;
-  readonly #guarded: GuardedCluster;
+  readonly #target: Target;
 
-  private constructor(guarded: GuardedCluster, cluster: Cluster, usedConfig: string, uid: string) {
-    this.#guarded = guarded;
+  private constructor(target: Target, cluster: Cluster, usedConfig: string, uid: string) {
+    this.#target = target;
     this.cluster = cluster;
     this.usedConfig = usedConfig;
     this.uid = uid;
   }
 
-  static async create(guarded: GuardedCluster): Promise<Attacker> {
-    const cluster = new Cluster(guarded.connection);
+  static async create({ guard, connection }: GuardedCluster): Promise<Attacker> {
+    const { hostname, port } = new URL(guard.url);
+    return Attacker.against({ host: hostname, port: Number(port), ca: guard.ca }, connection);
+  }
+
+  static async against(target: Target, connection: ClusterConnection): Promise<Attacker> {
+    const cluster = new Cluster(connection);
     const config = await cluster.config();
     await cluster.node({ name: unique('attacked'), currentConfig: config });
     const object = await cluster.admin.find(`${PATHS.configs}/${config}`);
-    return new Attacker(guarded, cluster, config, String(object?.metadata.uid));
+    return new Attacker(target, cluster, config, String(object?.metadata.uid));
   }
 
   /** The review as the API server would send it, except for some fields. */
@@ -84,14 +99,13 @@ export class Attacker {
 
   /** Opens a connection without TLS. */
   async connectTcp(): Promise<Socket> {
-    const socket = connectTcp(this.#port, '127.0.0.1');
+    const socket = connectTcp(this.#target.port, this.#target.host);
     await once(socket, 'connect');
     return socket.on('error', () => undefined);
   }
 
   async connect(): Promise<TLSSocket> {
-    const { ca } = this.#guarded.guard;
-    const socket = connectTls({ host: '127.0.0.1', port: this.#port, ca });
+    const socket = connectTls({ ...this.#target });
     await once(socket, 'secureConnect');
     return socket.on('error', () => undefined);
   }
@@ -116,25 +130,20 @@ export class Attacker {
     socket.destroy();
     return parseAnswers(Buffer.concat(chunks));
   }
+}
 
-  /** What the attacks have done to the guard; empty if nothing. */
-  async findDamage(): Promise<readonly string[]> {
-    const { guard } = this.#guarded;
-    const log = await readFile(guard.log, 'utf8');
-    const { peak } = await memoryOf(guard.pid);
-    const checks: readonly (readonly [isDamaged: boolean, text: string])[] = [
-      [!guard.isRunning, 'the process ended'],
-      [!(await fetch(`${guard.healthUrl}/readyz`)).ok, 'not ready'],
-      [/"stack"|^\s+at .+:\d+/m.test(log), 'a stack trace in the log'],
-      [log.includes(SECRET), 'a credential in the log'],
-      [peak > MAX_MEMORY_MB, `${peak} MB of memory`],
-    ];
-    return checks.filter(([isDamaged]) => isDamaged).map(([, text]) => text);
-  }
-
-  get #port(): number {
-    return Number(new URL(this.#guarded.guard.url).port);
-  }
+/** What attacks have done to a guard; empty if nothing. */
+export async function findDamage({ guard }: GuardedCluster): Promise<readonly string[]> {
+  const log = await readFile(guard.log, 'utf8');
+  const { peak } = await memoryOf(guard.pid);
+  const checks: readonly (readonly [isDamaged: boolean, text: string])[] = [
+    [!guard.isRunning, 'the process ended'],
+    [!(await fetch(`${guard.healthUrl}/readyz`)).ok, 'not ready'],
+    [/"stack"|^\s+at .+:\d+/m.test(log), 'a stack trace in the log'],
+    [log.includes(SECRET), 'a credential in the log'],
+    [peak > MAX_MEMORY_MB, `${peak} MB of memory`],
+  ];
+  return checks.filter(([isDamaged]) => isDamaged).map(([, text]) => text);
 }
 
 /** The meanings of all complete answers in these bytes. */

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { probeDuring } from '../support/prober.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
-import { Attacker } from './attacker.ts';
+import { Attacker, findDamage } from './attacker.ts';
 
 const CLIENTS = 500;
 const BYTE_INTERVAL_MS = 500;
@@ -18,7 +18,7 @@ const guarded = await sharedGuardedCluster();
 const attacker = await Attacker.create(guarded);
 
 afterAll(async () => {
-  expect(await attacker.findDamage()).toEqual([]);
+  expect(await findDamage(guarded)).toEqual([]);
 });
 
 /** A connection, and the bytes that it sends one by one. */

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TLSSocket } from 'node:tls';
 
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -16,8 +15,8 @@ import { createMemoryCgroup } from '../support/memory-cgroup.ts';
 import { renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
-import { Attacker } from './attacker.ts';
-import { Flood } from './flood.ts';
+import { Attacker, findDamage } from './attacker.ts';
+import { connectMany, createFloods, Flood, sendUnfinishedBodies } from './flood.ts';
 
 const MIB = 1024 * 1024;
 const DELETIONS = 35;
@@ -47,7 +46,7 @@ afterEach(async ({ task }) => {
 });
 
 afterAll(async () => {
-  expect(await attacker.findDamage()).toEqual([]);
+  expect(await findDamage(guarded)).toEqual([]);
   await guarded.launchGuard();
   await cgroup.remove();
 });
@@ -73,31 +72,11 @@ function isDeniedByGuard(response: KubeResponse) {
   return ['in use', 'unverified'].includes(answerOf(response));
 }
 
-const manyAnnotations = Object.fromEntries(
-  Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 'v'.repeat(9)]),
-);
-
-const FLOODS: readonly (readonly [title: string, connections: number, review: string])[] = [
-  ['20,000 annotations', 64, attacker.forgedReview({ annotations: manyAnnotations })],
-  ['20,000 annotations', 512, attacker.forgedReview({ annotations: manyAnnotations })],
-  [
-    'one large annotation',
-    150,
-    attacker.forgedReview({ annotations: { a: `\u00e9${'x'.repeat(1_900_000)}` } }),
-  ],
-  ['8 MB of empty arrays', 16, attacker.review({ padding: Array.from({ length: 2_600_000 }, () => []) })],
-  ['a config of another uid', 64, attacker.forgedReview({ name: attacker.usedConfig })],
-];
-
 // First, because the other floods also leave memory behind.
 test('1,900 connections with unfinished bodies stay within the memory limit, and leave little behind', async () => {
   const { pid } = guarded.guard;
   await resetPeak(pid);
-  const head = ['Content-Type: application/json', `Content-Length: ${MIB}`];
-  const body = attacker.review({ padding: 'x'.repeat(MIB) }).slice(0, 256 * 1024);
-  const part = attacker.request(body, { head, target: '/validate?timeout=30s' });
-  const sockets = await connectMany(1_900);
-  for (const socket of sockets) socket.resume().write(part);
+  const sockets = await sendUnfinishedBodies(attacker, 1_900);
   expect(isDeniedInUse(await attacker.cluster.delete(attacker.usedConfig))).toBe(true);
   await pause(5_000);
   for (const socket of sockets) socket.destroy();
@@ -115,7 +94,7 @@ test('1,900 connections with unfinished bodies stay within the memory limit, and
   expect(guarded.guard.pid).toBe(pid);
 }, 180_000);
 
-test.each(FLOODS)(
+test.each(createFloods(attacker))(
   'answers every deletion while reviews with %s flood it over %d connections',
   async (_title, connections, review) => {
     const request = attacker.request(review);
@@ -172,7 +151,9 @@ test('more connections than the limit cut no call that is being answered', async
   try {
     const [sockets, statuses] = await Promise.all([
       // A whole request made a connection useful.
-      connectMany(2_100, 'GET / HTTP/1.1\r\nHost: guard\r\n\r\n').finally(() => (attack.isOver = true)),
+      connectMany(attacker, 2_100, 'GET / HTTP/1.1\r\nHost: guard\r\n\r\n').finally(
+        () => (attack.isOver = true),
+      ),
       deleteWhile(config, () => !attack.isOver),
     ]);
     for (const socket of sockets) socket.destroy();
@@ -181,16 +162,6 @@ test('more connections than the limit cut no call that is being answered', async
     guarded.throttle.throttling = {};
   }
 }, 120_000);
-
-async function connectMany(count: number, sent = ''): Promise<readonly TLSSocket[]> {
-  const sockets: TLSSocket[] = [];
-  for (let index = 0; index < count; index += 1) {
-    const socket = await attacker.connect();
-    if (sent !== '') socket.resume().write(sent);
-    sockets.push(socket);
-  }
-  return sockets;
-}
 
 /** Deletes a config again and again, as dry runs, and returns the statuses. */
 async function deleteWhile(config: string, isGoingOn: () => boolean): Promise<readonly number[]> {

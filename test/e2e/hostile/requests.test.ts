@@ -1,16 +1,17 @@
 import { afterAll, expect, test } from 'vitest';
 
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
-import { Attacker } from './attacker.ts';
+import { Attacker, findDamage } from './attacker.ts';
 
 const MIB = 1024 * 1024;
 const JSON_TYPE = 'Content-Type: application/json';
-const attacker = await Attacker.create(await sharedGuardedCluster());
+const guarded = await sharedGuardedCluster();
+const attacker = await Attacker.create(guarded);
 const review = attacker.review();
 const length = Buffer.byteLength(review);
 
 afterAll(async () => {
-  expect(await attacker.findDamage()).toEqual([]);
+  expect(await findDamage(guarded)).toEqual([]);
   expect((await attacker.cluster.delete(attacker.usedConfig)).status).toBe(403);
 });
 

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { parse, stringify } from 'yaml';
@@ -23,14 +23,19 @@ export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
 const READY_TIMEOUT_MS = 120_000;
+/** A name in the certificates of the pods. */
+export const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
+export const TOKEN_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** A pod of the guard with one container. */
 export interface GuardPod extends KubeObject {
   readonly spec: { readonly nodeName: string };
   readonly status: {
+    readonly hostIP?: string;
     readonly podIP?: string;
     readonly containerStatuses?: readonly {
       readonly containerID: string;
+      readonly imageID: string;
       readonly restartCount: number;
       readonly lastState: { readonly terminated?: { readonly reason: string } };
     }[];
@@ -49,6 +54,10 @@ interface Deployment extends KubeObject {
     readonly updatedReplicas?: number;
     readonly availableReplicas?: number;
   };
+}
+
+interface WebhookConfiguration extends KubeObject {
+  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle: string } }[];
 }
 
 /** The guard's pods on real nodes. */
@@ -75,6 +84,15 @@ export class GuardPods implements Replicas {
   async useTwoReplicas() {
     const directory = await this.#render();
     await this.kubectl('apply', '--filename', join(directory, await findDeploymentFile(directory)));
+    await this.awaitRollout();
+  }
+
+  /** Applies an installation with these flags of `render`, and keeps the authority. */
+  async reinstall(...flags: readonly string[]) {
+    const { controlPlane } = this.cluster;
+    const kubeconfig = `--kubeconfig=${controlPlane.apiServer.kubeconfig}`;
+    const directory = await this.#render('--from-cluster', kubeconfig, ...flags);
+    await kubectlOk(controlPlane, ['apply', '--filename', directory]);
     await this.awaitRollout();
   }
 
@@ -172,6 +190,20 @@ export class GuardPods implements Replicas {
     return processes.trim().split('\n').map(Number);
   }
 
+  /** PEM of the authority that issued the certificates of the pods. */
+  async readAuthority(): Promise<string> {
+    const { webhooks } = (await this.#admin.find(PATHS.guardWebhook)) as WebhookConfiguration;
+    return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString();
+  }
+
+  /** The ID of the token that the kubelet has projected into a pod. The API server's audit log names it, too. */
+  async readTokenId(pod: GuardPod): Promise<string> {
+    const [process] = await this.listProcesses(pod);
+    const token = await readFile(`/proc/${process}/root${TOKEN_DIRECTORY}/token`, 'utf8');
+    const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+    return (JSON.parse(payload) as { readonly jti: string }).jti;
+  }
+
   async killContainer(pod: GuardPod) {
     await this.signal(pod, 'SIGKILL');
   }
@@ -202,7 +234,7 @@ export class GuardPods implements Replicas {
 
   /** Renders an installation without a hold, and sets the user that OpenShift's SCC would set. */
   async #render(...flags: readonly string[]): Promise<string> {
-    const directory = join(this.cluster.controlPlane.directory, `rendered${flags.join('')}`);
+    const directory = await mkdtemp(join(this.cluster.controlPlane.directory, 'rendered-'));
     const image = ['--image', GUARD_IMAGE];
     await runProgram(
       'render',

@@ -25,6 +25,9 @@ const CACHE = cachePath('images');
 /** The cache keeps the images of other sources for a day. */
 const MAX_AGE_MS = 24 * 3_600_000;
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
+const BASE = 'localhost/machineconfig-guard-base';
+/** The oldest commit with a Containerfile. Its manifests are test/e2e/install/manifests-0.1.0.yaml. */
+const PREVIOUS_COMMIT = '760c10e5d4b7ea249dd23809ce2b5ac486fd111b';
 
 export const GUARD_IMAGE = 'machineconfig-guard:0.1.0';
 /** Other names of the guard's image: those in the manifests, and in the pages that tests run. */
@@ -106,14 +109,11 @@ async function buildImages(directory: string, binaries: string) {
   const work = join(directory, 'work');
   const builder = new ImageBuilder(work);
   const images = imagesIn(directory);
-  const baseContext = join(work, 'base');
-  await writeBaseFiles(baseContext);
-  const base = 'localhost/machineconfig-guard-base';
-  await builder.build(base, baseContext);
+  await buildBase(builder, work);
   await builder.build(
     images.guard.name,
     ROOT,
-    `--build-arg=BASE_IMAGE=${base}`,
+    `--build-arg=BASE_IMAGE=${BASE}`,
     '--file=Containerfile',
     '--network=host',
   );
@@ -127,6 +127,33 @@ async function buildImages(directory: string, binaries: string) {
   await builder.build(images.pause.name, pauseContext);
   for (const image of Object.values(images)) await builder.save(image);
   await rm(work, { recursive: true });
+}
+
+/**
+ * Builds the image of the release before this one from its commit.
+ *
+ * @param directory a new folder for the archive
+ */
+export async function buildPreviousImage(directory: string): Promise<Image> {
+  const builder = new ImageBuilder(directory);
+  await buildBase(builder, directory);
+  const context = join(directory, 'previous');
+  await mkdir(context);
+  const archive = join(directory, 'previous-source.tar');
+  await runOk('git', '-C', ROOT, 'archive', `--output=${archive}`, PREVIOUS_COMMIT);
+  await runOk('tar', '--extract', `--file=${archive}`, `--directory=${context}`);
+  const name = 'docker.io/library/machineconfig-guard:previous';
+  const bases = [`--build-arg=BUILD_IMAGE=${BASE}`, `--build-arg=RUN_IMAGE=${BASE}`];
+  await builder.build(name, context, ...bases, '--network=host');
+  const image = { name, archive: join(directory, 'previous.tar') };
+  await builder.save(image);
+  return image;
+}
+
+async function buildBase(builder: ImageBuilder, directory: string) {
+  const context = join(directory, 'base');
+  await writeBaseFiles(context);
+  await builder.build(BASE, context);
 }
 
 class ImageBuilder {

@@ -9,7 +9,7 @@ import { Child } from '../control-plane/child.ts';
 import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { until } from '../control-plane/until.ts';
 import { runProcess } from '../support/process.ts';
-import { GUARD_ALIASES, type Images } from './images.ts';
+import { GUARD_ALIASES, type Image, type Images } from './images.ts';
 import type { NodeAddresses } from './node-network.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
@@ -77,6 +77,12 @@ export class Node {
   /** Runs a command in the namespaces of the node and returns its standard output. */
   async run(...command: readonly string[]): Promise<string> {
     return runOk('nsenter', [...this.#enter(), ...command]);
+  }
+
+  /** Pods can use the image then. */
+  async importImage({ archive }: Image) {
+    const { exitCode, stderr } = await this.#ctr('images', 'import', archive);
+    if (exitCode !== 0) throw new Error(`containerd cannot import ${archive}: ${stderr}`);
   }
 
   startKubelet() {
@@ -163,16 +169,15 @@ export class Node {
     const containerd = this.#startChild('containerd', 'containerd', [
       `--config=${this.#path('containerd.toml')}`,
     ]);
-    const socket = this.#path('containerd.sock');
-    const ctr = (...args: readonly string[]) =>
-      runProcess('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args]);
-    await containerd.waitUntil(async () => (await ctr('version')).exitCode === 0, START_TIMEOUT_MS);
-    for (const { archive } of Object.values(images)) {
-      const { exitCode, stderr } = await ctr('images', 'import', archive);
-      if (exitCode !== 0) throw new Error(`containerd cannot import ${archive}: ${stderr}`);
-    }
-    await ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
+    await containerd.waitUntil(async () => (await this.#ctr('version')).exitCode === 0, START_TIMEOUT_MS);
+    for (const image of Object.values(images)) await this.importImage(image);
+    await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
     await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));
+  }
+
+  #ctr(...args: readonly string[]) {
+    const socket = this.#path('containerd.sock');
+    return runProcess('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args]);
   }
 
   async #startKubeProxy() {

@@ -1,6 +1,7 @@
 import { pause, until } from '../control-plane/until.ts';
 import type { Prober } from '../support/prober.ts';
 import { DEPLOYMENT, type GuardPods } from './guard-pods.ts';
+import { rotateToken, useShortToken } from './token-rotation.ts';
 
 /** Something that happens to a pod or its node. */
 export interface PodFault {
@@ -8,6 +9,8 @@ export interface PodFault {
   readonly title: string;
   /** Whether no call may fail. */
   readonly isHarmless?: true;
+  /** Changes the pods before the deletions start. */
+  readonly prepare?: (pods: GuardPods) => Promise<void>;
   /** Causes it and returns when the cluster is as before. */
   readonly inject: (pods: GuardPods, prober: Prober) => Promise<void>;
 }
@@ -39,6 +42,12 @@ export const SINGLE_REPLICA_FAULTS: readonly PodFault[] = [
       await pods.awaitRollout();
     },
   },
+  {
+    title: 'The kubelet rotates the token of the service account',
+    isHarmless: true,
+    prepare: useShortToken,
+    inject: rotateToken,
+  },
 ];
 
 /** With two replicas on two nodes. The fault hits the replica that the API server calls. */
@@ -61,14 +70,7 @@ export const TWO_REPLICA_FAULTS: readonly PodFault[] = [
       if (reason !== 'OOMKilled') throw new Error(`The container ended with ${reason}.`);
     },
   },
-  {
-    title: '`oc rollout restart`',
-    isHarmless: true,
-    async inject(pods) {
-      await pods.kubectl('rollout', 'restart', DEPLOYMENT);
-      await pods.awaitRollout();
-    },
-  },
+  { title: '`oc rollout restart`', isHarmless: true, inject: restartPods },
   {
     title: '`oc adm drain` of the node',
     isHarmless: true,
@@ -105,3 +107,20 @@ export const TWO_REPLICA_FAULTS: readonly PodFault[] = [
     },
   },
 ];
+
+const RESTART_ON_HOST_NETWORK = '`oc rollout restart` on the host network';
+
+/** With two replicas on the host network of two nodes. */
+export const HOST_NETWORK_FAULTS: readonly PodFault[] = [
+  { title: RESTART_ON_HOST_NETWORK, isHarmless: true, inject: restartPods },
+];
+
+/** With one replica on the host network of the only node. The new pod waits until the old one has left the ports. */
+export const SINGLE_HOST_NETWORK_FAULTS: readonly PodFault[] = [
+  { title: RESTART_ON_HOST_NETWORK, inject: restartPods },
+];
+
+async function restartPods(pods: GuardPods) {
+  await pods.kubectl('rollout', 'restart', DEPLOYMENT);
+  await pods.awaitRollout();
+}

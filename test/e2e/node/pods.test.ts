@@ -6,12 +6,20 @@ import { afterAll, expect, test } from 'vitest';
 import { readEnvironment } from '../../bench/environment.ts';
 import { replaceTable } from '../chaos/failure-modes-page.ts';
 import { countAnswers } from '../chaos/run-fault.ts';
+import { KubeClient } from '../control-plane/kube-client.ts';
+import { awaitGuardCalls } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { isRight, Prober } from '../support/prober.ts';
 import { MUST_WRITE_DOCS, runBinaries } from '../support/run-binaries.ts';
 import { log } from '../support/runner.ts';
-import { GuardPods, USER_ID } from './guard-pods.ts';
-import { SINGLE_REPLICA_FAULTS, TWO_REPLICA_FAULTS, type PodFault } from './pod-faults.ts';
+import { GuardPods, SERVICE, USER_ID } from './guard-pods.ts';
+import {
+  HOST_NETWORK_FAULTS,
+  SINGLE_HOST_NETWORK_FAULTS,
+  SINGLE_REPLICA_FAULTS,
+  TWO_REPLICA_FAULTS,
+  type PodFault,
+} from './pod-faults.ts';
 import { FOLDER, formatPodTable, type PodFaultRow } from './pods-page.ts';
 import { startNodeCluster } from './prepare.ts';
 
@@ -21,6 +29,12 @@ interface LeaseSpec {
   readonly renewTime: string;
 }
 
+const ALL_FAULTS = [
+  ...SINGLE_REPLICA_FAULTS,
+  ...TWO_REPLICA_FAULTS,
+  ...HOST_NETWORK_FAULTS,
+  ...SINGLE_HOST_NETWORK_FAULTS,
+];
 /** Answers before and after the fault. */
 const RIGHT_ANSWERS = 3;
 
@@ -33,14 +47,14 @@ let installSeconds = 0;
 
 afterAll(async () => {
   await cluster.stop();
-  const isComplete = rows.length === SINGLE_REPLICA_FAULTS.length + TWO_REPLICA_FAULTS.length;
-  if (!MUST_WRITE_DOCS || !isComplete) return;
+  if (!MUST_WRITE_DOCS || rows.length !== ALL_FAULTS.length) return;
   const table = formatPodTable(rows, { installSeconds, environment });
   await writeFile(PAGE, replaceTable(await readFile(PAGE, 'utf8'), FOLDER, table));
 });
 
 /** Deletes steadily while the fault happens, and until all answers are right again. */
-async function expectNoWrongAllow({ title, isHarmless, inject }: PodFault, replicas: number) {
+async function expectNoWrongAllow({ title, isHarmless, prepare, inject }: PodFault, replicas: number) {
+  await prepare?.(pods);
   const prober = await Prober.start(cluster.controlPlane.apiServer.connection);
   try {
     await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
@@ -115,4 +129,40 @@ test.for(TWO_REPLICA_FAULTS)(
   'two replicas decide rightly, or not at all: $title',
   { timeout: 300_000 },
   (fault) => expectNoWrongAllow(fault, 2),
+);
+
+test('the pods use the ports of their nodes on the host network', async () => {
+  await pods.reinstall('--host-network');
+
+  const ca = await pods.readAuthority();
+  const list = await pods.list();
+  expect(new Set(list.map(({ spec }) => spec.nodeName)).size).toBe(2);
+  for (const { status } of list) {
+    expect(status.podIP).toBe(status.hostIP);
+    expect((await fetch(`http://${status.podIP}:9844/readyz`)).status).toBe(200);
+    const metrics = new KubeClient({ url: `https://${status.podIP}:9845`, ca, servername: SERVICE });
+    expect((await metrics.request('GET', '/metrics')).status).toBe(401);
+  }
+  await awaitGuardCalls(cluster.controlPlane.apiServer.admin);
+}, 120_000);
+
+test.for(HOST_NETWORK_FAULTS)(
+  'two replicas decide rightly, or not at all: $title',
+  { timeout: 300_000 },
+  (fault) => expectNoWrongAllow(fault, 2),
+);
+
+test('one replica runs on the host network of a single node', async () => {
+  const [, other] = cluster.nodes;
+  await pods.kubectl('cordon', String(other?.name));
+
+  await pods.reinstall('--host-network', '--single-node');
+
+  expect(await pods.list()).toHaveLength(1);
+}, 120_000);
+
+test.for(SINGLE_HOST_NETWORK_FAULTS)(
+  'one replica decides rightly, or not at all: $title',
+  { timeout: 300_000 },
+  (fault) => expectNoWrongAllow(fault, 1),
 );

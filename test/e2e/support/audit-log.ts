@@ -7,7 +7,10 @@ import { until } from '../control-plane/until.ts';
 export interface AuditEvent {
   readonly auditID: string;
   readonly verb: string;
-  readonly user: { readonly username: string };
+  readonly user: {
+    readonly username: string;
+    readonly extra?: Readonly<Record<string, readonly string[]>>;
+  };
   readonly userAgent?: string;
   readonly requestReceivedTimestamp: string;
   readonly objectRef?: {
