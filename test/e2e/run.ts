@@ -8,19 +8,14 @@ import { parseArgs } from 'node:util';
 
 import { availableReleases, findBinaries } from './control-plane/binaries.ts';
 import type { Release } from './control-plane/releases.ts';
-import { findNodeBinaries } from './node/node-binaries.ts';
-import { findObstacle } from './node/requirements.ts';
+import { prepareNodes } from './node/prepare.ts';
+import { NODE_TESTS, selectNodeTests } from './node/select-tests.ts';
 import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/run-binaries.ts';
 import { log, runCommand, selectRelease } from './support/runner.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The tests of every release: verdicts, and that no stale data leads to an allowed deletion. */
 const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/policies.test.ts'];
-
-/** The tests of the guard's pods on real nodes. They take minutes, so they run only on demand. */
-const NODE_TESTS = 'test/e2e/node';
-/** Measures on a quiet machine, so it runs alone. */
-const NODE_MEASUREMENTS = `${NODE_TESTS}/resources.test.ts`;
 
 const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most
 important ones on the older release.
@@ -29,11 +24,13 @@ Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT --write-docs
 
 Options:
   --kubernetes VERSION  all tests on this release only: 1.37.2, 1.33.0, 1.31.0 or 1.27.4
-  --long                the long versions of the tests that have one, such as 1,000 leaf rotations, and ${NODE_TESTS},
-                        which needs root
+  --long                the long versions of the tests that have one, such as 1,000 leaf rotations, and ${NODE_TESTS}
   --only TEXT           the tests whose name contains this text
   --write-docs          replace the tables in docs/failure-modes.md by the results of this run
   --help                this text
+
+Tests of pods need root and Debian packages for real nodes. If they are missing, the last lines say that these tests did
+not run.
 
 FILE is a folder or a file of tests. Without --kubernetes they run on the newest release only.
 Example: npm run test:e2e -- --kubernetes 1.31.0 test/e2e/verdicts
@@ -83,16 +80,12 @@ async function main(): Promise<number> {
     ...(flags.long ? { [LONG_VARIABLE]: '1' } : {}),
     ...(flags['write-docs'] ? { [WRITE_DOCS_VARIABLE]: '1' } : {}),
   };
-  const [newest] = releases;
-  const isNodeRun =
-    newest !== undefined && (flags.long || files.some((file) => file.includes(NODE_TESTS)));
-  const obstacle = isNodeRun ? findObstacle(newest) : undefined;
-  const canRunNodes = isNodeRun && obstacle === undefined;
-  if (canRunNodes) await findNodeBinaries(newest, log);
-  const isMeasured = canRunNodes && files.some((file) => file.includes(NODE_MEASUREMENTS));
-  const excluded = canRunNodes ? NODE_MEASUREMENTS : `${NODE_TESTS}/**`;
-  const exclude = isMeasured ? [] : ['--exclude', excluded];
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
+  const [newest = await selectRelease('--kubernetes', undefined)] = releases;
+  const { selected, others } = await selectNodeTests(files, flags.long);
+  const obstacle = selected.length === 0 ? undefined : await prepareNodes(newest, log);
+  const excluded = obstacle === undefined ? others : [...selected, ...others];
+  const exclude = excluded.map((file) => `--exclude=${file}`);
   const total = { passed: 0, failed: 0 };
   for (const [index, release] of releases.entries()) {
     const tests = index === 0 ? files : TESTS_OF_EVERY_RELEASE;
@@ -101,7 +94,10 @@ async function main(): Promise<number> {
     total.passed += passed;
     total.failed += failed;
   }
-  if (obstacle !== undefined) console.log(`not run: ${NODE_TESTS}. ${obstacle}`);
+  if (obstacle !== undefined) {
+    const count = selected.length === 1 ? '1 file' : `${selected.length} files`;
+    console.log(`not run: the tests of pods in ${count}. ${obstacle}`);
+  }
   console.log(`${total.passed} passed, ${total.failed} failed`);
   return total.passed > 0 && total.failed === 0 ? 0 : 1;
 }

@@ -33,6 +33,7 @@ const AUDIT_POLICY = {
   ],
 };
 
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The first address of the Services, which pods use for the API server. */
 const KUBERNETES_SERVICE = '10.0.0.1';
 
@@ -114,16 +115,29 @@ export class ControlPlane {
 
   /** Creates the CRDs of OpenShift and starts the controllers: the garbage collector, or all for real nodes. */
   async installOpenShift() {
-    await this.installCrds(this.#binaries.crds.map((text) => parse(text, omitFormatRules) as KubeObject));
+    await this.createOpenShiftCrds();
     // Last, because the garbage collector looks for new kinds only every 30 s.
     await this.#startControllers();
+  }
+
+  async createOpenShiftCrds() {
+    await this.installCrds(this.#openShiftCrds);
+  }
+
+  /** Deletes the CRDs of OpenShift and their objects. */
+  async deleteOpenShiftCrds() {
+    const { admin } = this.apiServer;
+    const paths = this.#openShiftCrds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
+    await Promise.all(paths.map((path) => admin.delete(path)));
+    const areGone = async () =>
+      (await Promise.all(paths.map((path) => admin.find(path)))).every((crd) => crd === undefined);
+    await until('the end of the CRDs', areGone, { timeoutMs: READY_TIMEOUT_MS });
   }
 
   /** Creates these definitions and returns when the API server serves their kinds. */
   async installCrds(crds: readonly KubeObject[]) {
     const { admin } = this.apiServer;
-    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    await Promise.all(crds.map((crd) => admin.create(path, crd)));
+    await Promise.all(crds.map((crd) => admin.create(CRDS, crd)));
     const isServed = async (crd: KubeObject) => {
       const { group, names, versions } = crd.spec as CrdSpec;
       const version = versions.find(({ served }) => served);
@@ -172,12 +186,18 @@ export class ControlPlane {
     return apiServer;
   }
 
+  get #openShiftCrds() {
+    return this.#binaries.crds.map((text) => parse(text, omitFormatRules) as KubeObject);
+  }
+
   #nodeFlags() {
     if (this.#nodeGateway !== undefined) {
       return [
         '--allow-privileged=true',
         '--authorization-mode=Node,RBAC',
         `--advertise-address=${this.#nodeGateway}`,
+        // The endpoints of the kubernetes Service have one port for each address.
+        ...(this.#apiServers.length > 0 ? ['--endpoint-reconciler-type=none'] : []),
         // The loopback address stays the address of the clients on this machine.
         '--bind-address=0.0.0.0',
         '--kubelet-preferred-address-types=InternalIP',

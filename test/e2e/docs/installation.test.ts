@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { pause } from '../control-plane/until.ts';
+import { removeGuard, sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
 import { awaitFloor, BINDINGS } from '../support/floor.ts';
-import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { Shell } from '../support/shell.ts';
@@ -17,19 +17,16 @@ const INSTALL = new DocumentedPage(PAGES.installation[1]);
 const FLEET = new DocumentedPage(PAGES.installation[2]);
 const FLOOR = new DocumentedPage(PAGES.installation[3]);
 
-const installed = await InstalledCluster.start();
+const installed = await sharedNodeCluster();
 const { cluster, controlPlane } = installed;
 const shell = await Shell.open(controlPlane);
 await cluster.config({ name: CONFIG });
 await cluster.node({ name: 'worker-0', currentConfig: CONFIG });
 await cluster.pool({ name: 'worker', spec: CONFIG });
 
-afterAll(() => installed.stop());
-
 async function awaitUninstalled(): Promise<void> {
   const findNamespace = () => cluster.admin.find(PATHS.guardNamespace);
   await expect.poll(findNamespace, { timeout: 60_000 }).toBeUndefined();
-  await installed.kubelet.awaitRollout();
 }
 
 const isApply = (line: string) => line.startsWith('oc apply');
@@ -51,8 +48,7 @@ test('README.md installs and verifies the guard, and shows its denial', async ()
   expect(documented).toMatch(/^Error from server \(Forbidden\)/);
   expect(stderr.replaceAll(/\s+/g, ' ')).toContain(documented);
   await README.run(shell, { heading: 'Install it', isWanted: isVerify });
-  await shell.run('oc delete -k manifests/overlays/service-ca --ignore-not-found');
-  await awaitUninstalled();
+  await removeGuard(installed);
   expect(README.remaining).toEqual([]);
 }, 180_000);
 
@@ -91,14 +87,14 @@ test('docs/install.md renders files, upgrades and rotates the authority', async 
 
 test('docs/install.md helps when the namespace was deleted before the webhook', async () => {
   await cluster.admin.delete(PATHS.guardNamespace);
-  await awaitUninstalled();
+  const dryRunStatus = async () => (await cluster.dryRun(CONFIG)).status;
+  await expect.poll(dryRunStatus, { timeout: 20_000 }).toBe(500);
 
   await INSTALL.run(shell, {
     heading: 'Uninstall',
     isWanted: (line) => line.startsWith('oc delete validating'),
   });
 
-  const dryRunStatus = async () => (await cluster.dryRun(CONFIG)).status;
   await expect.poll(dryRunStatus, { timeout: 5_000 }).toBe(200);
   expect(INSTALL.remaining).toEqual([]);
 }, 120_000);

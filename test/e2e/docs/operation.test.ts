@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 
+import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
 const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
-const installed = await sharedInstalledCluster();
+const installed = await sharedInstalledNodeCluster();
 const { cluster } = installed;
 
 test('the commands of docs/operate.md work in their order, and leave the guard enforcing', async () => {

@@ -3,19 +3,19 @@ import { afterAll, expect, test } from 'vitest';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import { createDaemonPod, setNodeState } from '../restore/machines.ts';
+import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
 import { DocumentedPage, PAGES, type PageSelection } from '../support/documented-page.ts';
 import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { poolStatus } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
 const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const SOON = { timeout: 20_000 };
 
-const installed = await sharedInstalledCluster();
-const { cluster, controlPlane, kubelet } = installed;
+const installed = await sharedInstalledNodeCluster();
+const { cluster, controlPlane, replicas: pods } = installed;
 const shell = await Shell.open(controlPlane);
 const pages = new Map(PAGES.runbooks.map((file) => [file, new DocumentedPage(file)]));
 
@@ -51,7 +51,7 @@ test('docs/monitoring.md installs the guard with monitoring', async () => {
 
 test('the runbook Absent shows the log of the pods', async () => {
   const results = await run('Absent');
-  expect(results[2]?.stdout).toMatch(/^\[pod\/machineconfig-guard-\d+\/guard\] \{"level":/m);
+  expect(results[2]?.stdout).toMatch(/^\[pod\/machineconfig-guard-\S+\/guard\] \{"level":/m);
 });
 
 test('the runbook CertificateExpiring shows the certificate and its Secret', async () => {
@@ -157,7 +157,8 @@ test('the runbooks Unverified and IndexStale show the loss of the rights', async
   await installed.withoutRights(async () => {
     expect((await cluster.dryRun(unused)).status).toBe(503);
     // A restarted replica cannot list anything. After SIGTERM the leader releases its Lease.
-    kubelet.pods[0]?.signal('SIGTERM');
+    const [pod] = await pods.list();
+    if (pod !== undefined) await pods.signal(pod, 'SIGTERM');
 
     const canList = `oc auth can-i list nodes --as=${GUARD_USER}`;
     const [log, ready, rights] = await run('Unverified', { exitCodes: { [canList]: 1 } });

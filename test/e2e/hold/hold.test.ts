@@ -16,7 +16,7 @@ const DEFAULT_HOLD_MS = 7_200_000;
 const HOLD = { mode: 'Enforce', holdSuperseded: `${HOLD_MS / 1_000}s` } as const;
 
 const installed = await InstalledCluster.start();
-const { cluster, kubelet } = installed;
+const { cluster, replicas } = installed;
 await installed.applyOverlay('service-ca');
 await installed.awaitGuard();
 // The guard allows no deletion if the list of nodes is empty.
@@ -58,7 +58,7 @@ async function createPool() {
 async function expectHeld(config: string, reason: string) {
   const response = await cluster.delete(config);
   expect(response.status).toBe(403);
-  const { message } = statusOf(response);
+  const { message = '' } = statusOf(response);
   expect(message).toContain(`MCG_HELD: ${config} is held until`);
   expect(message).toContain(reason);
   expect(await cluster.exists(config)).toBe(true);
@@ -81,12 +81,11 @@ async function findStored(config: string) {
 
 /** Kills all replicas, runs a step while none is running, and waits until they run again. */
 async function whileDown(step: () => Promise<unknown>) {
-  for (const pod of kubelet.pods) pod.signal('SIGKILL');
+  await replicas.kill();
   // A killed leader would keep the Lease for 137 s. Replicas ask for it when they start, and then every 26 s.
   await cluster.admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
   await step();
-  await until('the new replicas', async () => kubelet.pods.every(({ isRunning }) => isRunning));
-  await kubelet.awaitRollout();
+  await replicas.awaitRollout();
 }
 
 test('holds both configs of a roll-out that was superseded in its middle', async () => {
@@ -176,8 +175,7 @@ test('continues after the leader is lost, the guard was down, and the status is 
     timeoutMs: 40_000,
   });
   await until('the node in the status', async () => (await findStored(removed))?.isOnNode);
-  const [pod] = kubelet.pods;
-  pod?.signal('SIGKILL');
+  await replicas.kill(1);
   await expectHeldByAll(first, `pool ${name} named it until`);
 
   await whileDown(async () => {

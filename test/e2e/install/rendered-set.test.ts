@@ -1,24 +1,22 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { AUTHORITY_SECRET_PATH } from '../../../src/kube/api-paths.ts';
 import { until } from '../control-plane/until.ts';
-import { InstalledCluster } from '../support/installed-cluster.ts';
+import { GUARD_IMAGE } from '../node/images.ts';
+import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
 import { runProgram } from '../support/program.ts';
 
-const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
 /** The installer gives up after 20 minutes. */
 const TIMEOUT_MS = 30_000;
 
-const installed = await InstalledCluster.start([], { openshift: false });
-const { controlPlane, kubelet } = installed;
-
-afterAll(() => installed.stop());
+const installed = await sharedNodeCluster();
+const { controlPlane, replicas: pods } = installed;
 
 /**
  * Creates objects as OpenShift's bootstrap does (library-go, pkg/assets/create): it creates what does not
@@ -37,9 +35,10 @@ async function createAll(files: readonly string[]): Promise<void> {
   await until(describe, createRemaining, { timeoutMs: TIMEOUT_MS });
 }
 
-const FLAGS = ['--image', IMAGE, '--mode', 'Warn', '--hold', '1h'];
+const FLAGS = ['--image', GUARD_IMAGE, '--mode', 'Warn', '--hold', '1h'];
 
 test('the objects may exist before OpenShift does, in any order, and the guard protects then', async () => {
+  await controlPlane.deleteOpenShiftCrds();
   const directory = join(controlPlane.directory, 'rendered');
   await runProgram(
     'render',
@@ -51,9 +50,9 @@ test('the objects may exist before OpenShift does, in any order, and the guard p
   );
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   await createAll(files.toReversed().map((name) => join(directory, name)));
-  await kubelet.awaitRollout();
+  await pods.awaitRollout();
 
-  await controlPlane.installOpenShift();
+  await controlPlane.createOpenShiftCrds();
 
   const { cluster } = installed;
   const guard = await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard));

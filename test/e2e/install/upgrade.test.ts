@@ -1,34 +1,34 @@
 import { join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { pause } from '../control-plane/until.ts';
-import { InstalledCluster } from '../support/installed-cluster.ts';
+import { DEPLOYMENT } from '../node/guard-pods.ts';
+import { GUARD_IMAGE } from '../node/images.ts';
+import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
 
-const installed = await InstalledCluster.start();
-const { cluster, controlPlane, kubelet } = installed;
+const installed = await sharedNodeCluster();
+const { cluster, controlPlane, replicas: pods } = installed;
 const oldManifests = join(import.meta.dirname, 'manifests-0.1.0.yaml');
 await kubectlOk(controlPlane, ['apply', '--filename', oldManifests]);
 await installed.awaitGuard();
 
-afterAll(() => installed.stop());
-
 test('no call fails during the upgrade from the manifests of 0.1.0', async () => {
-  const before = kubelet.pods;
+  const before = await pods.list();
   const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
     await installed.applyOverlay('service-ca');
-    const image = ['set', 'image', 'deployment/machineconfig-guard', '*=registry.example.com/guard:new'];
-    await kubectlOk(controlPlane, [...image, '--namespace=machineconfig-guard']);
-    await kubelet.awaitRollout();
+    await pods.kubectl('set', 'image', DEPLOYMENT, `*=${GUARD_IMAGE}`);
+    await pods.awaitRollout();
     await prober.awaitMore(100);
   });
 
   expect(faults).toEqual([]);
-  expect(kubelet.pods).toHaveLength(2);
-  for (const pod of kubelet.pods) expect(before).not.toContain(pod);
+  const names = (await pods.list()).map(({ metadata }) => metadata.name);
+  expect(names).toHaveLength(2);
+  for (const { metadata } of before) expect(names).not.toContain(metadata.name);
 }, 120_000);
 
 test('every config can be deleted 1 s after the overlay was deleted', async () => {

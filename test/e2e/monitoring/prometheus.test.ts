@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
+import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { startPrometheus } from '../support/prometheus.ts';
-import { startInstalledCluster } from '../support/shared-clusters.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
 import { buildScrapeJob } from './service-monitor.ts';
 
@@ -28,12 +28,11 @@ const SOON = { timeout: 20_000 };
 const dashboardFile = join(MANIFESTS, 'overlays/dashboard/machineconfig-guard.json');
 const dashboard = JSON.parse(await readFile(dashboardFile, 'utf8')) as Dashboard;
 
-// A cluster of its own: in a shared one, earlier tests have made the alerts fire.
-const installed = await startInstalledCluster();
+const installed = await sharedInstalledNodeCluster();
 const { cluster, controlPlane } = installed;
 const { url, ca, token } = controlPlane.apiServer.connection;
 const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
-const { job, files } = await buildScrapeJob(installed);
+const { job, files } = await buildScrapeJob(cluster);
 const configuration = {
   global: { scrape_interval: INTERVAL, evaluation_interval: INTERVAL },
   rule_files: ['rules.yaml'],
@@ -56,10 +55,7 @@ const prometheus = await startPrometheus(configuration, {
   'rules.yaml': stringify({ groups: [{ name: 'all', rules: immediate }] }),
 });
 
-afterAll(async () => {
-  await prometheus.stop();
-  await installed.stop();
-});
+afterAll(() => prometheus.stop());
 
 async function readUp(jobName: string): Promise<readonly string[]> {
   return (await prometheus.query(`up{job="${jobName}"}`)).map(({ value }) => value[1]);

@@ -1,15 +1,23 @@
-import { KubeClient } from '../control-plane/kube-client.ts';
+import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import type { InstalledCluster } from '../support/installed-cluster.ts';
-import { buildScrapeJob } from './service-monitor.ts';
+import { PATHS } from '../support/paths.ts';
 
-/** Scrapes a gauge without labels from the first replica. */
-export async function readGauge(installed: InstalledCluster, name: string): Promise<string | undefined> {
-  const { job, files } = await buildScrapeJob(installed);
+type Webhooks = KubeObject & {
+  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle: string } }[];
+};
+
+/** Scrapes a gauge without labels from the first replica, as an administrator. */
+export async function readGauge(
+  { cluster, controlPlane, replicas }: InstalledCluster,
+  name: string,
+): Promise<string | undefined> {
+  const [address] = await replicas.listMetricsAddresses();
+  const { webhooks } = (await cluster.admin.find(PATHS.guardWebhook)) as Webhooks;
   const client = new KubeClient({
-    url: `https://${job.static_configs[0]?.targets[0]}`,
-    ca: Object.values(files).join('\n'),
-    servername: job.tls_config.server_name,
-    token: job.authorization.credentials,
+    ...controlPlane.apiServer.connection,
+    url: `https://${address}`,
+    ca: Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString(),
+    servername: 'machineconfig-guard.machineconfig-guard.svc',
   });
   const { body } = await client.request('GET', '/metrics');
   return new RegExp(`^${name} (?<value>\\S+)$`, 'm').exec(String(body))?.groups?.['value'];

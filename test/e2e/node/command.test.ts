@@ -30,6 +30,19 @@ test('says in one sentence that it needs root', async () => {
   });
 });
 
+test('says in one sentence that the machine gives it too few rights', async () => {
+  const withoutAdmin = ['--bounding-set=-sys_admin', process.execPath, ...COMMAND];
+
+  const result = await runProcess('setpriv', withoutAdmin);
+
+  expect(result).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr:
+      'A node needs more rights than this machine gives: unshare: unshare failed: Operation not permitted.\n',
+  });
+});
+
 test('leaves nothing behind after SIGKILL', async () => {
   const child = spawn(process.execPath, COMMAND, { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -6,17 +6,18 @@ import { findBinaries } from '../control-plane/binaries.ts';
 import { log, runCommand, selectRelease } from '../support/runner.ts';
 import { MAX_NODES } from './node-network.ts';
 import { startNodeCluster } from './prepare.ts';
-import { requireNode } from './requirements.ts';
+import { listMissingPackages, requireNode } from './requirements.ts';
 
 const HELP = `Starts a Kubernetes cluster with real nodes on this machine until Ctrl-C: a control plane with the
 MachineConfig CRDs of OpenShift, and for each node containerd, kubelet and kube-proxy. Imports the guard's image, which
 it builds from the Containerfile.
 
-Usage: npm run node [-- --nodes NUMBER]
+Usage: npm run node [-- --nodes NUMBER | --missing-packages]
 
 Options:
-  --nodes NUMBER  number of nodes, 1 to ${MAX_NODES} (default: 1)
-  --help          this text
+  --missing-packages  print the Debian packages that are missing, and exit
+  --nodes NUMBER      number of nodes, 1 to ${MAX_NODES} (default: 1)
+  --help              this text
 
 It needs root, cgroup v1, Go for the first run, and Debian packages, which it names if they are missing. The nodes run
 in namespaces of their own. Nothing of them is left afterwards, even after SIGKILL.
@@ -27,7 +28,11 @@ Example: npm run node -- --nodes 2
 /** Returns 0 after Ctrl-C. */
 async function main() {
   const { values: flags } = parseArgs({
-    options: { help: { type: 'boolean', default: false }, nodes: { type: 'string', default: '1' } },
+    options: {
+      help: { type: 'boolean', default: false },
+      'missing-packages': { type: 'boolean', default: false },
+      nodes: { type: 'string', default: '1' },
+    },
   });
   if (flags.help) {
     process.stdout.write(HELP);
@@ -38,6 +43,10 @@ async function main() {
     throw new UsageError(`--nodes ${flags.nodes} is not a number from 1 to ${MAX_NODES}.`);
   }
   const release = await selectRelease('--kubernetes', undefined);
+  if (flags['missing-packages']) {
+    process.stdout.write(`${listMissingPackages(release).join(' ')}\n`);
+    return 0;
+  }
   // Before the builds, which take minutes.
   requireNode(release);
   const binaries = await findBinaries(release, log);

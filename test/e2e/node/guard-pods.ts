@@ -10,6 +10,8 @@ import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
 import { runProgram } from '../support/program.ts';
+import type { Replicas } from '../support/replicas.ts';
+import { GUARD_IMAGE } from './images.ts';
 import { findCondition, type NodeCluster } from './node-cluster.ts';
 import type { CgroupController, Node } from './node.ts';
 
@@ -19,6 +21,7 @@ const PODS = `${PATHS.guardNamespace}/pods`;
 /** As OpenShift assigns to a namespace. */
 export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
+const METRICS_PORT = 8443;
 const READY_TIMEOUT_MS = 120_000;
 /** A name in the certificates of the pods. */
 export const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
@@ -58,7 +61,7 @@ interface WebhookConfiguration extends KubeObject {
 }
 
 /** The guard's pods on real nodes. */
-export class GuardPods {
+export class GuardPods implements Replicas {
   readonly cluster: NodeCluster;
 
   constructor(cluster: NodeCluster) {
@@ -103,6 +106,28 @@ export class GuardPods {
     return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
+  /** Returns when this number of replicas is available, and no other pod is left. */
+  async scale(replicas: number) {
+    await this.kubectl('scale', DEPLOYMENT, `--replicas=${replicas}`);
+    await this.awaitRollout();
+    const hasOthers = async () => (await this.#admin.list(PODS)).length > replicas;
+    await until('the end of the pods', async () => !(await hasOthers()), { timeoutMs: READY_TIMEOUT_MS });
+  }
+
+  async readLogs() {
+    return Promise.all((await this.list()).map((pod) => this.readLog(pod)));
+  }
+
+  /** The log of the current container. Empty if none has started. */
+  async readLog({ metadata }: GuardPod): Promise<string> {
+    const { status, body } = await this.#admin.request('GET', `${PODS}/${metadata.name}/log`);
+    return status === 200 ? String(body) : '';
+  }
+
+  async listMetricsAddresses() {
+    return (await this.list()).map(({ status }) => `${status.podIP}:${METRICS_PORT}`);
+  }
+
   /**
    * The pod that the API server calls. It sends all calls to one pod as long as the connection lives, and may keep idle
    * connections to others. Some client must call the guard meanwhile.
@@ -135,7 +160,7 @@ export class GuardPods {
       const wanted = deployment?.spec.replicas;
       return (
         observedGeneration >= (deployment?.metadata.generation ?? Infinity) &&
-        [replicas, updatedReplicas, availableReplicas].every((count) => count === wanted)
+        [replicas, updatedReplicas, availableReplicas].every((count = 0) => count === wanted)
       );
     };
     await until('the rollout', isComplete, { timeoutMs: READY_TIMEOUT_MS });
@@ -180,7 +205,12 @@ export class GuardPods {
   }
 
   async killContainer(pod: GuardPod) {
-    for (const pid of await this.listProcesses(pod)) process.kill(pid, 'SIGKILL');
+    await this.signal(pod, 'SIGKILL');
+  }
+
+  /** Sends a signal to the processes of a pod's container. */
+  async signal(pod: GuardPod, signal: NodeJS.Signals) {
+    for (const pid of await this.listProcesses(pod)) process.kill(pid, signal);
   }
 
   /** Lets a process in the cgroup of a pod's container use memory until the kernel kills the guard. */
@@ -194,6 +224,10 @@ export class GuardPods {
     await runProcess('sh', ['-c', script]);
   }
 
+  async stop() {
+    await this.cluster.stop();
+  }
+
   get #admin() {
     return this.cluster.controlPlane.apiServer.admin;
   }
@@ -201,7 +235,7 @@ export class GuardPods {
   /** Renders an installation without a hold, and sets the user that OpenShift's SCC would set. */
   async #render(...flags: readonly string[]): Promise<string> {
     const directory = await mkdtemp(join(this.cluster.controlPlane.directory, 'rendered-'));
-    const image = ['--image', 'machineconfig-guard:0.1.0'];
+    const image = ['--image', GUARD_IMAGE];
     await runProgram(
       'render',
       '--out',

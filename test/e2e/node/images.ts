@@ -1,16 +1,40 @@
-import { copyFile, cp, mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import {
+  copyFile,
+  cp,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { cachePath } from '../control-plane/cache.ts';
+import { cachePath, fillCache } from '../control-plane/cache.ts';
+import { DOCUMENTED_DIGEST } from '../support/documented-page.ts';
 import { findNode24 } from '../support/node-24.ts';
 import { runProcess } from '../support/process.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const CACHE = cachePath('images');
+/** The cache keeps the images of other sources for a day. */
+const MAX_AGE_MS = 24 * 3_600_000;
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const BASE = 'localhost/machineconfig-guard-base';
 /** The oldest commit with a Containerfile. Its manifests are test/e2e/install/manifests-0.1.0.yaml. */
 const PREVIOUS_COMMIT = '760c10e5d4b7ea249dd23809ce2b5ac486fd111b';
+
+export const GUARD_IMAGE = 'machineconfig-guard:0.1.0';
+/** Other names of the guard's image: those in the manifests, and in the pages that tests run. */
+export const GUARD_ALIASES: readonly string[] = [
+  'docker.io/library/machineconfig-guard:latest',
+  `registry.example.com/ops/machineconfig-guard@${DOCUMENTED_DIGEST}`,
+];
 
 /** An image as an archive that containerd imports. */
 export interface Image {
@@ -24,33 +48,85 @@ export interface Images {
 }
 
 /**
+ * The image of the guard and that of a pod's sandbox: from the cache, or built from the sources.
+ *
+ * @param binaries the folder with `pause`
+ */
+export async function findImages(binaries: string, log: (line: string) => void): Promise<Images> {
+  const directory = join(CACHE, await hashSources(binaries));
+  if (!existsSync(directory)) {
+    log('Building the image …');
+    await fillCache(directory, (unfinished) => buildImages(unfinished, binaries));
+    await removeOldImages();
+  }
+  return imagesIn(directory);
+}
+
+function imagesIn(directory: string): Images {
+  return {
+    guard: { name: `docker.io/library/${GUARD_IMAGE}`, archive: join(directory, 'guard.tar') },
+    pause: { name: 'localhost/pause:1', archive: join(directory, 'pause.tar') },
+  };
+}
+
+/** A hash of the files that the Containerfile copies, and of this file, which makes the base image. */
+async function hashSources(binaries: string): Promise<string> {
+  const containerfile = await readFile(join(ROOT, 'Containerfile'), 'utf8');
+  const copied = [...containerfile.matchAll(/^COPY (?!--)(.*) \S+$/gm)].flatMap(([, paths = '']) =>
+    paths.split(' '),
+  );
+  const hash = createHash('sha256')
+    .update(binaries)
+    .update(containerfile)
+    .update(await findNode24());
+  for (const path of [import.meta.filename, ...copied.map((name) => join(ROOT, name))]) {
+    const isFile = (await stat(path)).isFile();
+    const entries = isFile ? [] : await readdir(path, { recursive: true, withFileTypes: true });
+    const files = entries
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name));
+    for (const file of isFile ? [path] : files.toSorted())
+      hash.update(file.replace(ROOT, '')).update(await readFile(file));
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function removeOldImages() {
+  for (const name of await readdir(CACHE)) {
+    const directory = join(CACHE, name);
+    const { mtimeMs } = await stat(directory);
+    if (Date.now() - mtimeMs > MAX_AGE_MS) await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/**
  * Builds the image of the guard from the project's Containerfile, and that of a pod's sandbox. The base image has the
  * Node of the real one, and the libraries and the shell of this machine.
  *
  * @param directory a new folder for the archives
- * @param binaries the folder with `pause`
  */
-export async function buildImages(directory: string, binaries: string): Promise<Images> {
-  const builder = new ImageBuilder(directory);
-  await buildBase(builder, directory);
-  const guard = 'docker.io/library/machineconfig-guard:0.1.0';
+async function buildImages(directory: string, binaries: string) {
+  const work = join(directory, 'work');
+  const builder = new ImageBuilder(work);
+  const images = imagesIn(directory);
+  await buildBase(builder, work);
   await builder.build(
-    guard,
+    images.guard.name,
     ROOT,
     `--build-arg=BASE_IMAGE=${BASE}`,
     '--file=Containerfile',
     '--network=host',
   );
-  const pauseContext = join(directory, 'pause');
+  const pauseContext = join(work, 'pause');
   await mkdir(pauseContext, { recursive: true });
   await copyFile(join(binaries, 'pause'), join(pauseContext, 'pause'));
   await writeFile(
     join(pauseContext, 'Containerfile'),
     'FROM scratch\nCOPY pause /pause\nENTRYPOINT ["/pause"]\n',
   );
-  const pause = 'localhost/pause:1';
-  await builder.build(pause, pauseContext);
-  return { guard: await builder.save(guard, 'guard.tar'), pause: await builder.save(pause, 'pause.tar') };
+  await builder.build(images.pause.name, pauseContext);
+  for (const image of Object.values(images)) await builder.save(image);
+  await rm(work, { recursive: true });
 }
 
 /**
@@ -69,7 +145,9 @@ export async function buildPreviousImage(directory: string): Promise<Image> {
   const name = 'docker.io/library/machineconfig-guard:previous';
   const bases = [`--build-arg=BUILD_IMAGE=${BASE}`, `--build-arg=RUN_IMAGE=${BASE}`];
   await builder.build(name, context, ...bases, '--network=host');
-  return builder.save(name, 'previous.tar');
+  const image = { name, archive: join(directory, 'previous.tar') };
+  await builder.save(image);
+  return image;
 }
 
 async function buildBase(builder: ImageBuilder, directory: string) {
@@ -90,10 +168,8 @@ class ImageBuilder {
     await this.#buildah('build', '--layers', '--isolation=chroot', `--tag=${name}`, ...flags, context);
   }
 
-  async save(name: string, file: string): Promise<Image> {
-    const archive = join(this.#directory, file);
+  async save({ name, archive }: Image) {
     await this.#buildah('push', name, `docker-archive:${archive}:${name}`);
-    return { name, archive };
   }
 
   async #buildah(...args: readonly string[]) {

@@ -9,7 +9,7 @@ import { Child } from '../control-plane/child.ts';
 import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { until } from '../control-plane/until.ts';
 import { runProcess } from '../support/process.ts';
-import type { Image, Images } from './images.ts';
+import { GUARD_ALIASES, type Image, type Images } from './images.ts';
 import type { NodeAddresses } from './node-network.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
@@ -171,6 +171,7 @@ export class Node {
     ]);
     await containerd.waitUntil(async () => (await this.#ctr('version')).exitCode === 0, START_TIMEOUT_MS);
     for (const image of Object.values(images)) await this.importImage(image);
+    await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
     await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));
   }
 
@@ -244,6 +245,8 @@ state = "${this.#path('containerd-state')}"
       // No server answers there. The guard needs no names.
       clusterDNS: ['10.0.0.10'],
       resolvConf: '',
+      // How soon a pod gets a changed Secret. A minute by default.
+      syncFrequency: '2s',
       podLogsDir: this.#path('pod-logs'),
       volumePluginDir: this.#path('volume-plugins'),
       registerWithTaints: [{ key: 'node-role.kubernetes.io/master', effect: 'NoSchedule' }],

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -18,25 +19,41 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   runc: 'runc',
 };
 
+const MEMORY_CGROUP = '/sys/fs/cgroup/memory';
+const NAMESPACES = ['--net', '--mount', '--pid', '--fork', '--kill-child'];
+const TRIAL =
+  'mount -t tmpfs tmpfs /mnt; ip link add name mcg0 type veth peer name mcg1; iptables --table nat --list >/dev/null';
+
 /** The folder with the go.mod and go.sum that build the components of a node. Only the newest release has one. */
 export function nodeModuleDirectory({ kubernetes }: Release): string {
   return fileURLToPath(new URL(`./${kubernetes}`, import.meta.url));
 }
 
 /** Why this machine cannot run a node of a release, in one sentence. Undefined if it can. */
-export function findObstacle(release: Release): string | undefined {
+function findObstacle(release: Release): string | undefined {
+  const obstacle = findLastingObstacle(release);
+  if (obstacle !== undefined) return obstacle;
+  const packages = listMissingPackages(release).join(' ');
+  if (packages !== '')
+    return `A node needs the Debian packages ${packages}: run "apt-get install --no-install-recommends ${packages}".`;
+  const failure = tryNamespaces() ?? tryCgroup();
+  return failure && `A node needs more rights than this machine gives: ${failure}.`;
+}
+
+/** The Debian packages with which this machine can run a node of a release. None if it lacks something else. */
+export function listMissingPackages(release: Release): readonly string[] {
+  if (findLastingObstacle(release) !== undefined) return [];
+  return Object.entries(PROGRAMS).flatMap(([program, name]) => (isInstalled(program) ? [] : [name]));
+}
+
+/** An obstacle that no package removes. */
+function findLastingObstacle(release: Release): string | undefined {
   if (!existsSync(nodeModuleDirectory(release)))
     return `There is no node of Kubernetes ${release.kubernetes}.`;
   if (process.getuid?.() !== 0) return 'A node needs root: run the command with sudo.';
   // The kubelet also runs with cgroup v2, but the folders of a node are created for v1 only.
-  if (!existsSync('/sys/fs/cgroup/memory'))
-    return 'A node needs cgroup v1, and this machine has cgroup v2.';
-  const packages = Object.entries(PROGRAMS).flatMap(([program, name]) =>
-    isInstalled(program) ? [] : [name],
-  );
-  if (packages.length === 0) return undefined;
-  const names = packages.join(' ');
-  return `A node needs the Debian packages ${names}: run "apt-get install --no-install-recommends ${names}".`;
+  if (!existsSync(MEMORY_CGROUP)) return 'A node needs cgroup v1, and this machine has cgroup v2.';
+  return undefined;
 }
 
 /** @throws MissingControlPlaneError if this machine cannot run a node of a release */
@@ -50,4 +67,23 @@ function isInstalled(program: string) {
   return (process.env['PATH'] ?? '')
     .split(delimiter)
     .some((directory) => existsSync(join(directory, program)));
+}
+
+/** Does in new namespaces what run-node.sh does. Returns the error. */
+function tryNamespaces(): string | undefined {
+  const { status, error, stderr } = spawnSync('unshare', [...NAMESPACES, 'sh', '-ec', TRIAL], {
+    encoding: 'utf8',
+  });
+  if (status === 0) return undefined;
+  return error?.message ?? stderr.trim().split('\n').at(-1);
+}
+
+/** Creates a cgroup and removes it. Returns the error. */
+function tryCgroup(): string | undefined {
+  try {
+    rmdirSync(mkdtempSync(join(MEMORY_CGROUP, 'mcg-')));
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }

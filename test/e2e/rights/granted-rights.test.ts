@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
-import { decisionsAbout } from '../support/guard-process.ts';
+import { decisionsIn } from '../support/guard-process.ts';
 import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
@@ -41,7 +41,7 @@ interface Binding extends KubeObject {
 
 // A rendered installation, because only that one has the Secret of the authority.
 const installed = await InstalledCluster.start(['openshift-config']);
-const { cluster, controlPlane, kubelet } = installed;
+const { cluster, controlPlane, replicas } = installed;
 const { admin } = cluster;
 await installRendered();
 const rights = (await readGrantedRules()).flatMap(toRights);
@@ -50,7 +50,7 @@ let requests: readonly AuditEvent[] = [];
 beforeAll(async () => {
   await useEveryPart();
   // The API server records a watch when it ends.
-  await kubelet.stop();
+  await replicas.stop();
   requests = await cluster.auditLog.events(({ user }) => user.username === GUARD_USER);
 }, 180_000);
 
@@ -155,8 +155,8 @@ async function useEveryPart(): Promise<void> {
 async function awaitDenialFromIndex(config: string): Promise<void> {
   const isDeniedFromIndex = async () => {
     await cluster.delete(config);
-    const decisions = await Promise.all(kubelet.pods.map(({ log }) => decisionsAbout(log, config)));
-    return decisions.flat().some(({ path }) => path === 'index');
+    const decisions = (await replicas.readLogs()).flatMap((log) => decisionsIn(log, config));
+    return decisions.some(({ path }) => path === 'index');
   };
   await until(`a denial of ${config} from the index`, isDeniedFromIndex, { timeoutMs: 10_000 });
 }
@@ -168,7 +168,7 @@ async function scrapeMetrics(): Promise<void> {
   const secret = await admin.find(`${PATHS.guardNamespace}/secrets/machineconfig-guard-ca`);
   const { data } = secret as unknown as { readonly data: Readonly<Record<string, string>> };
   const ca = Buffer.from(data['ca.crt'] ?? '', 'base64').toString();
-  const url = `https://127.0.0.1:${kubelet.pods[0]?.ports?.metricsPort}`;
-  const scraper = new KubeClient({ url, ca, token, servername: SERVICE });
+  const [address] = await replicas.listMetricsAddresses();
+  const scraper = new KubeClient({ url: `https://${address}`, ca, token, servername: SERVICE });
   expect((await scraper.request('GET', '/metrics')).status).toBe(200);
 }

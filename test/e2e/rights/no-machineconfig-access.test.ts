@@ -6,13 +6,13 @@ import { afterAll, expect, test } from 'vitest';
 import type { GuardStatus } from '../../../src/guard/status-writer.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
-import { readJsonLines } from '../support/guard-process.ts';
+import { parseJsonLines } from '../support/guard-process.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 
 const installed = await InstalledCluster.start();
-const { cluster, controlPlane, kubelet } = installed;
+const { cluster, controlPlane, replicas } = installed;
 const directory = join(controlPlane.directory, 'no-machineconfig-access');
 const manifests = relative(directory, MANIFESTS);
 await mkdir(directory);
@@ -62,8 +62,8 @@ test('says in the status that it cannot check whether configs exist', async () =
 test('logs once that it cannot read MachineConfigs', async () => {
   // The guard tries again after 125 ms to 4 s in this time.
   await pause(5_000);
-  for (const { log } of kubelet.pods) {
-    const lines = await readJsonLines<{ readonly msg: string; readonly resource?: string }>(log);
+  for (const log of await replicas.readLogs()) {
+    const lines = parseJsonLines<{ readonly msg: string; readonly resource?: string }>(log);
     const aboutConfigs = lines.filter(({ resource }) => resource === 'machineconfigs');
     expect(aboutConfigs.map(({ msg }) => msg)).toEqual([
       'cannot watch machineconfigs: the API server answered 403 Forbidden',

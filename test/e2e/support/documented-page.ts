@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** A comment after a command whose exit code is not 0. */
 const EXIT_CODE = /\s+# exit code (?<code>\d)$/;
 /** Replaces the digest that a page leaves to its reader. */
-const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
+export const DOCUMENTED_DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
 /**
  * No test runs these. They need other programs, a registry or a hub, or have a step of their own in .ci/run.
@@ -132,7 +132,7 @@ export class DocumentedPage {
 
 function fillPlaceholders(line: string) {
   return line
-    .replaceAll('sha256:…', DIGEST)
+    .replaceAll('sha256:…', DOCUMENTED_DIGEST)
     .replaceAll('--image …', '--image example.com/guard')
     .replaceAll('rendered-worker-…', 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90');
 }

@@ -106,9 +106,14 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
   };
 }
 
+/** The guard's log lines about a config in a file, oldest first. */
+export async function decisionsAbout(file: string, config: string) {
+  return decisionsIn(await readFile(file, 'utf8'), config);
+}
+
 /** The guard's log lines about a config, oldest first. */
-export async function decisionsAbout(log: string, config: string) {
-  const lines = await readJsonLines<DecisionLine>(log);
+export function decisionsIn(log: string, config: string) {
+  const lines = parseJsonLines<DecisionLine>(log);
   return lines.filter(({ name, verdict }) => name === config && verdict !== undefined);
 }
 
@@ -147,9 +152,13 @@ export function certificateIn(directory: string) {
   ];
 }
 
-/** The lines of a log that are complete JSON objects. Lines may lack fields of this type. */
+/** The lines of a log file that are complete JSON objects. Lines may lack fields of this type. */
 export async function readJsonLines<Line>(file: string): Promise<readonly Line[]> {
-  const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n');
-  const objects = lines.filter((line) => line.startsWith('{') && line.endsWith('}'));
+  return parseJsonLines(await readFile(file, 'utf8').catch(() => ''));
+}
+
+/** The lines of a log that are complete JSON objects. Lines may lack fields of this type. */
+export function parseJsonLines<Line>(log: string): Line[] {
+  const objects = log.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
   return objects.map((line) => JSON.parse(line) as Line);
 }

@@ -8,44 +8,52 @@ import { expectStatus, KubeClient, type KubeClientOptions } from '../control-pla
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
-import { readJsonLines } from './guard-process.ts';
+import { parseJsonLines } from './guard-process.ts';
+import { GuardProcesses } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
-import { Kubelet } from './kubelet.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { requireProgram } from './program.ts';
+import type { Replicas } from './replicas.ts';
 import { runBinaries } from './run-binaries.ts';
 import { serviceAccountToken } from './service-account.ts';
 import { ServiceCa } from './service-ca.ts';
 
 const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard';
 
+/** Kubelets set the label on their own nodes. */
+const MADE_UP_NODE = '!kubernetes.io/arch';
+
 /** A cluster in which the guard's manifests can be applied, and then run. */
-export class InstalledCluster {
+export class InstalledCluster<Guards extends Replicas = Replicas> {
   readonly controlPlane: ControlPlane;
-  readonly kubelet: Kubelet;
+  readonly replicas: Guards;
   readonly cluster: Cluster;
   readonly serviceCa: ServiceCa;
 
-  private constructor(controlPlane: ControlPlane) {
+  /** The cluster stops with its replicas. */
+  constructor(controlPlane: ControlPlane, replicas: Guards) {
     this.controlPlane = controlPlane;
+    this.replicas = replicas;
     const { connection, auditLog } = controlPlane.apiServer;
     this.cluster = new Cluster({ admin: connection, auditLog });
     this.serviceCa = new ServiceCa(controlPlane);
-    this.kubelet = new Kubelet(controlPlane);
   }
 
   /**
-   * Starts a cluster without the guard.
+   * Starts a cluster without the guard and without nodes. The replicas are processes of this machine.
    *
    * @param projects projects whose CRDs exist, too
    * @param options `openshift: false` omits the CRDs of OpenShift and the garbage collector
    */
-  static async start(projects: readonly ForeignProject[] = [], { openshift = true } = {}) {
+  static async start(
+    projects: readonly ForeignProject[] = [],
+    { openshift = true } = {},
+  ): Promise<InstalledCluster<GuardProcesses>> {
     requireProgram();
     const controlPlane = await ControlPlane.start(await runBinaries(), { openshift });
     for (const project of projects) await controlPlane.installCrds(await readForeignCrds(project));
-    return new InstalledCluster(controlPlane);
+    return new InstalledCluster(controlPlane, new GuardProcesses(controlPlane));
   }
 
   /** Runs `oc apply -k` on an overlay of this repository or on another directory. */
@@ -65,7 +73,7 @@ export class InstalledCluster {
    * off, because most tests delete configs that a pool has just left.
    */
   async awaitGuard() {
-    await this.kubelet.awaitRollout();
+    await this.replicas.awaitRollout();
     const { cluster } = this;
     await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard), { timeoutMs: 20_000 });
     await this.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
@@ -81,7 +89,7 @@ export class InstalledCluster {
       holdSupersededMs: holdSuperseded === null ? holdSupersededMs : parseDuration(holdSuperseded),
     };
     const isApplied = async () => {
-      const applied = await Promise.all(this.kubelet.pods.map(({ log }) => readSettings(log)));
+      const applied = (await this.replicas.readLogs()).map(readSettings);
       return applied.every((settings) => isDeepStrictEqual(settings, wanted));
     };
     // The documentation promises 2 s. Another 2 s are for a busy machine.
@@ -111,12 +119,13 @@ export class InstalledCluster {
     }
   }
 
-  /** Deletes all nodes, pools, builds and configs. The guard must run. */
+  /** Deletes all pools, builds and configs, and the nodes without a kubelet. The guard must run. */
   async clear() {
     const { admin } = this.cluster;
     // The guard allows no deletion if the list of nodes is empty.
     const node = await this.cluster.node();
-    await admin.delete(PATHS.nodes, { fieldSelector: `metadata.name!=${node}` });
+    const madeUp = { fieldSelector: `metadata.name!=${node}`, labelSelector: MADE_UP_NODE };
+    await admin.delete(PATHS.nodes, madeUp);
     for (const path of [PATHS.pools, PATHS.builds, PATHS.configs, `${PATHS.nodes}/${node}`]) {
       expectStatus(await admin.delete(path), [200], `DELETE ${path}`);
     }
@@ -124,14 +133,14 @@ export class InstalledCluster {
 
   async stop() {
     await this.serviceCa.stop();
-    await this.kubelet.stop();
+    await this.replicas.stop();
     await this.controlPlane.stop();
   }
 }
 
 /** The settings that a replica applies. It logs a line when they change. */
-async function readSettings(log: string): Promise<Settings> {
-  const lines = await readJsonLines<Partial<Settings>>(log);
+function readSettings(log: string): Settings {
+  const lines = parseJsonLines<Partial<Settings>>(log);
   const last = lines.findLast((line) => line.mode !== undefined && line.holdSupersededMs !== undefined);
   const { mode, holdSupersededMs } = { ...DEFAULT_SETTINGS, ...last };
   return { mode, holdSupersededMs };

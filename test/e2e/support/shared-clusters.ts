@@ -1,8 +1,9 @@
+import type { GuardProcesses } from './guard-processes.ts';
 import { startGuardedCluster, type GuardedCluster } from './guarded-cluster.ts';
 import { InstalledCluster } from './installed-cluster.ts';
 import { runBinaries } from './run-binaries.ts';
 
-let installed: Promise<InstalledCluster> | undefined;
+let installed: Promise<InstalledCluster<GuardProcesses>> | undefined;
 let guarded: Promise<GuardedCluster> | undefined;
 
 /**
@@ -20,8 +21,7 @@ export function sharedGuardedCluster() {
   return guarded;
 }
 
-/** Starts a cluster with the overlay `monitoring`. Its caller stops it. */
-export async function startInstalledCluster(): Promise<InstalledCluster> {
+async function startInstalledCluster(): Promise<InstalledCluster<GuardProcesses>> {
   const cluster = await InstalledCluster.start(['prometheus-operator']);
   await cluster.applyOverlay('monitoring');
   await cluster.awaitGuard();

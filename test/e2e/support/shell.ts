@@ -42,7 +42,6 @@ export class Shell {
       HOME: home,
       KUBECONFIG: kubeconfig,
       OC_AUDIT_LOG: apiServer.auditLog,
-      OC_POD_LOGS: join(directory, 'pods'),
     });
   }
 

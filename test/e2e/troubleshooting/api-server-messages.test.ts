@@ -76,7 +76,7 @@ async function startTlsServer(ipAddress: string, issuedAt: Date) {
 }
 
 test('the page has the messages for no replica and for no Service', async () => {
-  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
+  await installed.replicas.kill();
 
   const message = headingPattern('no endpoints available for service "machineconfig-guard"');
   await expect.poll(readMessage, SOON).toMatch(message);
@@ -85,7 +85,7 @@ test('the page has the messages for no replica and for no Service', async () => 
   await expect.poll(readMessage, SOON).toMatch(notFound);
 
   await installed.applyOverlay('monitoring');
-  await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
+  await installed.replicas.awaitRollout();
   await expect.poll(readMessage, SOON).toBe('');
 });
 

@@ -1,0 +1,67 @@
+import { readForeignCrds } from '../support/foreign-crds.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { runBinaries } from '../support/run-binaries.ts';
+import { log } from '../support/runner.ts';
+import { GuardPods } from './guard-pods.ts';
+import { startNodeCluster } from './prepare.ts';
+
+/** As the control plane of OpenShift. With two nodes, a new replica waits until an old one has ended. */
+const NODES = 3;
+/** Kinds of the cluster-wide objects in the manifests. */
+const KINDS = [
+  'validatingwebhookconfigurations',
+  'validatingadmissionpolicybindings',
+  'validatingadmissionpolicies',
+  'flowschemas',
+  'clusterrolebindings',
+  'clusterroles',
+  'customresourcedefinitions',
+  'namespaces',
+];
+
+let started: Promise<InstalledCluster<GuardPods>> | undefined;
+/** The installation that the file before has left. */
+let installation: 'none' | 'monitoring' | 'any' = 'none';
+
+/** A cluster with real nodes and without the guard. The test files of a worker share it, one after another. */
+export async function sharedNodeCluster(): Promise<InstalledCluster<GuardPods>> {
+  const cluster = await (started ??= start());
+  if (installation !== 'none') {
+    await removeGuard(cluster);
+    await cluster.clear();
+  }
+  installation = 'any';
+  return cluster;
+}
+
+/**
+ * The shared cluster with the overlay `monitoring`, two replicas and the mode Enforce. A file leaves it as it found it.
+ */
+export async function sharedInstalledNodeCluster(): Promise<InstalledCluster<GuardPods>> {
+  if (installation === 'monitoring' && started !== undefined) return started;
+  const cluster = await sharedNodeCluster();
+  await cluster.applyOverlay('monitoring');
+  await cluster.awaitGuard();
+  installation = 'monitoring';
+  return cluster;
+}
+
+async function start(): Promise<InstalledCluster<GuardPods>> {
+  const nodes = await startNodeCluster(await runBinaries(), NODES, log);
+  for (const project of ['prometheus-operator', 'openshift-config'] as const)
+    await nodes.controlPlane.installCrds(await readForeignCrds(project));
+  return new InstalledCluster(nodes.controlPlane, new GuardPods(nodes));
+}
+
+/** Removes the guard without its graceful shutdown, and returns when nothing of it is left. */
+export async function removeGuard({ controlPlane }: InstalledCluster) {
+  const force = ['--namespace=machineconfig-guard', '--all', '--force', '--grace-period=0'];
+  // First, because the namespace controller pauses for half the grace period of the pods that it finds.
+  const running = 'deployments,replicasets,pods';
+  await kubectlOk(controlPlane, ['delete', running, ...force, '--cascade=orphan', '--wait=false']);
+  const names = (await kubectlOk(controlPlane, ['get', KINDS.join(), '--output=name'])).split('\n');
+  const ofGuard = names.filter((name) => name.includes('machineconfig-guard'));
+  // The namespace may be terminating already.
+  if (ofGuard.length > 0) await kubectlOk(controlPlane, ['delete', '--ignore-not-found', ...ofGuard]);
+}

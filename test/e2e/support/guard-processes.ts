@@ -1,0 +1,177 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+
+import { Child } from '../control-plane/child.ts';
+import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { minorOf } from '../control-plane/releases.ts';
+import { isHealthy, until } from '../control-plane/until.ts';
+import { findPorts, type Ports } from './guard-process.ts';
+import { imageEnvironment } from './image-environment.ts';
+import { PATHS } from './paths.ts';
+import { PROGRAM } from './program.ts';
+import type { Replicas } from './replicas.ts';
+import { serviceAccountToken } from './service-account.ts';
+
+const NAME = 'machineconfig-guard';
+const READY_TIMEOUT_MS = 40_000;
+const ENDPOINTS = `${PATHS.guardNamespace}/endpoints`;
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
+const SERVICE_LABEL = 'kubernetes.io/service-name';
+/** Where the overlays of OpenShift's service CA mount the Secret. */
+const MOUNT_PATH = '/etc/machineconfig-guard/tls';
+const SECRET = `${PATHS.guardNamespace}/secrets/machineconfig-guard-tls`;
+
+interface DeploymentSpec {
+  readonly replicas: number;
+  readonly template: {
+    readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] };
+  };
+}
+
+interface Replica {
+  readonly child: Child;
+  readonly log: string;
+  readonly ports: Ports;
+}
+
+type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> };
+
+/**
+ * The replicas of the Deployment as processes of this machine, behind the guard's Service. They need no root and run
+ * with every release, so they serve the tests of decisions. Tests of pods, rollouts and volumes need real nodes.
+ */
+export class GuardProcesses implements Replicas {
+  readonly #controlPlane: ControlPlane;
+  readonly #replicas: Replica[] = [];
+  #startCount = 0;
+
+  constructor(controlPlane: ControlPlane) {
+    this.#controlPlane = controlPlane;
+  }
+
+  /** Starts the replicas that do not run. */
+  async awaitRollout() {
+    const { spec } = await until('the Deployment', () => this.#admin.find(PATHS.deployment), {
+      timeoutMs: READY_TIMEOUT_MS,
+    });
+    const { replicas, template } = spec as DeploymentSpec;
+    const missing = replicas - this.#replicas.length;
+    if (missing === 0) return;
+    const directory = join(this.#controlPlane.directory, 'guards');
+    await mkdir(directory, { recursive: true });
+    const args = template.spec.containers[0]?.args ?? [];
+    if (args.some((arg) => arg.includes(MOUNT_PATH))) await this.#writeCertificate(directory);
+    const start = () => this.#startReplica(args, directory);
+    this.#replicas.push(...(await Promise.all(Array.from({ length: missing }, start))));
+    await this.#publish();
+  }
+
+  /** Kills all replicas or this number. The Service leads to the others. */
+  async kill(count = this.#replicas.length) {
+    await Promise.all(this.#replicas.splice(0, count).map(({ child }) => child.stop('SIGKILL')));
+    await this.#publish();
+  }
+
+  async readLogs() {
+    return Promise.all(this.#replicas.map(({ log }) => readFile(log, 'utf8')));
+  }
+
+  async listMetricsAddresses() {
+    return this.#replicas.map(({ ports }) => `127.0.0.1:${ports.metricsPort}`);
+  }
+
+  async stop() {
+    await Promise.all(this.#replicas.map(({ child }) => child.stop()));
+  }
+
+  get #admin() {
+    return this.#controlPlane.apiServer.admin;
+  }
+
+  async #writeCertificate(directory: string) {
+    const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET), {
+      timeoutMs: READY_TIMEOUT_MS,
+    });
+    for (const [file, content] of Object.entries(data))
+      await writeFile(join(directory, file), content, 'base64');
+  }
+
+  async #startReplica(args: readonly string[], directory: string): Promise<Replica> {
+    const { apiServer, caCertificate, reaper } = this.#controlPlane;
+    const path = join(directory, String((this.#startCount += 1)));
+    // Each replica gets a token of its own, as a pod does.
+    const token = await serviceAccountToken(this.#admin, NAME, NAME);
+    await writeFile(`${path}.kubeconfig`, kubeconfig(apiServer.url, caCertificate, { token }), {
+      mode: 0o600,
+    });
+    const log = `${path}.log`;
+    const ownArgs = args.map((arg) => arg.replace(MOUNT_PATH, directory));
+    // The replicas share the address of this machine. The last flag counts.
+    const ports = ['--secure-port=0', '--health-port=0', '--metrics-port=0'];
+    const child = new Child({
+      command: process.execPath,
+      args: [PROGRAM, ...ownArgs, ...ports, `--kubeconfig=${path}.kubeconfig`],
+      logFile: log,
+      reaper,
+      env: { PATH: process.env['PATH'], ...imageEnvironment() },
+    });
+    const isReady = async () => {
+      const healthPort = (await findPorts(log, 'listening'))?.healthPort;
+      return healthPort !== undefined && isHealthy(`http://127.0.0.1:${healthPort}/readyz`);
+    };
+    await child.waitUntil(isReady, READY_TIMEOUT_MS);
+    return { child, log, ports: (await findPorts(log, 'listening')) as Ports };
+  }
+
+  /**
+   * Replaces the Endpoints object. It has a subset for each replica, because their ports differ. From Kubernetes 1.34
+   * on, API servers read slices instead.
+   */
+  async #publish() {
+    const ip = findOwnAddress();
+    const subsets = this.#replicas.map(({ ports: { securePort, metricsPort } }) => {
+      const ports = [
+        { name: 'webhook', port: securePort },
+        { name: 'metrics', port: metricsPort },
+      ];
+      return { addresses: [{ ip }], ports };
+    });
+    await this.#admin.delete(`${ENDPOINTS}/${NAME}`);
+    await this.#admin.create(ENDPOINTS, {
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { name: NAME },
+      subsets,
+    });
+    if (minorOf(this.#controlPlane.release.kubernetes) >= 34) await this.#publishSlices(ip, subsets);
+    const readyReplicas = this.#replicas.length;
+    const status = { replicas: readyReplicas, readyReplicas };
+    await this.#admin.patch(`${PATHS.deployment}/status`, { status });
+  }
+
+  async #publishSlices(ip: string, subsets: readonly { readonly ports: readonly object[] }[]) {
+    await this.#admin.delete(SLICES, { labelSelector: `${SERVICE_LABEL}=${NAME}` });
+    for (const [index, { ports }] of subsets.entries()) {
+      await this.#admin.create(SLICES, {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name: `${NAME}-${index}`, labels: { [SERVICE_LABEL]: NAME } },
+        addressType: 'IPv4',
+        endpoints: [{ addresses: [ip], conditions: { ready: true } }],
+        ports,
+      });
+    }
+  }
+}
+
+/** An address of this machine. The API server rejects endpoints at 127.0.0.1. */
+function findOwnAddress() {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const own = addresses.find(
+    ({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'),
+  );
+  if (own !== undefined) return own.address;
+  throw new Error('This machine needs an IPv4 address other than 127.0.0.1.');
+}
