@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry, ServingCertificate } from '../certificates/serving-certificate.ts';
-import { formatName, formatTime } from '../decision/message.ts';
+import { formatName } from '../decision/message.ts';
 import { countNoun } from '../decision/printable-text.ts';
 import type { Mode } from '../decision/settings.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
@@ -25,7 +25,7 @@ import {
 import type { Decision } from '../webhook/decision.ts';
 import { describeTlsProfile } from '../webhook/tls-profile.ts';
 import { InstallationReader } from './installation-reader.ts';
-import { type Condition, type GuardStatus, StatusWriter } from './status-writer.ts';
+import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './status-writer.ts';
 import type { FollowedTlsProfile } from './tls-profile-follower.ts';
 
 export interface StatusReporterOptions {
@@ -186,7 +186,7 @@ export class StatusReporter {
           name,
           field,
           config: formatName(config ?? ''),
-          since: formatTime(since),
+          since: toSeconds(since),
           explanation,
           suggestion: suggestion ?? '',
         })),

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { formatTime } from '../decision/message.ts';
 import type { NamedReference } from '../decision/references.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
@@ -141,7 +140,7 @@ export class StatusWriter {
       name: reference.name,
       field: reference.field,
     }));
-    await this.#patch({ lastDenial: { time: formatTime(time), name, user, referrers } }, signal);
+    await this.#patch({ lastDenial: { time: toSeconds(time), name, user, referrers } }, signal);
     this.#denialWrittenAt = now;
     if (this.#denial === denial) this.#denial = undefined;
   }
@@ -159,6 +158,11 @@ export class StatusWriter {
   }
 }
 
+/** RFC 3339 without fractions, as in `metav1.Time`. */
+export function toSeconds(time: Date): string {
+  return `${time.toISOString().slice(0, -5)}Z`;
+}
+
 function toStoredCondition(
   condition: Condition,
   observedGeneration: number,
@@ -168,6 +172,6 @@ function toStoredCondition(
   return {
     ...condition,
     observedGeneration,
-    lastTransitionTime: sameStatus?.lastTransitionTime ?? formatTime(new Date()),
+    lastTransitionTime: sameStatus?.lastTransitionTime ?? toSeconds(new Date()),
   };
 }
