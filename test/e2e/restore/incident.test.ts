@@ -255,7 +255,8 @@ test.each([
   expect(await simulation.runDuring(interrupt())).toBe(expectedExitCode);
   expect(simulation.pool.isPaused).toBe(true);
   // A killed process can write nothing.
-  expect((await readLog()).includes(PAUSED)).toBe(signal === 'SIGINT');
+  const paused = PAUSED.replace(' oc ', ` oc --kubeconfig ${apiServer.kubeconfig} `);
+  expect((await readLog()).includes(paused)).toBe(signal === 'SIGINT');
   const restored = await simulation.runDuring(runProgram(...args));
 
   expect(restored).toContain('Restored.');

@@ -44,7 +44,7 @@ type Case = readonly [
 const REJECTIONS: readonly Case[] = [
   [
     'NotReferenced',
-    'run "machineconfig-guard check"',
+    'run "machineconfig-guard check --kubeconfig ',
     async () => ['--from', await writeFileOf(createConfigOnDisk())],
   ],
   [
