@@ -25,8 +25,11 @@ export interface OutputStream {
 const MIN_WIDTH = 80;
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
-/** A command ends where the sentence or a part of it ends. */
-const COMMAND_OR_WORD = /(?:oc|machineconfig-guard) (?:(?![,.;] ).)*[,.;]?|\S+/g;
+/** Beside a label that takes the whole line. */
+const MIN_TEXT_WIDTH = 40;
+/** A command ends with its quotation marks, or where the sentence or a part of it ends. */
+const COMMAND_OR_WORD =
+  /"(?:oc|machineconfig-guard) [^"]*"\S*|(?:oc|machineconfig-guard) (?:(?![,.;] ).)*[,.;]?|\S+/g;
 
 export function createTextFormat(
   { isTTY = false, columns = MIN_WIDTH }: OutputStream,
@@ -66,7 +69,7 @@ export function wrapAdvice(text: string, width: number): string[] {
 /** Indents the further lines of the text, so that they begin below its first one. */
 export function wrapBeside(label: string, text: string, width: number): string {
   const { length } = stripVTControlCharacters(label);
-  return label + wrapText(text, width - length).join(`\n${' '.repeat(length)}`);
+  return label + wrapText(text, Math.max(width - length, MIN_TEXT_WIDTH)).join(`\n${' '.repeat(length)}`);
 }
 
 export function wrapWords(words: readonly string[], width: number): string[] {

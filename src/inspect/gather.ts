@@ -128,15 +128,22 @@ export async function gather(
       return `${JSON.stringify(report, null, 2)}\n`;
     });
   };
-  const queue = new PQueue({ concurrency: MAX_CONCURRENT_PARTS });
-  await queue.addAll([
+  const parts = [
     gatherCheck,
     ...[...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS].map((path) => () => gatherObjects(path)),
     ...[...namespacedPaths, OWN_EVENTS_PATH].map((path) => async () => {
       await gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path)));
     }),
     ...pods.map((pod) => () => gatherLogs(pod)),
-  ]);
+  ];
+  const queue = new PQueue({ concurrency: MAX_CONCURRENT_PARTS });
+  try {
+    await queue.addAll(parts);
+  } finally {
+    // After a failed write, such as on a full disk, the other parts would fail, too.
+    queue.clear();
+    await queue.onIdle();
+  }
 }
 
 function toFile(path: string): string {

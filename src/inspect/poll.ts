@@ -1,5 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
-import { withTimeout } from '../kube/wait.ts';
+import { sleep, withTimeout } from '../kube/wait.ts';
 import { isRetryableRead } from './cluster-access.ts';
 
 export interface PollOptions<Answer> {
@@ -29,9 +28,10 @@ const MAX_PAUSE_MS = 10_000;
 export const RETRY_TIMEOUT_MS = 5_000;
 export const RETRY_INTERVAL_MS = 500;
 
-/** @throws the last error of `read`, when it is not retried */
+/** @throws the last error of `read`, when it is not retried, or the signal's reason */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
-  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS, signal } = options;
+  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
+  const { signal = new AbortController().signal } = options;
   const startedAt = performance.now();
   const getElapsedMs = (): number => performance.now() - startedAt;
   let hasAnswered = false;
@@ -59,7 +59,8 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
     }
     const pauseMs = Math.min(PAUSE_FACTOR * (getElapsedMs() - readStartMs), MAX_PAUSE_MS);
     const sleepMs = Math.min(leftMs, Math.max(intervalMs, pauseMs));
-    await (options.sleep?.(sleepMs) ?? setTimeout(sleepMs, undefined, { signal }));
+    await (options.sleep?.(sleepMs) ?? sleep(sleepMs, signal));
+    signal.throwIfAborted();
   }
 }
 

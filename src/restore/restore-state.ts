@@ -59,7 +59,7 @@ export async function readRestoreState(
   };
 }
 
-/** Of these nodes, those whose kubelet does not report that they are Ready. Their daemons cannot report either. */
+/** Of these nodes, those whose Ready condition is not True. Their daemons cannot report either. */
 export async function findUnreadyNodes(
   api: KubeApi,
   names: readonly string[],

@@ -165,7 +165,8 @@ class RestoreRun {
     );
     const waits = errors.filter((error) => error instanceof UnfinishedWait);
     if (errors.length > waits.length) throw errors.find((error) => !(error instanceof UnfinishedWait));
-    if (waits.length > 0) throw new UnfinishedWait(joinWithAnd(waits.map(({ message }) => message)));
+    // A message can end with a command, to which " and " would add words.
+    if (waits.length > 0) throw new UnfinishedWait(waits.map(({ message }) => message).join('; '));
   }
 
   async #executeInOrder(actions: readonly StepAction[], plans: readonly RestorePlan[]): Promise<void> {

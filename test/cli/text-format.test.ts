@@ -56,6 +56,11 @@ test.each([
     ['run', 'machineconfig-guard verify --context lab.', 'It tests a deletion'],
   ],
   [
+    'a command in quotation marks',
+    'run "machineconfig-guard check --context lab" to see more',
+    ['run', '"machineconfig-guard check --context lab"', 'to see more'],
+  ],
+  [
     'a text without a command',
     'see the answer of the API server below',
     ['see the answer of the API', 'server below'],
@@ -65,7 +70,14 @@ test.each([
 });
 
 test('indents further lines below the first one', () => {
-  expect(wrapBeside('mode  ', 'Enforce, because none exists', 20)).toBe(
-    'mode  Enforce,\n      because none\n      exists',
+  expect(wrapBeside('mode  ', 'Enforce, because no MachineConfigGuard exists', 48)).toBe(
+    'mode  Enforce, because no MachineConfigGuard\n      exists',
+  );
+});
+
+test('keeps room for a text beside a long label', () => {
+  const label = `${'context'.repeat(10)}  `;
+  expect(wrapBeside(label, 'the API server is unreachable', 80)).toBe(
+    `${label}the API server is unreachable`,
   );
 });

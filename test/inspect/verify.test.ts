@@ -117,16 +117,16 @@ describe('if there are two configs', () => {
   }, 20_000);
 
   test.each([
-    ['until the timeout', 'Enforce', 2],
-    ['not at all if the mode does not deny', 'Warn', 1],
-  ])('waits %s', async (_case, mode, count) => {
+    ['until the timeout', 'Enforce', true],
+    ['not at all if the mode does not deny', 'Warn', false],
+  ])('waits %s', async (_case, mode, isWaiting) => {
     createNode(cluster, 'worker-0', { currentConfig: NEW });
     cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode } });
     const states: string[] = [];
     const onReport = ({ state }: VerifyReport): void => void states.push(state);
-    const options = { timeoutMs: 2_000, onReport, onFailure: () => {} };
+    const options = { timeoutMs: 3_000, onReport, onFailure: () => {} };
     expect((await waitForProtection(cluster.connect(), options)).state).toBe('EXPOSED');
-    expect(states).toHaveLength(count);
+    expect(states.length > 1).toBe(isWaiting);
   });
 
   test('reports no trial of the unused config if it is gone', async () => {

@@ -76,7 +76,9 @@ test('with --wait, prints each change on stderr, and the report when the guard p
   });
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '20s');
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/^ +\ds {2}EXPOSED: .*are installed\n +\ds {2}PROTECTED: the guard denies.*\n$/);
+  expect(stderr).toMatch(
+    /^ +\d+s {2}EXPOSED: .*are installed\n +\d+s {2}PROTECTED: the guard denies.*\n$/,
+  );
   expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
 }, 30_000);
 

@@ -83,7 +83,8 @@ function addressOf({ status }: GuardPod, port: number) {
 
 async function sendToFirst(): Promise<string | undefined> {
   const [pod] = await pods.list();
-  return pod && sendReview(pod);
+  if (pod === undefined) throw new Error('The guard has no pod.');
+  return sendReview(pod);
 }
 
 async function readClientCertificate() {

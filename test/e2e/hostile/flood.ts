@@ -36,6 +36,11 @@ export class Flood {
   }
 
   #send(socket: TLSSocket): void {
+    // It may have connected after the end.
+    if (!this.#isRunning) {
+      socket.destroy();
+      return;
+    }
     this.#sockets.add(socket);
     socket.on('data', (chunk: Buffer) => {
       if (!chunk.includes('AdmissionReview')) return;

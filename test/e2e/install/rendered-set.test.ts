@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { expect, test } from 'vitest';
+import { expect, onTestFailed, test } from 'vitest';
 
 import { AUTHORITY_SECRET_PATH } from '../../../src/kube/api-paths.ts';
 import { until } from '../control-plane/until.ts';
@@ -39,6 +39,7 @@ const FLAGS = ['--image', GUARD_IMAGE, '--mode', 'Warn', '--hold', '1h'];
 
 test('the objects may exist before OpenShift does, in any order, and the guard protects then', async () => {
   await controlPlane.deleteOpenShiftCrds();
+  onTestFailed(() => controlPlane.createOpenShiftCrds().catch(() => undefined));
   const directory = join(controlPlane.directory, 'rendered');
   await runProgram(
     'render',

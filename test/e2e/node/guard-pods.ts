@@ -218,7 +218,8 @@ export class GuardPods implements Replicas {
     const cgroup = this.containerCgroup(pod, 'memory');
     const [guard] = await this.listProcesses(pod);
     // `tail` keeps a line without an end in memory.
-    const isRunning = (pid: number | string = '') => `kill -0 ${pid} 2>/dev/null`;
+    if (guard === undefined) throw new Error('The container has no process.');
+    const isRunning = (pid: number | string) => `kill -0 ${pid} 2>/dev/null`;
     const wait = `while ${isRunning(guard)} && ${isRunning('$!')}; do sleep 0.02; done`;
     const script = `echo $$ >${cgroup}/cgroup.procs; tail /dev/zero & ${wait}; kill -9 $!`;
     await runProcess('sh', ['-c', script]);

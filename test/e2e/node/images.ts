@@ -94,8 +94,10 @@ async function hashSources(binaries: string): Promise<string> {
 async function removeOldImages() {
   for (const name of await readdir(CACHE)) {
     const directory = join(CACHE, name);
-    const { mtimeMs } = await stat(directory);
-    if (Date.now() - mtimeMs > MAX_AGE_MS) await rm(directory, { recursive: true, force: true });
+    // Another process may have just renamed it.
+    const info = await stat(directory).catch(() => undefined);
+    if (info !== undefined && Date.now() - info.mtimeMs > MAX_AGE_MS)
+      await rm(directory, { recursive: true, force: true });
   }
 }
 

@@ -30,7 +30,7 @@ export function formatPodTable(
       `${deletions} deletions, 0 wrongly allowed; ${install}`,
     ),
     '',
-    '| event | replicas | deletions | not answered rightly | right again, s |',
+    '| event | replicas | deletions | without a correct answer | last of them, s |',
     '|---|---:|---:|---|---:|',
     ...rows.map(({ title, replicas, probeCount, failed, recoverySeconds }) => {
       const answers = formatCounts(failed) || 'none';

@@ -10,7 +10,7 @@ import { KubeClient } from '../control-plane/kube-client.ts';
 import { awaitGuardCalls } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { isRight, Prober } from '../support/prober.ts';
-import { MUST_WRITE_DOCS, runBinaries } from '../support/run-binaries.ts';
+import { IS_LONG, MUST_WRITE_DOCS, runBinaries } from '../support/run-binaries.ts';
 import { log } from '../support/runner.ts';
 import { GuardPods, SERVICE, USER_ID } from './guard-pods.ts';
 import {
@@ -100,7 +100,8 @@ test('the rendered installation runs under Pod Security restricted, as a user of
 
 test.for(SINGLE_REPLICA_FAULTS)(
   'one replica decides rightly, or not at all: $title',
-  { timeout: 300_000 },
+  // The long version waits until a token of ten minutes has expired.
+  { timeout: IS_LONG ? 900_000 : 300_000 },
   (fault) => expectNoWrongAllow(fault, 1),
 );
 

@@ -263,13 +263,18 @@ test(`the container stays within its memory limit: ${MANY_NODES} nodes, floods o
 
   await resetPeak(cgroup);
   const sockets = await sendUnfinishedBodies(attacker, 1_900);
-  await report('1,900 unfinished bodies', await deleteSteadily(attacker.usedConfig));
-  for (const socket of sockets) socket.destroy();
+  try {
+    await report('1,900 unfinished bodies', await deleteSteadily(attacker.usedConfig));
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
   for (const [title, connections, review] of createFloods(attacker)) {
     const flood = await Flood.start(attacker, connections, () => attacker.request(review));
-    const answers = await deleteSteadily(attacker.usedConfig);
-    flood.stop();
-    await report(`${title}, ${connections} connections`, answers);
+    try {
+      await report(`${title}, ${connections} connections`, await deleteSteadily(attacker.usedConfig));
+    } finally {
+      flood.stop();
+    }
   }
 
   await pause(IDLE_MS);

@@ -77,9 +77,12 @@ test.for(LOSSES.slice(0, IS_LONG ? 3 : 2))(
     const prober = await probeDuring(cluster.connection.admin, async () => {
       const pod = await pods.findServing();
       lostAt = performance.now();
-      await lose(pod);
-      await pause(observedMs);
-      await end?.(pod);
+      try {
+        await lose(pod);
+        await pause(observedMs);
+      } finally {
+        await end?.(pod);
+      }
     });
     await pods.awaitRollout();
     // A killed leader would keep the Lease for 137 s, in which no replica writes the status.

@@ -119,7 +119,7 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
     }
   }
 
-  /** Deletes all pools, builds and configs, and the nodes without a kubelet. The guard must run. */
+  /** Deletes all pools, builds and configs, and the nodes without a kubelet. */
   async clear() {
     const { admin } = this.cluster;
     // The guard allows no deletion if the list of nodes is empty.
