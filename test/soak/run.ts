@@ -29,7 +29,7 @@ Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 
 Options:
   --help       print this text
-  --minutes N  duration after the creation of the nodes (default: 20)
+  --minutes N  duration after the creation of the nodes (default: 30)
   --nodes N    number of nodes (default: 5000, which take some minutes to create)
   --out DIR    folder for soak.json and soak.md (default: test/soak/results)
 
@@ -40,7 +40,7 @@ Example: npm run soak -- --minutes 2 --nodes 200 --out /tmp/soak
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      minutes: { type: 'string', default: '20' },
+      minutes: { type: 'string', default: '30' },
       nodes: { type: 'string', default: '5000' },
       out: { type: 'string', default: RESULTS },
       help: { type: 'boolean', default: false },
