@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /** How many test files run at a time at most. */
-export const WORKERS = 3;
+export const WORKERS = 2;
 
 /** Below the ports that Linux assigns by itself, perhaps that of a server which restarts. */
 const FIRST = 20_000;
-const COUNT_PER_WORKER = 4_000;
+const COUNT_PER_WORKER = 5_000;
 
 let last = randomInt(COUNT_PER_WORKER);
 

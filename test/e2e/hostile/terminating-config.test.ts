@@ -19,10 +19,11 @@ beforeAll(() => installed.clear());
 
 /** Waits until the condition ReferencesConsistent has this reason, and returns it. */
 async function awaitCondition(reason: string) {
-  let status: GuardStatus | undefined;
+  let status: Partial<GuardStatus> | undefined;
   const find = async () => {
-    status = (await admin.find(PATHS.guard))?.status as GuardStatus | undefined;
-    const condition = status?.conditions.find(({ type }) => type === 'ReferencesConsistent');
+    status = (await admin.find(PATHS.guard))?.status;
+    // A new object gets a denial before its conditions.
+    const condition = status?.conditions?.find(({ type }) => type === 'ReferencesConsistent');
     return condition?.reason === reason && condition;
   };
   // A new leader can take half a minute.
