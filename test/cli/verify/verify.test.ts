@@ -7,6 +7,18 @@ import { createConfig, createNode, NEW, OLD, startEmptyCluster } from '../inspec
 
 const IN_USE = `MCG_IN_USE: ${NEW} is in use by node worker-0\n(currentConfig).`;
 
+/** Starts a cluster with a config in use, whose deletion the guard allows. Returns a function that runs the program. */
+async function startInAuditMode() {
+  const { cluster, run } = await startEmptyCluster();
+  createConfig(cluster, NEW);
+  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
+  const { at } = await stubWebhook(() => ({ response: { allowed: true } }));
+  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
+  cluster.create('validatingwebhookconfigurations', configuration);
+  return run;
+}
+
 test('if the guard denies, prints each step and exits with 0', async () => {
   const { cluster, run } = await startEmptyCluster();
   createConfig(cluster, OLD);
@@ -84,13 +96,7 @@ test('with --wait, prints each change on stderr, and the report when the guard p
 
 test('at 80 columns, wraps between words and keeps the command whole', async () => {
   useTerminal(80);
-  const { cluster, run } = await startEmptyCluster();
-  createConfig(cluster, NEW);
-  createNode(cluster, 'worker-0', { currentConfig: NEW });
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
-  const { at } = await stubWebhook(() => ({ response: { allowed: true } }));
-  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
-  cluster.create('validatingwebhookconfigurations', configuration);
+  const run = await startInAuditMode();
   const { stdout } = await run('verify', '-n', 'other');
   expect(stdout).toContain(
     `tried     dry-run deletion of ${NEW},\n          in use by Node worker-0 (currentConfig)\n`,
@@ -110,13 +116,7 @@ test('with -n, names the namespace in the advice', async () => {
 });
 
 test('with --context, names it in the advice', async () => {
-  const { cluster, run } = await startEmptyCluster();
-  createConfig(cluster, NEW);
-  createNode(cluster, 'worker-0', { currentConfig: NEW });
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
-  const { at } = await stubWebhook(() => ({ response: { allowed: true } }));
-  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
-  cluster.create('validatingwebhookconfigurations', configuration);
+  const run = await startInAuditMode();
   const { stdout } = await run('verify', '--context', 'in-memory');
   expect(stdout).toMatch(/\nNext: oc --kubeconfig \S+ --context in-memory patch mcguard cluster /);
 });
