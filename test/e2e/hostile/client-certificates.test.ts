@@ -13,13 +13,13 @@ import type { GuardPod } from '../node/guard-pods.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { awaitGuardCalls, unique } from '../support/cluster.ts';
 import { DocumentedPage, documentedYaml, PAGES } from '../support/documented-page.ts';
+import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { machineConfig } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { createServiceAccount } from '../support/service-account.ts';
 import { Shell } from '../support/shell.ts';
 
 const CLIENT_CA = `${PATHS.guardNamespace}/configmaps/machineconfig-guard-client-ca`;
-const SERVER_NAME = 'machineconfig-guard.machineconfig-guard.svc';
 const [WEBHOOK_PORT, METRICS_PORT, HEALTH_PORT] = [9443, 8443, 8081];
 const [file] = PAGES.clientCertificates;
 const page = new DocumentedPage(file);
@@ -46,21 +46,14 @@ async function writeFileOfPage(name: string, yaml = ''): Promise<string> {
   return path;
 }
 
-/** The authority of the serving certificates. */
-async function readCaBundle(): Promise<Buffer> {
-  const found = await cluster.admin.find(PATHS.guardWebhook);
-  const { webhooks } = found as unknown as { webhooks: readonly { clientConfig: { caBundle: string } }[] };
-  return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64');
-}
-
 /** Sends an HTTP request and returns the status of the answer if there is one. */
 async function send(
   address: { readonly host: string; readonly port: number },
   request: readonly string[],
   options: ConnectionOptions = {},
 ): Promise<string | undefined> {
-  const ca = await readCaBundle();
-  const server = { ...address, servername: SERVER_NAME, ca };
+  const ca = await readAuthority(cluster.admin);
+  const server = { ...address, servername: SERVICE_NAME, ca };
   const socket = connect({ ...server, ...options }).on('error', () => undefined);
   socket.write(request.join('\r\n'));
   const answer = await text(socket).catch(() => '');

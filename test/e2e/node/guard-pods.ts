@@ -23,8 +23,6 @@ export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
 const READY_TIMEOUT_MS = 120_000;
-/** A name in the certificates of the pods. */
-export const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
 export const TOKEN_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** A pod of the guard with one container. */
@@ -54,10 +52,6 @@ interface Deployment extends KubeObject {
     readonly updatedReplicas?: number;
     readonly availableReplicas?: number;
   };
-}
-
-interface WebhookConfiguration extends KubeObject {
-  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle: string } }[];
 }
 
 /** The guard's pods on real nodes. */
@@ -188,12 +182,6 @@ export class GuardPods implements Replicas {
   async listProcesses(pod: GuardPod): Promise<readonly number[]> {
     const processes = await readFile(join(this.containerCgroup(pod, 'memory'), 'cgroup.procs'), 'utf8');
     return processes.trim().split('\n').map(Number);
-  }
-
-  /** PEM of the authority that issued the certificates of the pods. */
-  async readAuthority(): Promise<string> {
-    const { webhooks } = (await this.#admin.find(PATHS.guardWebhook)) as WebhookConfiguration;
-    return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString();
   }
 
   /** The ID of the token that the kubelet has projected into a pod. The API server's audit log names it, too. */

@@ -8,11 +8,12 @@ import { replaceTable } from '../chaos/failure-modes-page.ts';
 import { countAnswers } from '../chaos/run-fault.ts';
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { awaitGuardCalls } from '../support/cluster.ts';
+import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { PATHS } from '../support/paths.ts';
 import { isRight, Prober } from '../support/prober.ts';
 import { IS_LONG, MUST_WRITE_DOCS, runBinaries } from '../support/run-binaries.ts';
 import { log } from '../support/runner.ts';
-import { GuardPods, SERVICE, USER_ID } from './guard-pods.ts';
+import { GuardPods, USER_ID } from './guard-pods.ts';
 import {
   HOST_NETWORK_FAULTS,
   SINGLE_HOST_NETWORK_FAULTS,
@@ -135,13 +136,13 @@ test.for(TWO_REPLICA_FAULTS)(
 test('the pods use the ports of their nodes on the host network', async () => {
   await pods.reinstall('--host-network');
 
-  const ca = await pods.readAuthority();
+  const ca = await readAuthority(cluster.controlPlane.apiServer.admin);
   const list = await pods.list();
   expect(new Set(list.map(({ spec }) => spec.nodeName)).size).toBe(2);
   for (const { status } of list) {
     expect(status.podIP).toBe(status.hostIP);
     expect((await fetch(`http://${status.podIP}:9844/readyz`)).status).toBe(200);
-    const metrics = new KubeClient({ url: `https://${status.podIP}:9845`, ca, servername: SERVICE });
+    const metrics = new KubeClient({ url: `https://${status.podIP}:9845`, ca, servername: SERVICE_NAME });
     expect((await metrics.request('GET', '/metrics')).status).toBe(401);
   }
   await awaitGuardCalls(cluster.controlPlane.apiServer.admin);

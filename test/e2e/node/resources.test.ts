@@ -8,6 +8,7 @@ import { statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { answerOf } from '../support/answer.ts';
 import { Cluster } from '../support/cluster.ts';
+import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
 import { runBinaries } from '../support/run-binaries.ts';
@@ -15,7 +16,7 @@ import { log } from '../support/runner.ts';
 import { countAnswers, type AnswerCounts } from '../chaos/run-fault.ts';
 import { Attacker } from '../hostile/attacker.ts';
 import { createFloods, Flood, sendUnfinishedBodies } from '../hostile/flood.ts';
-import { DEPLOYMENT, GuardPods, SERVICE, type GuardPod } from './guard-pods.ts';
+import { DEPLOYMENT, GuardPods, type GuardPod } from './guard-pods.ts';
 import { findCondition } from './node-cluster.ts';
 import { startNodeCluster } from './prepare.ts';
 
@@ -251,8 +252,8 @@ test(`the container stays within its memory limit: ${MANY_NODES} nodes, floods o
   const target = {
     host: String(pod.status.podIP),
     port: WEBHOOK_PORT,
-    ca: await pods.readAuthority(),
-    servername: SERVICE,
+    ca: await readAuthority(cluster.admin),
+    servername: SERVICE_NAME,
   };
   const attacker = await Attacker.against(target, cluster.connection);
   const report = async (flood: string, answers: AnswerCounts) => {

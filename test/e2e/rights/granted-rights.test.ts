@@ -7,6 +7,7 @@ import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
 import { decisionsIn } from '../support/guard-process.ts';
+import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
@@ -16,7 +17,6 @@ import { createServiceAccount, type Rule } from '../support/service-account.ts';
 
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
-const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
 
 /** A rule of a role, and the namespace in which it applies; undefined means all. */
 interface GrantedRule extends Rule {
@@ -165,10 +165,8 @@ async function scrapeMetrics(): Promise<void> {
   const token = await createServiceAccount(admin, 'scraper', [
     { nonResourceURLs: ['/metrics'], verbs: ['get'] },
   ]);
-  const secret = await admin.find(`${PATHS.guardNamespace}/secrets/machineconfig-guard-ca`);
-  const { data } = secret as unknown as { readonly data: Readonly<Record<string, string>> };
-  const ca = Buffer.from(data['ca.crt'] ?? '', 'base64').toString();
+  const ca = await readAuthority(admin);
   const [address] = await replicas.listMetricsAddresses();
-  const scraper = new KubeClient({ url: `https://${address}`, ca, token, servername: SERVICE });
+  const scraper = new KubeClient({ url: `https://${address}`, ca, token, servername: SERVICE_NAME });
   expect((await scraper.request('GET', '/metrics')).status).toBe(200);
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Child } from '../control-plane/child.ts';
 import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { isHealthy } from '../control-plane/until.ts';
+import { SERVICE_NAME } from './guard-service.ts';
 import { imageEnvironment } from './image-environment.ts';
 import { PROGRAM, runProgram } from './program.ts';
 
@@ -43,8 +44,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
   const certDir = await mkdtemp(join(directory, 'guard-'));
   // Not inside certDir: the guard watches that folder, and each line would wake it.
   const log = `${certDir}.log`;
-  const dnsName = 'machineconfig-guard.machineconfig-guard.svc';
-  await runProgram('certs', '--out', certDir, '--ip', '127.0.0.1', '--dns', dnsName);
+  await runProgram('certs', '--out', certDir, '--ip', '127.0.0.1', '--dns', SERVICE_NAME);
 
   function startChild(ports: Ports, { script, env = {} }: Launch = {}) {
     const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];

@@ -3,6 +3,7 @@ import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
+import { SERVICE_NAME } from './guard-service.ts';
 import { PATHS } from './paths.ts';
 
 const SERVICE = `${PATHS.guardNamespace}/services/machineconfig-guard`;
@@ -105,8 +106,7 @@ export class ServiceCa {
 }
 
 async function buildSecret(name: string, authority: Authority) {
-  const service = 'machineconfig-guard.machineconfig-guard.svc';
-  const dnsNames = [service, `${service}.cluster.local`];
+  const dnsNames = [SERVICE_NAME, `${SERVICE_NAME}.cluster.local`];
   const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: 20, now: new Date() });
   const data = {
     'tls.crt': encodeBase64(leaf.certificatePem),
