@@ -49,7 +49,7 @@ export interface BootstrapConfig {
   /** Whether a node or a pool names it, or machines of the control plane boot with it. */
   readonly needed: boolean;
   /** Whether the operator can still render it. */
-  readonly canHeal: boolean;
+  readonly recoverable: boolean;
   /** Whether the hash in its name is of its content. */
   readonly contentMatchesName: boolean;
   readonly usedBy: readonly { readonly kind: string; readonly name: string }[];
@@ -120,8 +120,8 @@ class Comparison {
     const isMissing = object === undefined;
     const isTerminating = (object?.metadata?.deletionTimestamp ?? undefined) !== undefined;
     // The operator renders the config in the spec of a pool, and the first config of a new pool.
-    const canHeal = isMissing && (poolConfig === undefined || poolConfig === name);
-    const canRestore = isMissing && !canHeal && usedBy.length > 0;
+    const recoverable = isMissing && (poolConfig === undefined || poolConfig === name);
+    const canRestore = isMissing && !recoverable && usedBy.length > 0;
     return {
       name,
       file,
@@ -134,7 +134,7 @@ class Comparison {
             ? 'different'
             : 'exists',
       needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName),
-      canHeal,
+      recoverable,
       contentMatchesName: hasMatchingName(config),
       usedBy,
       comparedWith: other === undefined ? null : (comparedWith ?? null),

@@ -78,7 +78,7 @@ export function buildCheckReport(inspection: Inspection, waitedMs: number) {
     checkedAt: at.toISOString(),
     waitedSeconds: Math.round(waitedMs / 1_000),
     ok,
-    canHeal: isRecoverable,
+    recoverable: isRecoverable,
     nodes: nodes.map(({ node: { referrer, state, reason }, pool, problems: { length } }) => ({
       name: referrer.name,
       ok: length === 0,
@@ -118,7 +118,7 @@ function toReportProblem(problem: Problem, explanations: ReadonlyMap<string, str
     name: name ?? null,
     field: field ?? null,
     config: config ?? null,
-    canHeal: isRecoverable,
+    recoverable: isRecoverable,
     suggestion: suggestion ?? null,
     explanation: explanations.get(config ?? '') ?? null,
     message: kind === undefined ? description : `${REFERRER_NOUNS[kind]} ${name}: ${description}`,

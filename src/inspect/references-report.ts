@@ -219,7 +219,7 @@ export function buildUnusedReport(
 }
 
 function toReportEntry({ kind, name, field, strength }: NamedReference) {
-  return { kind, name, field, strength: strength === 'strong' ? 'hard' : 'note' } as const;
+  return { kind, name, field, keepsConfig: strength === 'strong' };
 }
 
 function countUnreported(referrers: readonly Referrer[]): number {

@@ -54,7 +54,7 @@ test('prints JSON with a deadlock, and a complete install with the guard or the 
   expect(restored).toMatchObject({
     missing: FIRST,
     stuck: { outcome: 'deadlock', configs: [SECOND], pool: { configuration: '' } },
-    check: { ok: false, canHeal: false },
+    check: { ok: false, recoverable: false },
     restore: { ok: true, configs: [{ name: FIRST, outcome: 'restored' }], pausedPools: [] },
     outcome: 'completed',
     configs: [FIRST, SECOND].sort(),

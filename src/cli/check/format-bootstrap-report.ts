@@ -42,9 +42,9 @@ function formatState({ state, needed }: BootstrapConfig): string {
   return state === 'missing' && !needed ? 'missing, not needed' : state;
 }
 
-function getStyle({ state, needed, canHeal }: BootstrapConfig): Style | undefined {
+function getStyle({ state, needed, recoverable }: BootstrapConfig): Style | undefined {
   if (state === 'exists') return undefined;
-  return needed && !canHeal ? 'red' : 'magenta';
+  return needed && !recoverable ? 'red' : 'magenta';
 }
 
 function formatConfig(format: TextFormat, config: BootstrapConfig): string[] {
@@ -72,14 +72,14 @@ function explainConfig(config: BootstrapConfig): string {
   return sentences.join(' ');
 }
 
-function explainState({ name, pool, state, needed, canHeal, usedBy }: BootstrapConfig): string[] {
+function explainState({ name, pool, state, needed, recoverable, usedBy }: BootstrapConfig): string[] {
   if (state === 'terminating') return [`${name} is being deleted. Keep its finalizers.`];
   if (state === 'different') {
     return [
       `${name} has other content in the API. A node that boots with it reports "unexpected on-disk state".`,
     ];
   }
-  if (canHeal) return [`${name} does not exist. The operator can still render it for pool ${pool}.`];
+  if (recoverable) return [`${name} does not exist. The operator can still render it for pool ${pool}.`];
   const missing = `${name} does not exist. The cluster rendered another config for pool ${pool}.`;
   if (usedBy.length > 0) return [missing];
   return [missing, needed ? 'Restore it as soon as a node names it.' : 'No node or pool names it.'];
@@ -131,7 +131,7 @@ function formatConclusion({ ok, directory, configs }: BootstrapReport): string {
   const bad = configs.filter(({ state, needed }) => state !== 'exists' && needed);
   const count = countNoun(configs.length, 'rendered config');
   const problem = `Not fine: problems with ${bad.length} of ${count} in ${directory}.`;
-  return bad.every(({ canHeal }) => canHeal)
+  return bad.every(({ recoverable }) => recoverable)
     ? `${problem} Run this command again when the operator has rendered the configs of all pools.`
     : `${problem} Do not reboot the bootstrap host before this is repaired.`;
 }

@@ -56,8 +56,8 @@ export function formatCheckReport(
   return `${visibleParts.join('\n\n')}\n`;
 }
 
-function getConclusionStyle({ ok, canHeal: canRecover }: CheckReport): Style {
-  return ok ? 'bold' : [canRecover ? 'magenta' : 'red', 'bold'];
+function getConclusionStyle({ ok, recoverable }: CheckReport): Style {
+  return ok ? 'bold' : [recoverable ? 'magenta' : 'red', 'bold'];
 }
 
 /** Like `kubectl get -o name`: `node/worker-0`. */
@@ -176,8 +176,8 @@ function formatSkippedNodes(format: TextFormat, names: readonly string[]): strin
 function formatProblems(format: TextFormat, problems: Problems): string {
   // The conclusion contains this problem.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
-  const groups = groupBy(problems, ({ code, config, canHeal: canRecover, field }) =>
-    [code, canRecover, config, config === null ? field : ''].join(' '),
+  const groups = groupBy(problems, ({ code, config, recoverable, field }) =>
+    [code, recoverable, config, config === null ? field : ''].join(' '),
   );
   return [...groups.values()]
     .map((group) => formatItem(format, explainProblems(group), getStyle(group)))
@@ -200,7 +200,7 @@ function explainProblems(group: Problems): string {
     case 'SpecEmpty':
       return `${subjectsHave} an empty spec.configuration.name: the operator has not rendered a config yet.`;
     case 'StatusEmpty': {
-      const exception = first.canHeal ? '' : ' A node whose config is missing cannot move to it.';
+      const exception = first.recoverable ? '' : ' A node whose config is missing cannot move to it.';
       return (
         `${subjectsHave} an empty status.configuration.name: ` +
         'the machine-config-server answers new machines with HTTP 500. ' +
@@ -223,13 +223,13 @@ function explainProblems(group: Problems): string {
 }
 
 function explainMissingConfig(
-  { config, canHeal: canRecover, suggestion, explanation }: ReportProblem,
+  { config, recoverable, suggestion, explanation }: ReportProblem,
   referrersClause: string,
 ): string {
   const guardText = toPrintableLine(explanation ?? '', MAX_REASON_LENGTH).replace(/\.$/, '');
   return [
     `${formatName(config ?? '')} does not exist; ${referrersClause}.`,
-    canRecover
+    recoverable
       ? 'The Machine Config Operator can still render it.'
       : "No pool's spec names it, so waiting does not help.",
     ...(suggestion === null ? [] : [`Closest existing name: ${suggestion}.`]),
@@ -237,14 +237,11 @@ function explainMissingConfig(
   ].join(' ');
 }
 
-function explainTerminatingConfig(
-  { config, canHeal: canRecover }: ReportProblem,
-  referrersClause: string,
-): string {
+function explainTerminatingConfig({ config, recoverable }: ReportProblem, referrersClause: string): string {
   return [
     `${formatName(config ?? '')} is in use and being deleted; ${referrersClause}.`,
     'Move the referrers to another config before the finalizers are removed, or keep the finalizers.',
-    ...(canRecover ? ['The Machine Config Operator can render the config again.'] : []),
+    ...(recoverable ? ['The Machine Config Operator can render the config again.'] : []),
   ].join(' ');
 }
 
@@ -300,14 +297,14 @@ function formatComment(format: TextFormat, text: string): string {
 }
 
 function formatConclusion(report: CheckReport, hasWaited: boolean): string {
-  const { ok, canHeal: canRecover, nodes, pools, problems, waitedSeconds } = report;
+  const { ok, recoverable, nodes, pools, problems, waitedSeconds } = report;
   if (ok) {
     const objects = `${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')}`;
     return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'reference' : 'references'} exists.`;
   }
   const counts = joinWithAnd([...countProblematic(nodes, 'node'), ...countProblematic(pools, 'pool')]);
   const result = `Not fine: ${counts === '' ? problems[0]?.message : `problems with ${counts}`}.`;
-  if (!canRecover) return `${result} Waiting does not help.`;
+  if (!recoverable) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatDuration(waitedSeconds * 1_000)}.`;
   // A selection without nodes usually has a wrong label.
   return nodes.length === 0 ? result : `${result} Waiting can help (--wait).`;
@@ -320,7 +317,7 @@ function countProblematic(objects: readonly { readonly ok: boolean }[], noun: st
 
 function getStyle(problems: Problems): Style | undefined {
   if (problems.length === 0) return undefined;
-  return problems.every(({ canHeal: canRecover }) => canRecover) ? 'magenta' : 'red';
+  return problems.every(({ recoverable }) => recoverable) ? 'magenta' : 'red';
 }
 
 function formatItem(format: TextFormat, text: string, style?: Style): string {

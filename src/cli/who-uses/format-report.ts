@@ -73,7 +73,7 @@ function createConfigTable(
   ];
   const rows = configs.map(({ name, pool, exists, createdAt, sizeBytes, used, usedBy }): Cell[] => {
     const age = createdAt === null ? 'missing' : formatAge(now.getTime() - new Date(createdAt).getTime());
-    const strong = usedBy.filter(({ strength }) => strength === 'hard');
+    const strong = usedBy.filter(({ keepsConfig }) => keepsConfig);
     const texts = [
       toLabel(name),
       pool ?? NONE,
@@ -106,7 +106,7 @@ export function formatConfigNames({ configs }: ConfigListReport): string {
 
 /** Like `kubectl get -o name`: `node/worker-0`. */
 export function formatReferrerNames({ configs }: ReferencesReport): string {
-  const entries = configs.flatMap(({ usedBy }) => usedBy.filter(({ strength }) => strength === 'hard'));
+  const entries = configs.flatMap(({ usedBy }) => usedBy.filter(({ keepsConfig }) => keepsConfig));
   return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
 }
 
@@ -156,8 +156,8 @@ function formatSize(bytes: number): string {
 
 function formatConfig(format: TextFormat, config: ConfigReport): string {
   const { exists, rendered, usedBy, suggestion } = config;
-  const strong = usedBy.filter(({ strength }) => strength === 'hard');
-  const weak = usedBy.filter(({ strength }) => strength === 'note');
+  const strong = usedBy.filter(({ keepsConfig }) => keepsConfig);
+  const weak = usedBy.filter(({ keepsConfig }) => !keepsConfig);
   const name = formatName(config.name);
   const referrers = joinWithAnd(countReferrers(strong));
   const isUsed = strong.length > 0;
@@ -177,18 +177,18 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
   return `${applyStyle(format, style, text)}${table}`;
 }
 
-/** One row has all fields of a referrer and strength. `hard` and `note` are the words of the JSON. */
+/** One row has all fields of a referrer that keep the config, or all that do not. */
 function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]): string {
   const rows = new Map<string, { readonly entry: ReferenceEntry; readonly fields: string[] }>();
   for (const entry of entries) {
-    const key = `${entry.kind} ${entry.name} ${entry.strength}`;
+    const key = `${entry.kind} ${entry.name} ${entry.keepsConfig}`;
     const row = rows.get(key) ?? { entry, fields: [] };
     row.fields.push(entry.field);
     rows.set(key, row);
   }
   const columns = ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'].map((header) => ({ header }));
-  const cells = [...rows.values()].map(({ entry: { kind, name, strength }, fields }) =>
-    [kind, name, fields.join(', '), strength === 'hard' ? 'yes' : 'no'].map((text) => ({ text })),
+  const cells = [...rows.values()].map(({ entry: { kind, name, keepsConfig }, fields }) =>
+    [kind, name, fields.join(', '), keepsConfig ? 'yes' : 'no'].map((text) => ({ text })),
   );
   return formatTable(format, columns, cells);
 }

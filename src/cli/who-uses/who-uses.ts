@@ -41,9 +41,8 @@ referrers, and the missing configs that are in use.
 The guard denies a deletion if a reference keeps the config: a node's
 currentConfig or desiredConfig, a pool's spec or status, or an unfinished
 MachineOSBuild. Informational references do not keep it: a finished build, a
-drain or the firstPivotConfig annotation. With -o json, the strength of these
-two kinds is hard and note. Missing names are reported with the closest match
-and the remaining references.
+drain or the firstPivotConfig annotation. Missing names are reported with the
+closest match and the remaining references.
 Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
 get machineconfigs without names.
 

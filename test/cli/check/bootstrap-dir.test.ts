@@ -126,7 +126,7 @@ test('explains a missing config that a node names: sources, parts and the restor
       pool: 'master',
       state: 'missing',
       needed: true,
-      canHeal: false,
+      recoverable: false,
       contentMatchesName: true,
       usedBy: [{ kind: 'Node', name: 'control1' }],
       comparedWith: RENDERED,
@@ -217,7 +217,7 @@ test.each([
   prepare();
   // The pools have no sources yet.
   const sources = { onlyBootstrap: [], onlyCluster: [] };
-  const configs = [{ state: 'missing', canHeal: true, comparedWith: null, sources, restore: null }];
+  const configs = [{ state: 'missing', recoverable: true, comparedWith: null, sources, restore: null }];
   expect(await readReport()).toMatchObject({ exitCode: 1, report: { ok: false, configs } });
   expect((await check()).stdout).toContain('Run this command again');
 });

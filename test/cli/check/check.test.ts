@@ -114,7 +114,7 @@ test('prints exactly the documented JSON keys', async () => {
     checkedAt: TIME,
     waitedSeconds: 0,
     ok: false,
-    canHeal: false,
+    recoverable: false,
     nodes: [{ ...node, state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
     pools: [
@@ -133,7 +133,7 @@ test('prints exactly the documented JSON keys', async () => {
         name: 'worker-0',
         field: 'desiredConfig',
         config: TYPO,
-        canHeal: false,
+        recoverable: false,
         suggestion: NEW,
         explanation: 'never seen in this cluster',
         message: `node worker-0: desiredConfig ${TYPO} does not exist`,

@@ -18,7 +18,7 @@ test('waits for a consistent cluster, and prints one line per change on stderr',
   const { exitCode, stdout, stderr } = await run('check', '--wait', '--output', 'json');
   expect(exitCode).toBe(0);
   const report = JSON.parse(stdout) as CheckReport;
-  expect(report).toMatchObject({ ok: true, canHeal: false, problems: [] });
+  expect(report).toMatchObject({ ok: true, recoverable: false, problems: [] });
   expect(report.waitedSeconds).toBeGreaterThan(0);
   expect(stderr).toMatch(
     /does not serve machineconfigpools.*\n[^]*node worker-1: has not reported.*\n[^]*: fine\n$/,

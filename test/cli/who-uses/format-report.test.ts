@@ -43,7 +43,7 @@ const HASH = 'a4983d88dabdc54ecf977ee120fd3796';
 const USED = [
   ...['n-0', 'n-1', 'n-2', 'n-3'].map((name) => ({ kind: 'Node' as const, name, field: 'currentConfig' })),
   { kind: 'MachineConfigPool' as const, name: 'gpu', field: 'spec' },
-].map((entry) => ({ ...entry, strength: 'hard' as const }));
+].map((entry) => ({ ...entry, keepsConfig: true }));
 
 const toListed = (name: string, usedBy = USED) => {
   const createdAt = '2026-11-01T00:00:00Z';

@@ -68,13 +68,13 @@ test('prints exactly the documented JSON keys, and only strong referrers as name
     pool: 'worker',
     suggestion: null,
   };
-  const node = { kind: 'Node', name: 'worker-0', strength: 'hard' };
+  const node = { kind: 'Node', name: 'worker-0', keepsConfig: true };
   const usedBy = [
     { ...node, field: 'currentConfig' },
     { ...node, field: 'desiredConfig' },
-    { kind: 'MachineConfigPool', name: 'worker', field: 'status', strength: 'hard' },
+    { kind: 'MachineConfigPool', name: 'worker', field: 'status', keepsConfig: true },
   ];
-  const note = { ...node, field: 'lastAppliedDrain', strength: 'note' };
+  const note = { ...node, field: 'lastAppliedDrain', keepsConfig: false };
   expect(JSON.parse(stdout)).toStrictEqual({
     server: address,
     readAt: TIME,
@@ -126,8 +126,8 @@ test('without a name, prints exactly the documented JSON keys', async () => {
   const { run, cluster, address } = await startHealthyCluster();
   cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: GONE } } });
   const { stdout } = await run('who-uses', '--output', 'json');
-  const node = { kind: 'Node', name: 'worker-0', strength: 'hard' };
-  const pool = { kind: 'MachineConfigPool', name: 'worker', strength: 'hard' };
+  const node = { kind: 'Node', name: 'worker-0', keepsConfig: true };
+  const pool = { kind: 'MachineConfigPool', name: 'worker', keepsConfig: true };
   const common = {
     pool: 'worker',
     exists: true,

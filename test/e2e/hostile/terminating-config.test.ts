@@ -61,7 +61,7 @@ test('reports a config that a node moves to while it is being deleted, until it 
   expect(regarding).toMatchObject({ kind: 'MachineConfig', name: config });
   const readCount = () => readGauge(installed, 'mcguard_terminating_configs_in_use');
   await expect.poll(readCount, { timeout: 10_000 }).toBe('1');
-  const problem = { kind: 'Node', name: node, field: 'desiredConfig', config, canHeal: false };
+  const problem = { kind: 'Node', name: node, field: 'desiredConfig', config, recoverable: false };
   expect(await check()).toMatchObject({
     exitCode: 1,
     problems: [{ ...problem, code: 'ConfigTerminating' }],

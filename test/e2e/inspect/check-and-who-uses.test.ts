@@ -71,13 +71,13 @@ test('check finds the problems and the pending request, and its last resort work
   const { exitCode, stdout, stderr } = await shell.run('machineconfig-guard check --output json');
 
   expect([exitCode, stderr]).toEqual([1, '']);
-  const { canHeal, problems, pendingCertificateRequests } = JSON.parse(stdout) as CheckReport;
-  expect(canHeal).toBe(false);
+  const { recoverable, problems, pendingCertificateRequests } = JSON.parse(stdout) as CheckReport;
+  expect(recoverable).toBe(false);
   const missing = {
     code: 'ConfigMissing',
     kind: 'Node',
     config: INCIDENT_B.missing,
-    canHeal: false,
+    recoverable: false,
     suggestion: null,
   };
   expect(problems).toMatchObject([
@@ -85,7 +85,7 @@ test('check finds the problems and the pending request, and its last resort work
       { ...missing, name, field: 'currentConfig' },
       { ...missing, name, field: 'desiredConfig' },
     ]),
-    { code: 'StatusEmpty', name: 'master', field: 'status', canHeal: false },
+    { code: 'StatusEmpty', name: 'master', field: 'status', recoverable: false },
   ]);
   expect(pendingCertificateRequests.requests).toMatchObject([{ node: INCIDENT_B.waiting }]);
 
@@ -101,7 +101,7 @@ test('check finds the problems and the pending request, and its last resort work
   const { stdout: repaired } = await shell.run('machineconfig-guard check --output json');
   // The operator sets the status once the machines run the config.
   expect((JSON.parse(repaired) as CheckReport).problems).toMatchObject([
-    { code: 'StatusEmpty', canHeal: true },
+    { code: 'StatusEmpty', recoverable: true },
   ]);
 });
 
