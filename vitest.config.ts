@@ -16,6 +16,9 @@ export default defineConfig({
     hookTimeout: 60_000,
     // One second by default; an RSA key alone can take longer there.
     expect: { poll: { timeout: 15_000 } },
+    // The files of a worker share one process.
+    restoreMocks: true,
+    unstubEnvs: true,
     // Most of the time tests wait, for timeouts and for processes to start: more of them at once than there are cores.
     maxWorkers: 4,
     projects: [

@@ -75,10 +75,7 @@ test('gives up on a request after --request-timeout', async () => {
 test('prints each request with -v 6, without the password of the server, and none with -v 5', async () => {
   const { run, address, kubeconfig } = await startHealthyCluster();
   const lines: string[] = [];
-  const write = vi
-    .spyOn(process.stderr, 'write')
-    .mockImplementation((text) => lines.push(String(text)) > 0);
-  onTestFinished(() => write.mockRestore());
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => lines.push(String(text)) > 0);
   await run('who-uses', NEW, '-v', '5');
   expect(lines).toEqual([]);
   await run('-v=6', 'who-uses', NEW);

@@ -82,7 +82,6 @@ test('docs/images/demo.svg shows what the demo prints (npm run picture)', async 
   let stdout = '';
   const terminal = { stdout: (text: string) => void (stdout += text), stderr: () => {}, env: {} };
   await runCommand(createDemoCommand(), ['--speed', '2000'], terminal);
-  vi.unstubAllEnvs();
   const excerpt = demoExcerpt(stdout);
   expect(stripVTControlCharacters(excerpt)).toMatch(
     /clean-up +tries to delete .*: denied\n\n +Error from server/,

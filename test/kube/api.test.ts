@@ -81,7 +81,6 @@ test.each([
 ])('sends a request to the IPv6 address %s', async (server, address, host) => {
   const connections: object[] = [];
   let port = 0;
-  onTestFinished(() => void vi.restoreAllMocks());
   // This machine may lack IPv6, so the connection goes to 127.0.0.1.
   vi.spyOn(Agent.prototype, 'createConnection').mockImplementation((options: object) => {
     connections.push(options);

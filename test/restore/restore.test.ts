@@ -6,38 +6,48 @@ import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const MARKER = 'machineconfig-guard.io/paused-for-restore';
 const { name: MISSING, config: CONFIG } = createConfigOnDisk();
+const { name: MISSING_OF_WORKERS, config: CONFIG_OF_WORKERS } = createConfigOnDisk('worker');
 const { name: OTHER } = createConfigOnDisk();
-const { name: RENDERED } = createConfigOnDisk();
 const POOL_PATH = `/apis/${MCO_GROUP}/v1/machineconfigpools/master`;
 
 /** A pool with an empty status, whose masters are Degraded and name the missing config. */
 async function startStuckCluster(): Promise<TestCluster> {
   const cluster = await startTestCluster();
-  cluster.create('machineconfigs', { metadata: { name: RENDERED }, spec: {} });
-  cluster.create('machineconfigpools', {
-    metadata: { name: 'master' },
-    spec: {
-      configuration: { name: RENDERED },
-      nodeSelector: { matchLabels: { 'node-role.kubernetes.io/master': '' } },
-      machineConfigSelector: { matchLabels: { role: 'master' } },
-    },
-    status: { machineCount: 2, updatedMachineCount: 0 },
-  });
-  for (const name of ['control0', 'control1']) createMaster(cluster, name);
+  createStuckPool(cluster, 'master', MISSING, ['control0', 'control1']);
   return cluster;
 }
 
-function createMaster(cluster: TestCluster, name: string): void {
+function createStuckPool(
+  cluster: TestCluster,
+  role: string,
+  missing: string,
+  nodes: readonly string[],
+): void {
+  const { name: rendered } = createConfigOnDisk(role);
+  cluster.create('machineconfigs', { metadata: { name: rendered }, spec: {} });
+  cluster.create('machineconfigpools', {
+    metadata: { name: role },
+    spec: {
+      configuration: { name: rendered },
+      nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${role}`]: '' } },
+      machineConfigSelector: { matchLabels: { role } },
+    },
+    status: { machineCount: nodes.length, updatedMachineCount: 0 },
+  });
+  for (const name of nodes) createDegradedNode(cluster, name, role, missing);
+}
+
+function createDegradedNode(cluster: TestCluster, name: string, role: string, missing: string): void {
   const values = {
-    currentConfig: MISSING,
-    desiredConfig: MISSING,
+    currentConfig: missing,
+    desiredConfig: missing,
     state: 'Degraded',
     reason: 'missing config',
   };
   cluster.create('nodes', {
     metadata: {
       name,
-      labels: { 'node-role.kubernetes.io/master': '' },
+      labels: { [`node-role.kubernetes.io/${role}`]: '' },
       annotations: Object.fromEntries(
         Object.entries(values).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]),
       ),
@@ -82,6 +92,16 @@ test.each([
     expect((await runRestore(cluster)).problem).toMatch(problem);
   },
 );
+
+test('keeps the advice of two waiting pools apart', async () => {
+  const cluster = await startStuckCluster();
+  createStuckPool(cluster, 'worker', MISSING_OF_WORKERS, ['worker0']);
+  setReady(cluster, 'control0', 'False');
+  const { problem } = await runRestore(cluster, { configs: [CONFIG, CONFIG_OF_WORKERS] });
+  expect(problem).toMatch(
+    / run: oc delete node control0; until worker0 leaves Degraded \(missing config\)$/,
+  );
+});
 
 test('ends before the first write if another restore pauses the pool after the plan', async () => {
   const cluster = await startStuckCluster();

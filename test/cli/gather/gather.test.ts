@@ -65,7 +65,6 @@ test.each([
 test('rejects an invalid MUST_GATHER_SINCE', async () => {
   vi.stubEnv('MUST_GATHER_SINCE', 'soon');
   expect(await runProgram(['gather', '--out', 'x'])).toEqual(usageError('MUST_GATHER_SINCE'));
-  vi.unstubAllEnvs();
 });
 
 test('exits with 3 and gathers nothing if the API server is unreachable', async () => {

@@ -42,7 +42,6 @@ test('an environment variable sets each flag', async () => {
   for (const flag of flags) expect(stdout).toContain(`MCG_${flag.replaceAll('-', '_').toUpperCase()}`);
   vi.stubEnv('MCG_SECURE_PORT', '70000');
   expect(await runProgram(['serve'])).toEqual(usageError(/'70000' from env 'MCG_SECURE_PORT' is invalid/));
-  vi.unstubAllEnvs();
 });
 
 describe('as a process', () => {
