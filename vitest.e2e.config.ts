@@ -1,30 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { defineConfig } from 'vitest/config';
 
-import { defineConfig, type Plugin } from 'vitest/config';
+import { PORT_CLASS_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
+import { GUARDED_TESTS, NODE_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
 
-import { WORKERS } from './test/e2e/control-plane/free-ports.ts';
-
-const FOLDER = 'test/e2e';
-const FILES = readdirSync(join(import.meta.dirname, FOLDER), { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.test.ts'))
-  .map((name) => `${FOLDER}/${name}`);
-/** The files that share a cluster with one guard process. Floods are among them, which keep both cores busy. */
-const GUARDED = FILES.filter((file) =>
-  readFileSync(join(import.meta.dirname, file), 'utf8').includes('sharedGuardedCluster'),
-);
-
-/** Vitest applies `--exclude` to a config without projects only. */
-const applyExclude: Plugin = {
-  name: 'apply-exclude',
-  configureVitest: ({ vitest, project }) => {
-    project.config.exclude.push(...(vitest.config.cliExclude ?? []));
-  },
-};
-
-/** Tests on a real control plane. `npm run test:e2e` finds or builds its binaries, and runs this for each release. */
+/**
+ * Tests on a real control plane. `npm run test:e2e` finds or builds its binaries, and runs this for each release: the
+ * project `nodes` in one process, and the other projects in another.
+ */
 export default defineConfig({
-  plugins: [applyExclude],
   test: {
     // The files of a worker run in one process, so that they can share clusters: see support/shared-clusters.ts.
     isolate: false,
@@ -34,22 +17,36 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 15_000 } },
-    // One after another, so that no worker keeps a second shared cluster, which would need processor time.
     projects: [
       {
         extends: true,
         test: {
-          name: 'installed',
-          include: FILES,
-          exclude: GUARDED,
-          maxWorkers: WORKERS,
+          name: 'nodes',
+          include: [...NODE_TESTS],
+          // They share one cluster, whose start takes as long as a file of tests.
+          maxWorkers: 1,
+          env: { [PORT_CLASS_VARIABLE]: '0' },
           sequence: { groupOrder: 0 },
+        },
+      },
+      // One after another, so that no worker keeps a second shared cluster, which would need processor time.
+      {
+        extends: true,
+        test: {
+          name: 'guarded',
+          include: [...GUARDED_TESTS],
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        // Last, because floods take all of the processor time.
-        test: { name: 'guarded', include: GUARDED, maxWorkers: WORKERS, sequence: { groupOrder: 1 } },
+        test: {
+          name: 'installed',
+          include: [...OTHER_TESTS],
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 2 },
+        },
       },
     ],
   },

@@ -2,25 +2,29 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** How many test files run at a time at most. */
+/** How many test files without nodes run at a time at most. Beside them runs one file with nodes. */
 export const WORKERS = 2;
+/** Replaces the number of the Vitest worker, which counts from 1 in each run of Vitest. */
+export const PORT_CLASS_VARIABLE = 'MCG_E2E_PORT_CLASS';
 
 /** Below the ports that Linux assigns by itself, perhaps that of a server which restarts. */
 const FIRST = 20_000;
-const COUNT_PER_WORKER = 5_000;
+const CLASSES = WORKERS + 1;
+const COUNT_PER_CLASS = 4_000;
 
-let last = randomInt(COUNT_PER_WORKER);
+let last = randomInt(COUNT_PER_CLASS);
 
 /**
  * Ports of 127.0.0.1 without a listener. A process gets each port only once, and each Vitest worker has ports
  * of its own, so that two workers never find the same port.
  */
 export async function freePorts(count: number): Promise<number[]> {
-  const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % WORKERS;
+  const { [PORT_CLASS_VARIABLE]: portClass, VITEST_POOL_ID: worker } = process.env;
+  const offset = Number(portClass ?? worker ?? 0) % CLASSES;
   const ports: number[] = [];
   while (ports.length < count) {
-    last = (last + 1) % COUNT_PER_WORKER;
-    const port = FIRST + last * WORKERS + worker;
+    last = (last + 1) % COUNT_PER_CLASS;
+    const port = FIRST + last * CLASSES + offset;
     if (await isFree(port)) ports.push(port);
   }
   return ports;

@@ -131,25 +131,35 @@ async function buildImages(directory: string, binaries: string) {
   await rm(work, { recursive: true });
 }
 
-/**
- * Builds the image of the release before this one from its commit.
- *
- * @param directory a new folder for the archive
- */
-export async function buildPreviousImage(directory: string): Promise<Image> {
-  const builder = new ImageBuilder(directory);
-  await buildBase(builder, directory);
-  const context = join(directory, 'previous');
+/** The image of the release before this one: from the cache, or built from its commit. */
+export async function findPreviousImage(log: (line: string) => void): Promise<Image> {
+  const directory = cachePath('previous-image', PREVIOUS_COMMIT.slice(0, 16));
+  if (!existsSync(directory)) {
+    log('Building the image of the previous release …');
+    await fillCache(directory, buildPreviousImage);
+  }
+  return previousImageIn(directory);
+}
+
+/** @param directory a new folder for the archive */
+async function buildPreviousImage(directory: string) {
+  const work = join(directory, 'work');
+  const builder = new ImageBuilder(work);
+  await buildBase(builder, work);
+  const context = join(work, 'previous');
   await mkdir(context);
-  const archive = join(directory, 'previous-source.tar');
+  const archive = join(work, 'source.tar');
   await runOk('git', '-C', ROOT, 'archive', `--output=${archive}`, PREVIOUS_COMMIT);
   await runOk('tar', '--extract', `--file=${archive}`, `--directory=${context}`);
-  const name = 'docker.io/library/machineconfig-guard:previous';
   const bases = [`--build-arg=BUILD_IMAGE=${BASE}`, `--build-arg=RUN_IMAGE=${BASE}`];
-  await builder.build(name, context, ...bases, '--network=host');
-  const image = { name, archive: join(directory, 'previous.tar') };
+  const image = previousImageIn(directory);
+  await builder.build(image.name, context, ...bases, '--network=host');
   await builder.save(image);
-  return image;
+  await rm(work, { recursive: true });
+}
+
+function previousImageIn(directory: string): Image {
+  return { name: 'docker.io/library/machineconfig-guard:previous', archive: join(directory, 'guard.tar') };
 }
 
 async function buildBase(builder: ImageBuilder, directory: string) {

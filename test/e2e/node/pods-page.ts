@@ -2,8 +2,8 @@ import type { Environment } from '../../bench/environment.ts';
 import { formatCounts, formatOrigin } from '../chaos/failure-modes-page.ts';
 import type { AnswerCounts } from '../chaos/run-fault.ts';
 
-/** The tests that write the table in docs/failure-modes.md. */
-export const FOLDER = 'test/e2e/node';
+/** The file that writes the table in docs/failure-modes.md. */
+export const FILE = 'test/e2e/node/pods.test.ts';
 
 /** A fault and the answers to all deletions meanwhile. */
 export interface PodFaultRow {
@@ -25,7 +25,7 @@ export function formatPodTable(
   const install = `${installSeconds.toFixed(1)} s from \`oc apply\` to the first right answer`;
   return [
     formatOrigin(
-      `npm run test:e2e -- ${FOLDER}`,
+      `npm run test:e2e -- ${FILE}`,
       environment,
       `${deletions} deletions, 0 wrongly allowed; ${install}`,
     ),

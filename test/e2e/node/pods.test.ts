@@ -12,8 +12,7 @@ import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { PATHS } from '../support/paths.ts';
 import { isRight, Prober } from '../support/prober.ts';
 import { IS_LONG, MUST_WRITE_DOCS, runBinaries } from '../support/run-binaries.ts';
-import { log } from '../support/runner.ts';
-import { GuardPods, USER_ID } from './guard-pods.ts';
+import { USER_ID } from './guard-pods.ts';
 import {
   HOST_NETWORK_FAULTS,
   SINGLE_HOST_NETWORK_FAULTS,
@@ -21,8 +20,8 @@ import {
   TWO_REPLICA_FAULTS,
   type PodFault,
 } from './pod-faults.ts';
-import { FOLDER, formatPodTable, type PodFaultRow } from './pods-page.ts';
-import { startNodeCluster } from './prepare.ts';
+import { FILE, formatPodTable, type PodFaultRow } from './pods-page.ts';
+import { sharedNodeCluster } from './shared-node-cluster.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/failure-modes.md', import.meta.url));
 interface LeaseSpec {
@@ -41,22 +40,27 @@ const RIGHT_ANSWERS = 3;
 
 const binaries = await runBinaries();
 const environment = readEnvironment(binaries.release);
-const cluster = await startNodeCluster(binaries, 2, log);
-const pods = new GuardPods(cluster);
+const { controlPlane, replicas: pods } = await sharedNodeCluster();
+const { admin } = controlPlane.apiServer;
+const [, second, third] = pods.cluster.nodes.map(({ name }) => name);
+if (second === undefined || third === undefined) throw new Error('The tests need three nodes.');
+// The faults hit one of two nodes.
+await pods.kubectl('cordon', third);
 const rows: PodFaultRow[] = [];
 let installSeconds = 0;
 
 afterAll(async () => {
-  await cluster.stop();
+  await pods.kubectl('uncordon', second);
+  await pods.kubectl('uncordon', third);
   if (!MUST_WRITE_DOCS || rows.length !== ALL_FAULTS.length) return;
   const table = formatPodTable(rows, { installSeconds, environment });
-  await writeFile(PAGE, replaceTable(await readFile(PAGE, 'utf8'), FOLDER, table));
+  await writeFile(PAGE, replaceTable(await readFile(PAGE, 'utf8'), FILE, table));
 });
 
 /** Deletes steadily while the fault happens, and until all answers are right again. */
 async function expectNoWrongAllow({ title, isHarmless, prepare, inject }: PodFault, replicas: number) {
   await prepare?.(pods);
-  const prober = await Prober.start(cluster.controlPlane.apiServer.connection);
+  const prober = await Prober.start(controlPlane.apiServer.connection);
   try {
     await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
     const injectedAt = performance.now();
@@ -113,7 +117,6 @@ test('a restarted container continues as the leader', async () => {
   await pods.killContainer(pod);
   await pods.awaitRestart(pod);
 
-  const { admin } = cluster.controlPlane.apiServer;
   const findLease = async () => ((await admin.find(PATHS.lease)) as { spec: LeaseSpec } | undefined)?.spec;
   const isRenewed = async () => Date.parse((await findLease())?.renewTime ?? '') > killedAt;
   // Otherwise it waits 137 s until its own Lease expires.
@@ -136,7 +139,7 @@ test.for(TWO_REPLICA_FAULTS)(
 test('the pods use the ports of their nodes on the host network', async () => {
   await pods.reinstall('--host-network');
 
-  const ca = await readAuthority(cluster.controlPlane.apiServer.admin);
+  const ca = await readAuthority(admin);
   const list = await pods.list();
   expect(new Set(list.map(({ spec }) => spec.nodeName)).size).toBe(2);
   for (const { status } of list) {
@@ -145,7 +148,7 @@ test('the pods use the ports of their nodes on the host network', async () => {
     const metrics = new KubeClient({ url: `https://${status.podIP}:9845`, ca, servername: SERVICE_NAME });
     expect((await metrics.request('GET', '/metrics')).status).toBe(401);
   }
-  await awaitGuardCalls(cluster.controlPlane.apiServer.admin);
+  await awaitGuardCalls(admin);
 }, 120_000);
 
 test.for(HOST_NETWORK_FAULTS)(
@@ -155,8 +158,7 @@ test.for(HOST_NETWORK_FAULTS)(
 );
 
 test('one replica runs on the host network of a single node', async () => {
-  const [, other] = cluster.nodes;
-  await pods.kubectl('cordon', String(other?.name));
+  await pods.kubectl('cordon', second);
 
   await pods.reinstall('--host-network', '--single-node');
 

@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const FOLDER = 'test/e2e';
+const NODE_FOLDER = `${FOLDER}/node/`;
+const NAMES = readdirSync(join(ROOT, FOLDER), { recursive: true, encoding: 'utf8' });
+const FILES = NAMES.filter((name) => name.endsWith('.test.ts')).map((name) => `${FOLDER}/${name}`);
+
+/** The test files that need real nodes. */
+export const NODE_TESTS = FILES.filter(
+  (file) => file.startsWith(NODE_FOLDER) || contains(file, '/shared-node-cluster.ts'),
+);
+/** The test files that share a cluster with one guard process. Floods are among them, which take all processor time. */
+export const GUARDED_TESTS = FILES.filter((file) => contains(file, 'sharedGuardedCluster'));
+export const OTHER_TESTS = FILES.filter(
+  (file) => !NODE_TESTS.includes(file) && !GUARDED_TESTS.includes(file),
+);
+
+/** It measures on a quiet machine, so it runs only if a filter names it. */
+const MEASUREMENTS = `${NODE_FOLDER}resources.test.ts`;
+
+/**
+ * Selects from the test files that need real nodes.
+ *
+ * @param filters parts of paths, of which a file must have one. None selects all files.
+ */
+export function selectNodeTests(filters: readonly string[]): readonly string[] {
+  return NODE_TESTS.filter((file) =>
+    file === MEASUREMENTS
+      ? filters.some((filter) => filter.endsWith('resources.test.ts'))
+      : filters.length === 0 || filters.some((filter) => file.includes(filter)),
+  );
+}
+
+function contains(file: string, text: string): boolean {
+  return readFileSync(join(ROOT, file), 'utf8').includes(text);
+}
