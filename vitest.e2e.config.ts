@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-import { PORT_CLASS_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
+import { SECOND_RUN_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
 import { GUARDED_TESTS, NODE_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
 
 /**
@@ -23,9 +23,8 @@ export default defineConfig({
         test: {
           name: 'nodes',
           include: [...NODE_TESTS],
-          // They share one cluster, whose start takes as long as a file of tests.
-          maxWorkers: 1,
-          env: { [PORT_CLASS_VARIABLE]: '0' },
+          maxWorkers: WORKERS,
+          env: { [SECOND_RUN_VARIABLE]: '1' },
           sequence: { groupOrder: 0 },
         },
       },

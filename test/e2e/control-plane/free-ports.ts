@@ -2,15 +2,15 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** How many test files without nodes run at a time at most. Beside them runs one file with nodes. */
+/** How many test files with nodes run at a time at most, and beside them how many without nodes. */
 export const WORKERS = 2;
-/** Replaces the number of the Vitest worker, which counts from 1 in each run of Vitest. */
-export const PORT_CLASS_VARIABLE = 'MCG_E2E_PORT_CLASS';
+/** If it is set, another run of Vitest goes on at the same time. Its workers have the same numbers. */
+export const SECOND_RUN_VARIABLE = 'MCG_E2E_SECOND_RUN';
 
 /** Below the ports that Linux assigns by itself, perhaps that of a server which restarts. */
 const FIRST = 20_000;
-const CLASSES = WORKERS + 1;
-const COUNT_PER_CLASS = 4_000;
+const CLASSES = 2 * WORKERS;
+const COUNT_PER_CLASS = 3_000;
 
 let last = randomInt(COUNT_PER_CLASS);
 
@@ -19,8 +19,8 @@ let last = randomInt(COUNT_PER_CLASS);
  * of its own, so that two workers never find the same port.
  */
 export async function freePorts(count: number): Promise<number[]> {
-  const { [PORT_CLASS_VARIABLE]: portClass, VITEST_POOL_ID: worker } = process.env;
-  const offset = Number(portClass ?? worker ?? 0) % CLASSES;
+  const { [SECOND_RUN_VARIABLE]: isSecondRun, VITEST_POOL_ID: worker } = process.env;
+  const offset = (Number(worker ?? 0) + (isSecondRun === undefined ? 0 : WORKERS)) % CLASSES;
   const ports: number[] = [];
   while (ports.length < count) {
     last = (last + 1) % COUNT_PER_CLASS;

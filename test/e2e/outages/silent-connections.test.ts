@@ -60,10 +60,15 @@ test.each([20, 300])(
 );
 
 test('answers 300 parallel deletions in time if all open connections go silent meanwhile', async () => {
-  const deletions = deleteInParallel(300);
-  await pause(300);
-  network.freeze();
-
-  expect(['in use', 'unverified']).toEqual(expect.arrayContaining(await deletions));
+  const freezeMeanwhile = async () => {
+    await network.resume();
+    const deletions = deleteInParallel(300);
+    await pause(300);
+    network.freeze();
+    const expected = ['in use', 'unverified'];
+    return (await deletions).filter((answer) => !expected.includes(answer));
+  };
+  // A busy machine may need another attempt: see above.
+  await expect.poll(freezeMeanwhile, { timeout: 50_000 }).toEqual([]);
   expect(await deleteInParallel(1)).toEqual(['in use']);
 });
