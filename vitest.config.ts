@@ -20,7 +20,7 @@ export default defineConfig({
     restoreMocks: true,
     unstubEnvs: true,
     // Most of the time tests wait, for timeouts and for processes to start: more of them at once than there are cores.
-    maxWorkers: 4,
+    maxWorkers: 6,
     projects: [
       { extends: true, test: { name: 'mocked', include: MOCKED } },
       {
