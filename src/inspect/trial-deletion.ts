@@ -16,13 +16,13 @@ interface Candidate {
   readonly uid: string;
 }
 
-/** Without configs that have the allow-deletion annotation. */
+/** Without configs that have the allow-deletion annotation or are terminating: their deletion shows nothing. */
 export interface TrialCandidates {
   /** Preferably in use by a node. */
   readonly used: (Candidate & { readonly reference: NamedReference }) | undefined;
   readonly unused: Candidate | undefined;
   readonly configCount: number;
-  readonly overriddenCount: number;
+  readonly skippedCount: number;
 }
 
 export class DryRunError extends Error {
@@ -111,7 +111,7 @@ export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates
   const referrers = await readReferrers(api, signal);
   const configs = await listAll(api, MACHINE_CONFIGS, parseConfig, signal);
   const rendered = configs.filter(({ config }) => isRenderedConfig(config));
-  const candidates = rendered.filter(({ isOverridden }) => !isOverridden);
+  const candidates = rendered.filter(({ isSkipped }) => !isSkipped);
   const references = candidates.flatMap((candidate) => {
     const { strong } = summarizeReferences(candidate.config, referrers, 1);
     return strong.references.map((reference) => ({ config: candidate.config, uid: candidate.uid, reference }));
@@ -121,18 +121,18 @@ export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates
     references.filter(({ reference }) => reference.kind === kind),
   );
   const unused = candidates.find(({ config }) => !references.some((candidate) => candidate.config === config));
-  const overriddenCount = rendered.length - candidates.length;
-  return { used, unused, configCount: rendered.length, overriddenCount };
+  const skippedCount = rendered.length - candidates.length;
+  return { used, unused, configCount: rendered.length, skippedCount };
 }
 
-function parseConfig({ metadata }: ApiObject): Candidate & { readonly isOverridden: boolean } {
-  const { name, uid, annotations } = (metadata ?? {}) as Metadata;
+function parseConfig({ metadata }: ApiObject): Candidate & { readonly isSkipped: boolean } {
+  const { name, uid, annotations, deletionTimestamp } = (metadata ?? {}) as Metadata;
   if (name === undefined || uid === undefined)
     throw new MalformedObject('a MachineConfig has no name or no uid');
   return {
     config: toConfigName(name),
     uid,
-    isOverridden: annotations?.[ALLOW_DELETION_ANNOTATION] !== undefined,
+    isSkipped: annotations?.[ALLOW_DELETION_ANNOTATION] !== undefined || deletionTimestamp !== undefined,
   };
 }
 

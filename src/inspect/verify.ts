@@ -136,8 +136,9 @@ function explainMissingTrial(candidates: TrialCandidates | undefined): Protectio
     advice = 'run verify again';
   } else if (candidates === undefined || candidates.configCount === 0) {
     reason = 'no rendered MachineConfigs found';
-  } else if (candidates.overriddenCount > 0) {
-    reason = 'no rendered MachineConfig is in use, except those with the allow-deletion annotation';
+  } else if (candidates.skippedCount > 0) {
+    reason =
+      'no rendered MachineConfig is in use, except those that are terminating or have the allow-deletion annotation';
   }
   return toUnprotected('UNKNOWN', reason, advice);
 }

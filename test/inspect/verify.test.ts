@@ -4,8 +4,19 @@ import { type VerifyReport, verifyProtection, waitForProtection } from '../../sr
 import { MACHINE_CONFIGS_PATH } from '../../src/kube/api-paths.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
-import { createConfig, createNode, createPool, GONE, NEW, OLD } from '../cli/inspected-cluster.ts';
+import {
+  annotate,
+  createConfig,
+  createNode,
+  createPool,
+  GONE,
+  NEW,
+  OLD,
+} from '../cli/inspected-cluster.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+
+const OVERRIDDEN = { annotations: { [ALLOW_DELETION_ANNOTATION]: '' } };
+const TERMINATING = { deletionTimestamp: '2026-11-23T12:00:00Z' };
 
 let cluster: TestCluster;
 /** The path and the query of each deletion. */
@@ -67,11 +78,15 @@ describe('if there are two configs', () => {
     expect((await verify()).tried).toEqual(tried);
   });
 
-  test('skips a config with an empty allow-deletion annotation', async () => {
+  test.each([
+    ['a config with an empty allow-deletion annotation', OVERRIDDEN],
+    ['a terminating config', TERMINATING],
+  ])('skips %s', async (_title, metadata) => {
     createNode(cluster, 'worker-0', { currentConfig: OLD, desiredConfig: NEW });
-    const annotations = { [ALLOW_DELETION_ANNOTATION]: '' };
-    cluster.patch('machineconfigs', OLD, { metadata: { annotations } });
+    cluster.patch('machineconfigs', OLD, { metadata });
     expect((await verify()).tried).toMatchObject({ config: NEW });
+    annotate(cluster, 'worker-0', { currentConfig: NEW });
+    expect(await verify()).toMatchObject({ unused: null });
   });
 
   test('tries again if the config in use is gone, up to three times', async () => {
@@ -136,17 +151,23 @@ describe('if there are two configs', () => {
   });
 });
 
-test.each<[string, string, Record<string, string>, RegExp]>([
+test.each<[string, string, object, RegExp]>([
   ['there are only source configs', '99-worker', {}, /^no rendered MachineConfigs found$/],
   ['a node names a missing config', OLD, {}, /^no rendered MachineConfig is in use by a node or a pool$/],
   [
     'the config in use has the annotation',
     GONE,
-    { [ALLOW_DELETION_ANNOTATION]: 'x' },
-    /except those with the allow-deletion annotation$/,
+    OVERRIDDEN,
+    /except those that are terminating or have the allow-deletion annotation$/,
   ],
-])('if %s, tries nothing and explains why', async (_condition, name, annotations, explanation) => {
-  cluster.create('machineconfigs', { metadata: { name, annotations } });
+  [
+    'the config in use is terminating',
+    GONE,
+    TERMINATING,
+    /except those that are terminating or have the /,
+  ],
+])('if %s, tries nothing and explains why', async (_condition, name, metadata, explanation) => {
+  cluster.create('machineconfigs', { metadata: { name, ...metadata } });
   createNode(cluster, 'worker-0', { currentConfig: GONE });
   const text = expect.stringMatching(explanation) as string;
   expect(await verify()).toMatchObject({ protected: false, tried: null, explanation: text });

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 
 import { PATHS } from '../support/paths.ts';
 import { awaitFloor } from '../support/floor.ts';
@@ -25,6 +25,14 @@ async function expectVerify(exitCode: number, text: string): Promise<void> {
 test('finds that the guard protects, and deletes nothing', async () => {
   const [used, unused] = [await cluster.config(), await cluster.config()];
   await cluster.node({ name: 'worker-0', currentConfig: used });
+  const terminating = `${PATHS.configs}/${await cluster.config()}`;
+  await cluster.admin.patch(terminating, {
+    metadata: { finalizers: ['e2e.machineconfig-guard.io/hold'] },
+  });
+  expect((await cluster.admin.delete(terminating)).status).toBe(200);
+  onTestFinished(async () => {
+    await cluster.admin.patch(terminating, { metadata: { finalizers: null } });
+  });
 
   await expectVerify(0, 'PROTECTED: the guard denies the deletion of a config in use.');
 
@@ -45,14 +53,16 @@ test('finds that the guard protects, and deletes nothing', async () => {
 });
 
 test('finds no protection without webhook and policies, and that policies protect alone', async () => {
+  // Also after a failure, because later files need the guard.
+  onTestFinished(async () => {
+    await installed.deleteOverlay('policy-floor');
+    await installed.applyOverlay('monitoring');
+    await installed.awaitGuard();
+  });
   await cluster.admin.delete(PATHS.guardWebhook);
   await expectVerify(1, 'EXPOSED: .* neither the webhook nor the policies are installed');
 
   await installed.applyOverlay('policy-floor');
   await awaitFloor(cluster);
   await expectVerify(0, 'PROTECTED: only the policy nodes\\.machineconfig-guard\\.io denies the deletion');
-
-  await installed.deleteOverlay('policy-floor');
-  await installed.applyOverlay('monitoring');
-  await installed.awaitGuard();
 }, 120_000);
