@@ -11,7 +11,7 @@ import type { Release } from './control-plane/releases.ts';
 import { prepareNodes } from './node/prepare.ts';
 import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/run-binaries.ts';
 import { log, runCommand, selectRelease } from './support/runner.ts';
-import { selectNodeTests } from './test-files.ts';
+import { selectTests } from './test-files.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The tests of every release: verdicts, and that no stale data leads to an allowed deletion. */
@@ -83,16 +83,18 @@ async function main(): Promise<number> {
   const isWholeSuite = files.length === 0 && flags.only === undefined;
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
   const [newest = await selectRelease('--kubernetes', undefined)] = releases;
-  const nodeTests = selectNodeTests(files);
+  const { nodeTests } = selectTests(files);
   const obstacle = nodeTests.length === 0 ? undefined : await prepareNodes(newest, log);
   const total = { passed: 0, failed: 0 };
   for (const [index, release] of releases.entries()) {
-    const tests = index === 0 ? files : TESTS_OF_EVERY_RELEASE;
+    const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE);
     const hasNodes = index === 0 && nodeTests.length > 0 && obstacle === undefined;
     console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
-    const runs = [['--project=guarded', '--project=installed', ...tests]];
-    // At the same time, because these tests wait most of it.
-    if (hasNodes) runs.unshift(['--project=nodes', ...nodeTests]);
+    // At the same time, because the tests with nodes wait most of it.
+    const runs = [
+      ...(hasNodes ? [['--project=nodes', ...nodeTests]] : []),
+      ...(otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : []),
+    ];
     const results = await Promise.all(runs.map((args) => runTests(release, [...only, ...args], env)));
     const passed = sum(results, 'passed');
     const isUnexplained = isWholeSuite && results.some((result) => result.passed === 0);
@@ -120,12 +122,7 @@ async function runTests(
 ): Promise<Counts> {
   const directory = await mkdtemp(join(tmpdir(), 'mcg-e2e-'));
   const report = join(directory, 'report.json');
-  const vitest = [
-    'node_modules/vitest/vitest.mjs',
-    'run',
-    '--config=vitest.e2e.config.ts',
-    '--passWithNoTests',
-  ];
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config=vitest.e2e.config.ts'];
   const reporters = ['--reporter=verbose', '--reporter=json', `--outputFile.json=${report}`];
   try {
     const exitCode = await runNode([...vitest, ...reporters, ...args], {

@@ -22,16 +22,19 @@ export const OTHER_TESTS = FILES.filter(
 const MEASUREMENTS = `${NODE_FOLDER}resources.test.ts`;
 
 /**
- * Selects from the test files that need real nodes.
+ * Selects the test files that need real nodes, and the others.
  *
  * @param filters parts of paths, of which a file must have one. None selects all files.
  */
-export function selectNodeTests(filters: readonly string[]): readonly string[] {
-  return NODE_TESTS.filter((file) =>
+export function selectTests(filters: readonly string[]) {
+  const isSelected = (file: string) =>
     file === MEASUREMENTS
       ? filters.some((filter) => filter.endsWith('resources.test.ts'))
-      : filters.length === 0 || filters.some((filter) => file.includes(filter)),
-  );
+      : filters.length === 0 || filters.some((filter) => file.includes(filter));
+  return {
+    nodeTests: NODE_TESTS.filter(isSelected),
+    otherTests: [...GUARDED_TESTS, ...OTHER_TESTS].filter(isSelected),
+  };
 }
 
 function contains(file: string, text: string): boolean {

@@ -18,6 +18,8 @@ const SERVERS = new Map([
   ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+)[\s\S]*?(?<bin>\/\S+)\/kubectl/],
   ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
+/** A command that waits most of its time and needs no other, so that the others run meanwhile. */
+const INDEPENDENT = 'npm run demo';
 /** A comment after a command that must fail with this code. */
 const DENIED = /\s+# denied: (?<code>MCG_\w+)$/;
 
@@ -45,6 +47,7 @@ function copyRepository(): string {
   return directory;
 }
 
+/** Prints the output of the command as it comes, or later if the command is independent. */
 function start(command: string) {
   // In a process group of its own, so that signals reach npm and its children.
   const child = spawn('bash', ['-c', command], { cwd: copy, env, detached: true });
@@ -52,7 +55,7 @@ function start(command: string) {
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
       output += chunk.toString();
-      process.stdout.write(chunk);
+      if (command !== INDEPENDENT) process.stdout.write(chunk);
     });
   }
   return { command, child, readOutput: () => output };
@@ -69,6 +72,7 @@ async function run(line: string): Promise<void> {
   const deniedCode = DENIED.exec(line)?.groups?.['code'];
   const { child, readOutput } = start(command);
   const [exitCode] = await waitForEnd(child, 'close', COMMAND_TIMEOUT_MS);
+  if (command === INDEPENDENT) console.log(`\n$ ${command}\n${readOutput()}`);
   const isDenied = exitCode !== 0 && readOutput().includes(deniedCode ?? '');
   if (isDenied !== (deniedCode !== undefined)) throw new Error(`ended with ${exitCode}`);
 }
@@ -112,7 +116,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 async function check(title: string, action: () => Promise<void>): Promise<void> {
-  console.log(`\n$ ${title}`);
+  if (title !== INDEPENDENT) console.log(`\n$ ${title}`);
   try {
     await action();
   } catch (error) {
@@ -121,7 +125,10 @@ async function check(title: string, action: () => Promise<void>): Promise<void> 
 }
 
 const commands = findCommands();
-for (const command of commands) await check(command, () => run(command));
+const independent = commands.filter((command) => command === INDEPENDENT);
+const pending = independent.map((command) => check(command, () => run(command)));
+for (const command of commands) if (command !== INDEPENDENT) await check(command, () => run(command));
+await Promise.all(pending);
 await check('Ctrl-C', interruptServers);
 rmSync(copy, { recursive: true, force: true });
 for (const failure of failures) console.error(`\nREADME: ${failure}`);
