@@ -1,4 +1,4 @@
-/** Runs the commands of README.md, in their order, in a copy of the repository. */
+/** Runs the commands of README.md in a copy of the repository: in their order, and the demo beside them. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -18,7 +18,7 @@ const SERVERS = new Map([
   ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+)[\s\S]*?(?<bin>\/\S+)\/kubectl/],
   ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
-/** A command that waits most of its time and needs no other, so that the others run meanwhile. */
+/** It mostly waits and depends on no other command, so the others run meanwhile. */
 const INDEPENDENT = 'npm run demo';
 /** A comment after a command that must fail with this code. */
 const DENIED = /\s+# denied: (?<code>MCG_\w+)$/;

@@ -2,12 +2,12 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** How many test files with nodes run at a time at most, and beside them how many without nodes. */
+/** The workers of each of two Vitest processes: one runs the tests with nodes, the other one the rest. */
 export const WORKERS = 2;
-/** If it is set, another run of Vitest goes on at the same time. Its workers have the same numbers. */
+/** Set in the process with nodes, because both processes number their workers from 1. */
 export const SECOND_RUN_VARIABLE = 'MCG_E2E_SECOND_RUN';
 
-/** Below the ports that Linux assigns by itself, perhaps that of a server which restarts. */
+/** Below Linux's ephemeral ports: otherwise a connection could take the port of a server while it restarts. */
 const FIRST = 20_000;
 const CLASSES = 2 * WORKERS;
 const COUNT_PER_CLASS = 3_000;
