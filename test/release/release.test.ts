@@ -95,7 +95,7 @@ test('`npm version` changes the references in the documentation', () => {
 
 test('docs/release.md names every published file', () => {
   const page = readFileSync(path.join(ROOT, 'docs', 'release.md'), 'utf8');
-  expect(readdirSync(release).filter((name) => !page.includes(`${name}\``))).toEqual([]);
+  expect(readdirSync(release).filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
 
 test('the image of each platform adds less than 120 MB to its base, and has the version and the time', async () => {

@@ -60,14 +60,18 @@ test.each([20, 300])(
 );
 
 test('answers 300 parallel deletions in time if all open connections go silent meanwhile', async () => {
+  const seen = new Set<string>();
   const freezeMeanwhile = async () => {
     await network.resume();
     const deletions = deleteInParallel(300);
     await pause(300);
     network.freeze();
-    return (await deletions).filter((answer) => answer !== 'in use' && answer !== 'unverified');
+    const answers = await deletions;
+    for (const answer of answers) seen.add(answer);
+    return answers.includes('guard unreachable');
   };
   // A busy machine may need another attempt: see above.
-  await expect.poll(freezeMeanwhile, { timeout: 50_000 }).toEqual([]);
+  await expect.poll(freezeMeanwhile, { timeout: 50_000 }).toBe(false);
+  expect(['in use', 'unverified', 'guard unreachable']).toEqual(expect.arrayContaining([...seen]));
   expect(await deleteInParallel(1)).toEqual(['in use']);
 });

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { KubeClient, statusOf } from '../control-plane/kube-client.ts';
-import { pause } from '../control-plane/until.ts';
+import { pause, until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -40,6 +40,9 @@ test('a change of the mode has its effect within 2 s on every replica', async ()
     await cluster.admin.patch(PATHS.guard, { spec: { mode } });
     const from = performance.now() + EFFECT_MS;
     await pause(PHASE_MS);
+    // A busy machine answers less often.
+    const countSettled = () => answers.filter(({ sentAt }) => sentAt > from).length;
+    await until('answers after the change', async () => countSettled() > 10, { timeoutMs: 60_000 });
     phases.push({ mode, status, from, to: performance.now() });
   }
   stop.abort();
@@ -49,7 +52,7 @@ test('a change of the mode has its effect within 2 s on every replica', async ()
   for (const { mode, status, from, to } of phases) {
     // A call that is open when the mode changes again may get either answer.
     const settled = answers.filter(({ sentAt, answeredAt }) => sentAt > from && answeredAt < to);
-    expect(settled).not.toEqual([]);
+    expect(settled.length).toBeGreaterThan(10);
     expect([mode, ...new Set(settled.map((answer) => answer.status))]).toEqual([mode, status]);
   }
 }, 300_000);
