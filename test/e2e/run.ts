@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 
 import { availableReleases, findBinaries } from './control-plane/binaries.ts';
 import type { Release } from './control-plane/releases.ts';
+import { UsageError } from '../support/usage.ts';
 import { prepareNodes } from './node/prepare.ts';
 import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/run-binaries.ts';
 import { log, runCommand, selectRelease } from './support/runner.ts';
@@ -65,6 +66,11 @@ async function main(): Promise<number> {
   if (flags.help) {
     process.stdout.write(HELP);
     return 0;
+  }
+  for (const file of files) {
+    const { nodeTests, otherTests } = selectTests([file]);
+    if (nodeTests.length + otherTests.length === 0)
+      throw new UsageError(`No test file has ${file} in its path.`);
   }
   const isOneRelease = flags.kubernetes !== undefined || files.length > 0;
   const releases = isOneRelease
