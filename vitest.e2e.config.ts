@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-import { SECOND_RUN_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
+import { NODES_PROCESS_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
 import { GUARDED_TESTS, NODE_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
 
 /**
@@ -17,36 +17,15 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 15_000 } },
+    maxWorkers: WORKERS,
     projects: [
       {
         extends: true,
-        test: {
-          name: 'nodes',
-          include: [...NODE_TESTS],
-          maxWorkers: WORKERS,
-          env: { [SECOND_RUN_VARIABLE]: '1' },
-          sequence: { groupOrder: 0 },
-        },
+        test: { name: 'nodes', include: [...NODE_TESTS], env: { [NODES_PROCESS_VARIABLE]: '1' } },
       },
-      // One after another, so that no worker keeps a second shared cluster, which would need processor time.
-      {
-        extends: true,
-        test: {
-          name: 'guarded',
-          include: [...GUARDED_TESTS],
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'installed',
-          include: [...OTHER_TESTS],
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 2 },
-        },
-      },
+      // One project after the other, so that no worker keeps a second shared cluster, which would need processor time.
+      { extends: true, test: { name: 'guarded', include: [...GUARDED_TESTS], sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: 'installed', include: [...OTHER_TESTS], sequence: { groupOrder: 2 } } },
     ],
   },
 });

@@ -5,26 +5,26 @@ import { createServer } from 'node:net';
 /** The workers of each of two Vitest processes: one runs the tests with nodes, the other one the rest. */
 export const WORKERS = 2;
 /** Set in the process with nodes, because both processes number their workers from 1. */
-export const SECOND_RUN_VARIABLE = 'MCG_E2E_SECOND_RUN';
+export const NODES_PROCESS_VARIABLE = 'MCG_E2E_NODES_PROCESS';
 
 /** Below Linux's ephemeral ports: otherwise a connection could take the port of a server while it restarts. */
 const FIRST = 20_000;
-const CLASSES = 2 * WORKERS;
-const COUNT_PER_CLASS = 3_000;
+const WORKER_COUNT = 2 * WORKERS;
+const PORTS_PER_WORKER = 3_000;
 
-let last = randomInt(COUNT_PER_CLASS);
+let last = randomInt(PORTS_PER_WORKER);
 
 /**
  * Ports of 127.0.0.1 without a listener. A process gets each port only once, and each Vitest worker has ports
  * of its own, so that two workers never find the same port.
  */
 export async function freePorts(count: number): Promise<number[]> {
-  const { [SECOND_RUN_VARIABLE]: isSecondRun, VITEST_POOL_ID: worker } = process.env;
-  const offset = (Number(worker ?? 0) + (isSecondRun === undefined ? 0 : WORKERS)) % CLASSES;
+  const { [NODES_PROCESS_VARIABLE]: isNodesProcess, VITEST_POOL_ID: worker } = process.env;
+  const offset = (Number(worker ?? 0) + (isNodesProcess === undefined ? 0 : WORKERS)) % WORKER_COUNT;
   const ports: number[] = [];
   while (ports.length < count) {
-    last = (last + 1) % COUNT_PER_CLASS;
-    const port = FIRST + last * CLASSES + offset;
+    last = (last + 1) % PORTS_PER_WORKER;
+    const port = FIRST + last * WORKER_COUNT + offset;
     if (await isFree(port)) ports.push(port);
   }
   return ports;

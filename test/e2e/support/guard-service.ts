@@ -1,7 +1,7 @@
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { PATHS } from './paths.ts';
 
-type WebhookConfiguration = KubeObject & {
+export type WebhookConfiguration = KubeObject & {
   readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
 };
 

@@ -3,7 +3,7 @@ import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
-import { SERVICE_NAME } from './guard-service.ts';
+import { SERVICE_NAME, type WebhookConfiguration } from './guard-service.ts';
 import { PATHS } from './paths.ts';
 
 const SERVICE = `${PATHS.guardNamespace}/services/machineconfig-guard`;
@@ -12,10 +12,6 @@ const CONFIG_MAP = `${PATHS.guardNamespace}/configmaps/machineconfig-guard-servi
 const SECRET_NAME = 'service.beta.openshift.io/serving-cert-secret-name';
 const INJECT = 'service.beta.openshift.io/inject-cabundle';
 const RECONCILE_INTERVAL_MS = 300;
-
-type Webhooks = KubeObject & {
-  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
-};
 
 type ConfigMap = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 
@@ -83,7 +79,7 @@ export class ServiceCa {
   async #injectIntoWebhooks(bundle: string): Promise<void> {
     const caBundle = encodeBase64(bundle);
     for (const path of [PATHS.guardWebhook, PATHS.referenceWebhook]) {
-      const configuration = (await this.#admin.find(path)) as Webhooks | undefined;
+      const configuration = (await this.#admin.find(path)) as WebhookConfiguration | undefined;
       if (configuration?.metadata.annotations?.[INJECT] !== 'true') continue;
       if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) continue;
       const webhooks = configuration.webhooks.map((webhook) => {
