@@ -19,7 +19,7 @@ const SERVERS = new Map([
   ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
 /** It mostly waits and depends on no other command, so the others run meanwhile. */
-const INDEPENDENT = 'npm run demo';
+const DEMO = 'npm run demo';
 /** A comment after a command that must fail with this code. */
 const DENIED = /\s+# denied: (?<code>MCG_\w+)$/;
 
@@ -47,7 +47,6 @@ function copyRepository(): string {
   return directory;
 }
 
-/** Prints the output of the command as it comes, or later if the command is independent. */
 function start(command: string) {
   // In a process group of its own, so that signals reach npm and its children.
   const child = spawn('bash', ['-c', command], { cwd: copy, env, detached: true });
@@ -55,7 +54,6 @@ function start(command: string) {
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
       output += chunk.toString();
-      if (command !== INDEPENDENT) process.stdout.write(chunk);
     });
   }
   return { command, child, readOutput: () => output };
@@ -72,13 +70,16 @@ async function run(line: string): Promise<void> {
   const deniedCode = DENIED.exec(line)?.groups?.['code'];
   const { child, readOutput } = start(command);
   const [exitCode] = await waitForEnd(child, 'close', COMMAND_TIMEOUT_MS);
-  if (command === INDEPENDENT) console.log(`\n$ ${command}\n${readOutput()}`);
+  console.log(`\n$ ${line}\n${readOutput()}`);
   const isDenied = exitCode !== 0 && readOutput().includes(deniedCode ?? '');
   if (isDenied !== (deniedCode !== undefined)) throw new Error(`ended with ${exitCode}`);
 }
 
 async function startServer(command: string, readyPattern: RegExp): Promise<void> {
+  console.log(`\n$ ${command}`);
   const server = start(command);
+  for (const stream of [server.child.stdout, server.child.stderr])
+    stream.pipe(process.stdout, { end: false });
   servers.push(server);
   const findReady = async () => {
     if (server.child.exitCode !== null) throw new Error('ended before it was ready');
@@ -116,7 +117,6 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 async function check(title: string, action: () => Promise<void>): Promise<void> {
-  if (title !== INDEPENDENT) console.log(`\n$ ${title}`);
   try {
     await action();
   } catch (error) {
@@ -125,10 +125,9 @@ async function check(title: string, action: () => Promise<void>): Promise<void> 
 }
 
 const commands = findCommands();
-const independent = commands.filter((command) => command === INDEPENDENT);
-const pending = independent.map((command) => check(command, () => run(command)));
-for (const command of commands) if (command !== INDEPENDENT) await check(command, () => run(command));
-await Promise.all(pending);
+const demo = commands.includes(DEMO) ? check(DEMO, () => run(DEMO)) : undefined;
+for (const command of commands) if (command !== DEMO) await check(command, () => run(command));
+await demo;
 await check('Ctrl-C', interruptServers);
 rmSync(copy, { recursive: true, force: true });
 for (const failure of failures) console.error(`\nREADME: ${failure}`);
