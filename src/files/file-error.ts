@@ -1,0 +1,31 @@
+import { toPrintableLine } from '../decision/printable-text.ts';
+
+/** A file is unusable. The message is printable, and contains nothing of the content. */
+export class FileError extends Error {
+  override readonly name = 'FileError';
+}
+
+const MAX_PATH_LENGTH = 500;
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied; run the command as root',
+  EISDIR: 'it is a directory',
+  ELOOP: 'it is a symbolic link',
+  ENOENT: 'it does not exist',
+  ENOTDIR: 'it is not a directory',
+};
+
+/** The path for a message. The name of a file can contain anything but a slash. */
+export function formatPath(path: string): string {
+  return toPrintableLine(path, MAX_PATH_LENGTH);
+}
+
+/** @throws FileError instead of an error of the file system */
+export async function explainErrors<T>(file: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof FileError || typeof code !== 'string' || code === 'ABORT_ERR') throw error;
+    throw new FileError(`cannot read ${formatPath(file)}: ${REASONS[code] ?? code}`, { cause: error });
+  }
+}
