@@ -6,7 +6,16 @@ import { build, type Plugin } from 'esbuild';
  * CommonJS packages that only some commands need, or that a library needs only for a proxy in the kubeconfig or for a
  * path in the output of an exec plugin.
  */
-const RARELY_USED = new Set(['hpagent', 'js-yaml', 'jsonpath-plus', 'socks', 'socks-proxy-agent', 'undici', 'yaml']);
+const RARELY_USED = new Set([
+  'hpagent',
+  'js-yaml',
+  'jsonpath-plus',
+  'node-forge',
+  'socks',
+  'socks-proxy-agent',
+  'undici',
+  'yaml',
+]);
 
 /** The only class of the client library that we use. The others would double the code that is loaded at the start. */
 const USED_CLASS = 'KubeConfig';

@@ -4,12 +4,20 @@ import { AmbiguousName } from '../inspect/resolve-name.ts';
 import { toShellWord } from '../inspect/shell-word.ts';
 import { DryRunError } from '../inspect/trial-deletion.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, ApiUnreachable, CredentialsError, describeError } from '../kube/errors.ts';
+import {
+  ApiError,
+  ApiUnreachable,
+  CredentialsError,
+  describeError,
+  isDeniedByAdmission,
+} from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
 import { addFlagsToCommand } from './command-flags.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
+/** The text of a policy can be a paragraph. */
+const MAX_DENIAL_LENGTH = 1_000;
 const CHECK_SERVER = 'check server in the kubeconfig, and the network';
 
 /** Roles for people, without their rights in the namespace of the guard (manifests/base/reader-roles.yaml). */
@@ -70,6 +78,9 @@ function formatAccessError({ access, cause }: ClusterAccessError, server: string
   }
   if (!(cause instanceof ApiError)) {
     return `cannot ${verb} ${kind}${location}: ${toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH)}`;
+  }
+  if (isDeniedByAdmission(cause)) {
+    return `${server} denies ${verb} of ${kind}${location}: ${toPrintableLine(cause.message, MAX_DENIAL_LENGTH)}`;
   }
   const message = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
   switch (cause.status) {

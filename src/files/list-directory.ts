@@ -20,6 +20,7 @@ export async function listDirectory(
 ): Promise<readonly Dirent[]> {
   return await explainErrors(directory, async () => {
     const entries: Dirent[] = [];
+    signal.throwIfAborted();
     for await (const entry of await opendir(directory)) {
       signal.throwIfAborted();
       if (entries.length === maxEntries) {

@@ -5,6 +5,8 @@ export interface YamlDocument {
   readonly document: Document;
   /** Of its first line. */
   readonly line: number;
+  /** Of its first error. Undefined if it is valid. */
+  readonly errorLine: number | undefined;
 }
 
 /** Lexical tokens of one text. A rendered config of 3 MiB has about 100,000, and each needs about 300 bytes. */
@@ -26,7 +28,12 @@ export function parseYamlDocuments(
   const lines = new LineCounter();
   const documents: YamlDocument[] = [];
   const add = (document: Document): void => {
-    documents.push({ document, line: lines.linePos(document.range?.[0] ?? 0).line });
+    const [error] = document.errors;
+    documents.push({
+      document,
+      line: lines.linePos(document.range?.[0] ?? 0).line,
+      errorLine: error === undefined ? undefined : lines.linePos(error.pos[0]).line,
+    });
   };
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);

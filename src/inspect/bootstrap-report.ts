@@ -1,4 +1,4 @@
-import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
+import { type ConfigName, parsePoolName, toConfigName } from '../decision/config-name.ts';
 import { hasStrongReference } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
@@ -50,8 +50,8 @@ export interface BootstrapConfig {
   readonly needed: boolean;
   /** Whether the operator can still render it. */
   readonly recoverable: boolean;
-  /** Whether the hash in its name is of its content. */
-  readonly contentMatchesName: boolean;
+  /** Null if the hash proves nothing, because the config in the API does not match its name either (recert). */
+  readonly contentMatchesName: boolean | null;
   readonly usedBy: readonly { readonly kind: string; readonly name: string }[];
   /** The config with which it is compared: of its pool, or of the same name. Null if it is not compared. */
   readonly comparedWith: ConfigName | null;
@@ -117,6 +117,9 @@ class Comparison {
     const comparedWith = object === undefined ? poolConfig : name;
     const other = object ?? (poolConfig === undefined ? undefined : await this.#readConfig(poolConfig));
     const differences = other === undefined ? [] : diffSpecs(spec, readSpec(other));
+    const isOtherRewritten =
+      other !== undefined &&
+      !hasMatchingName({ name: toConfigName(String(other.metadata?.name)), spec: readSpec(other) });
     const isMissing = object === undefined;
     const isTerminating = (object?.metadata?.deletionTimestamp ?? undefined) !== undefined;
     // The operator renders the config in the spec of a pool, and the first config of a new pool.
@@ -135,7 +138,7 @@ class Comparison {
             : 'exists',
       needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName),
       recoverable,
-      contentMatchesName: hasMatchingName(config),
+      contentMatchesName: hasMatchingName(config) || (isOtherRewritten ? null : false),
       usedBy,
       comparedWith: other === undefined ? null : (comparedWith ?? null),
       differences: await this.#describeDifferences(differences, pool?.sources),

@@ -1,7 +1,7 @@
 import { type ConfigName, isObjectName, isRenderedConfig } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath } from '../kube/api-paths.ts';
+import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
@@ -11,7 +11,6 @@ import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../re
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster } from './cluster-access.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './consistency.ts';
-import { PAUSED_FOR_RESTORE } from './paused-for-restore.ts';
 
 const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
 
@@ -73,17 +72,22 @@ export async function readRenderedNames(api: KubeApi, signal: AbortSignal): Prom
   return (await readConfigs(api, signal)).map(({ name }) => name).filter((name) => isRenderedConfig(name));
 }
 
+/** The configs that a node or a pool needs. */
+export async function readReferencedNames(api: KubeApi, signal: AbortSignal): Promise<ReadonlySet<ConfigName>> {
+  const referrers = await listAll(api, NODES, NODES.parse, signal);
+  referrers.push(...(await listAll(api, POOLS, POOLS.parse, signal)));
+  const references = referrers.flatMap((referrer) => referrer.references);
+  return new Set(references.filter(({ strength }) => strength === 'strong').map(({ config }) => config));
+}
+
 /**
  * The configs that a node or a pool names, and that do not exist. An annotation can contain any text, which a shell
  * would run after its completion, so other texts than names of objects are left out.
  */
 export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
-  const referrers = await listAll(api, NODES, NODES.parse, signal);
-  referrers.push(...(await listAll(api, POOLS, POOLS.parse, signal)));
-  const references = referrers.flatMap((referrer) => referrer.references);
+  const referenced = await readReferencedNames(api, signal);
   const existing = new Set((await readConfigs(api, signal)).map(({ name }) => name));
-  const used = references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
-  return [...new Set(used)].filter((config) => isObjectName(config) && !existing.has(config));
+  return [...referenced].filter((config) => isObjectName(config) && !existing.has(config));
 }
 
 export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {

@@ -1,7 +1,5 @@
+import { PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { toShellWord } from './shell-word.ts';
-
-/** `restore` sets it in the write that pauses a pool. Its value is the config that is being restored. */
-export const PAUSED_FOR_RESTORE = 'machineconfig-guard.io/paused-for-restore';
 
 /** @param config null unpauses the pool */
 export function toPausePatch(config: string | null) {

@@ -1,7 +1,7 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
-import { MCO_GROUP } from '../kube/api-paths.ts';
+import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { type ConsistencyResult, findReferencedConfig, isMissingForever, type Problem } from './consistency.ts';
-import { PAUSED_FOR_RESTORE, toUnpauseCommand } from './paused-for-restore.ts';
+import { toUnpauseCommand } from './paused-for-restore.ts';
 import { toShellWord } from './shell-word.ts';
 
 export interface Repair {

@@ -11,6 +11,13 @@ export const BUILDS_PATHS = [
   `/apis/${MCO_GROUP}/v1alpha1/machineosbuilds`,
 ] as const;
 
+export const CONTROLLER_CONFIGS_PATH = `${MCO_V1}/controllerconfigs`;
+/** v1alpha1 until OpenShift 4.22. */
+export const OS_IMAGE_STREAMS_PATHS = [
+  `${MCO_V1}/osimagestreams`,
+  `/apis/${MCO_GROUP}/v1alpha1/osimagestreams`,
+] as const;
+
 /** Its objects contain the settings and the status of the guard. */
 export const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
 /** The guard reads only the MachineConfigGuard of this name. */
@@ -19,6 +26,9 @@ export const GUARD_PATH = `${GUARDS_PATH}/${GUARD_NAME}`;
 
 export const WEBHOOK_CONFIGURATIONS_PATH =
   '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+
+/** `restore` sets it in the write that pauses a pool. Its value is the config that is being restored. */
+export const PAUSED_FOR_RESTORE = 'machineconfig-guard.io/paused-for-restore';
 
 /** The authority of a rendered installation. */
 export const AUTHORITY_SECRET_PATH = '/api/v1/namespaces/machineconfig-guard/secrets/machineconfig-guard-ca';

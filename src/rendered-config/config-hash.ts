@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import forge from 'node-forge';
 import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../decision/config-name.ts';
 import { formatGoYaml } from './go-yaml.ts';
-import type { RenderedConfig } from './rendered-config.ts';
+import { hasIgnitionContent, type RenderedConfig } from './rendered-config.ts';
 
 /** The salt of every release (machine-config-operator, pkg/controller/render/hash.go). */
 const SALT = Buffer.from(
@@ -16,12 +16,25 @@ const SALT = Buffer.from(
  * its YAML. The spec must be as the operator wrote it: the machine-config-server changes some specs that it serves.
  */
 export function computeRenderedName(pool: string, spec: object): ConfigName {
-  const hash = createHash('md5').update(SALT).update(formatGoYaml(spec)).digest('hex');
-  return toConfigName(`${RENDERED_PREFIX}${pool}-${hash}`);
+  // The MD5 of OpenSSL fails under FIPS, although this one protects nothing.
+  const md5 = forge.md.md5.create();
+  for (const part of [SALT, Buffer.from(formatGoYaml(spec))]) md5.update(part.toString('latin1'));
+  return toConfigName(`${RENDERED_PREFIX}${pool}-${md5.digest().toHex()}`);
 }
 
 /** Whether the hash in the name is of this content. */
 export function hasMatchingName({ name, spec }: Pick<RenderedConfig, 'name' | 'spec'>): boolean {
   const pool = parsePoolName(name);
   return pool !== undefined && computeRenderedName(pool, spec) === name;
+}
+
+/** Of the copies of each config, the one that matches its name, or else one with Ignition content. */
+export function chooseCopies(configs: readonly RenderedConfig[]): RenderedConfig[] {
+  const copies = new Map<ConfigName, RenderedConfig[]>();
+  for (const config of configs) copies.set(config.name, [...(copies.get(config.name) ?? []), config]);
+  return [...copies.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined || group.length === 1) return group;
+    return [group.find(hasMatchingName) ?? group.find(hasIgnitionContent) ?? first];
+  });
 }

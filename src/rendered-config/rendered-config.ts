@@ -1,8 +1,14 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
-import path from 'node:path';
-import { type Document, parseAllDocuments, visit } from 'yaml';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { visit } from 'yaml';
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
 import { formatName } from '../decision/message.ts';
+import { FileError, formatPath } from '../files/file-error.ts';
+import { walkDirectory } from '../files/list-directory.ts';
+import { isArchive, readArchive } from '../files/read-archive.ts';
+import { readRegularFile } from '../files/read-file.ts';
+import { parseYamlDocuments, toValue } from '../files/yaml-documents.ts';
 import { resolvePlainScalar } from './plain-scalar.ts';
 
 /** A rendered config as it is on a disk or in the API. Its spec can contain secrets. */
@@ -11,65 +17,129 @@ export interface RenderedConfig {
   readonly apiVersion: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Where it was read, for messages. */
+  /** Where it was read, for messages. Printable. */
   readonly source: string;
 }
 
-/** The text is not a rendered config. The message starts with its source and never contains its content. */
-export class ConfigFileError extends Error {
-  override readonly name = 'ConfigFileError';
+/** The rendered configs of a directory or an archive. */
+export interface FoundConfigs {
+  /** Sorted by name. Copies of one config with other content stand beside each other. */
+  readonly configs: readonly RenderedConfig[];
+  /** Why files that are named like a config were not read. */
+  readonly problems: readonly string[];
 }
 
 /** An object of the API has at most 3 MiB (etcd's request limit). Its YAML is larger. */
-const MAX_BYTES = 8 * 1024 * 1024;
+export const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
 const MAX_DEPTH = 100;
-const KIND = /^[A-Z][A-Za-z]{0,62}$/;
-const CONFIG_FILE = /\.(?:json|ya?ml)$/;
-/** Folders of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
-const CONFIGS_FOLDER = 'machine-configs';
-const POOLS_FOLDER = 'machine-pools';
 const API_VERSION = /^machineconfiguration\.openshift\.io\/v\d\w*$/;
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied; run the command as root',
-  EISDIR: 'it is a directory',
-  ENOENT: 'it does not exist',
-  ENOTDIR: 'it is not a directory',
-};
+const DEFAULT_API_VERSION = 'machineconfiguration.openshift.io/v1';
+const KIND = /^[A-Z][A-Za-z]{0,62}$/;
+/** Files that can contain a config: JSON and YAML, and the copy of the machine-config-daemon. */
+const CONFIG_FILE = /(?:\.json|\.ya?ml|\/currentconfig)$/;
+/** A file that contains a config, by its name, as on nodes, on the bootstrap host and in a must-gather. */
+const LIKELY_CONFIG_FILE = /\/(?:rendered-[^/]*|mcs-machine-config-content\.json|currentconfig)$/;
+/** Spares the parser the other files of a must-gather. */
+const CONFIG_TEXT = /name["']?\s*:\s*["']?rendered-/;
+/** A must-gather of 250 nodes has about 50,000 files. */
+const WALK_LIMITS = { maxDepth: 16, maxEntries: 200_000 };
+const MAX_TOTAL_BYTES = 1024 ** 3;
+const MAX_PROBLEMS = 10;
+/** Folder of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
+const POOLS_FOLDER = 'machine-pools';
+/** Line breaks of YAML 1.1, in which the operator writes, and characters like others in YAML 1.2. */
+const FOREIGN_LINE_BREAK = /[\u0085\u2028\u2029]/;
 
 /**
- * Parses the JSON or YAML of one MachineConfig. Ownership, uid and status of the file do not count.
+ * Parses the JSON or YAML of one MachineConfig. The in-cluster machine-config-server and the machine-config-daemon
+ * write it without kind and apiVersion. Ownership, uid and status of the file do not count.
  *
  * @param source where the text was read, for messages
- * @throws ConfigFileError
+ * @throws FileError
  */
 export function parseRenderedConfig(text: string, source: string): RenderedConfig {
-  const config = parseConfig(text, source);
+  const object = parseObject(text, source);
+  if (!isMachineConfig(object)) {
+    const kind = isRecord(object) ? String(object['kind']) : '';
+    const found = KIND.test(kind) ? `an object of kind ${kind}` : 'no object of Kubernetes';
+    throw new FileError(`${source} contains ${found}, not one MachineConfig; choose another file`);
+  }
+  const config = toConfig(object, source);
   if (isRenderedConfig(config.name)) return config;
   const name = formatName(config.name);
-  throw new ConfigFileError(`${source} contains MachineConfig "${name}", which is not a rendered config`);
+  throw new FileError(`${source} contains MachineConfig "${name}", which is not a rendered config`);
 }
 
 /**
- * Reads every rendered config of a directory, sorted by name: from its folder `machine-configs` if it has one. Skips
- * files with another ending, other objects and other MachineConfigs.
+ * Reads rendered configs below a directory or in a tar archive, such as a must-gather. Skips all other files.
  *
- * @throws ConfigFileError if a file or the directory is unreadable
+ * @param isWanted a must-gather can contain hundreds of configs of some MB
+ * @throws FileError if the directory or the archive is unreadable or too large; the signal's reason
  */
-export async function readRenderedConfigs(directory: string): Promise<readonly RenderedConfig[]> {
-  const folder = path.join(directory, CONFIGS_FOLDER);
-  const configs = new Map<ConfigName, RenderedConfig>();
-  for (const { file, object } of await readObjects((await isDirectory(folder)) ? folder : directory)) {
-    if (!isMachineConfig(object)) continue;
-    const config = toConfig(object, file);
-    if (!isRenderedConfig(config.name)) continue;
-    const other = configs.get(config.name);
-    if (other !== undefined) {
-      throw new ConfigFileError(`${other.source} and ${file} both contain ${config.name}; remove one of them`);
+export async function readRenderedConfigs(
+  source: string,
+  isWanted: (name: ConfigName) => boolean,
+  signal: AbortSignal,
+): Promise<FoundConfigs> {
+  const configs: RenderedConfig[] = [];
+  const problems: string[] = [];
+  let bytesLeft = MAX_TOTAL_BYTES;
+  const files = isArchive(source) ? readArchivedTexts(source, signal) : readTexts(source, signal);
+  for await (const { path, content } of files) {
+    const isLikely = LIKELY_CONFIG_FILE.test(path);
+    try {
+      if (content instanceof FileError) throw content;
+      bytesLeft -= content.length;
+      if (bytesLeft < 0) break;
+      const text = content.toString();
+      const object = isLikely || CONFIG_TEXT.test(text) ? parseObject(text, formatPath(path)) : undefined;
+      if (!isMachineConfig(object)) continue;
+      const config = toConfig(object, formatPath(path));
+      if (isRenderedConfig(config.name) && isWanted(config.name)) addCopy(configs, config);
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      if (isLikely && problems.length < MAX_PROBLEMS) problems.push(error.message);
     }
-    configs.set(config.name, config);
   }
-  return [...configs.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (bytesLeft < 0) throw new FileError(`${formatPath(source)} has more than 1 GiB of JSON and YAML`);
+  return { configs: configs.toSorted((a, b) => (a.name < b.name ? -1 : 1)), problems };
+}
+
+/** Adds a config, or its source to an equal copy. */
+export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void {
+  const index = configs.findIndex(
+    ({ name, spec }) => name === config.name && isDeepStrictEqual(spec, config.spec),
+  );
+  const copy = configs[index];
+  if (copy === undefined) configs.push(config);
+  else if (!copy.source.includes(' and '))
+    configs[index] = { ...copy, source: `${copy.source} and ${config.source}` };
+}
+
+interface FileContent {
+  readonly path: string;
+  readonly content: Buffer | FileError;
+}
+
+async function* readTexts(directory: string, signal: AbortSignal): AsyncGenerator<FileContent> {
+  for await (const path of walkDirectory(directory, WALK_LIMITS, signal)) {
+    if (!CONFIG_FILE.test(path)) continue;
+    const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal).catch((error: unknown) => {
+      if (error instanceof FileError) return error;
+      throw error;
+    });
+    yield { path, content };
+  }
+}
+
+async function* readArchivedTexts(archive: string, signal: AbortSignal): AsyncGenerator<FileContent> {
+  for await (const { path, content } of readArchive(archive, canContainConfig, signal)) {
+    yield { path: `${archive}:${path}`, content };
+  }
+}
+
+function canContainConfig(path: string, bytes: number): boolean {
+  return CONFIG_FILE.test(path) && bytes <= MAX_CONFIG_BYTES;
 }
 
 /**
@@ -77,13 +147,22 @@ export async function readRenderedConfigs(directory: string): Promise<readonly R
  * lists the sources of all pools for each pool (machine-config-operator, pkg/controller/render, RunBootstrap).
  *
  * @returns undefined if the directory has no folder `machine-pools`
- * @throws ConfigFileError if a file is unreadable
+ * @throws FileError if a file is unreadable; the signal's reason
  */
-export async function readBootstrapSources(directory: string): Promise<ReadonlySet<string> | undefined> {
-  const folder = path.join(directory, POOLS_FOLDER);
-  if (!(await isDirectory(folder))) return undefined;
-  const pools = await readObjects(folder);
-  return new Set(pools.flatMap(({ object }) => listPoolSources(object)));
+export async function readBootstrapSources(
+  directory: string,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string> | undefined> {
+  const folder = join(directory, POOLS_FOLDER);
+  const stats = await stat(folder).catch(() => undefined);
+  if (stats?.isDirectory() !== true) return undefined;
+  const sources = new Set<string>();
+  for await (const { path, content } of readTexts(folder, signal)) {
+    if (content instanceof FileError) throw content;
+    for (const source of listPoolSources(parseObject(content.toString(), formatPath(path))))
+      sources.add(source);
+  }
+  return sources;
 }
 
 /** The names in `spec.configuration.source` of a pool. */
@@ -95,37 +174,6 @@ export function listPoolSources(pool: unknown): string[] {
     ? source.map((reference) => (isRecord(reference) ? reference['name'] : ''))
     : [];
   return names.filter((name) => typeof name === 'string' && name !== '') as string[];
-}
-
-async function readObjects(directory: string): Promise<{ file: string; object: unknown }[]> {
-  const entries = await explainErrors(directory, () => readdir(directory, { withFileTypes: true }));
-  const files = entries.filter((entry) => !entry.isDirectory() && CONFIG_FILE.test(entry.name));
-  return await Promise.all(
-    files.map(async ({ name }) => {
-      const file = path.join(directory, name);
-      return { file, object: parseObject(await readConfigFile(file), file) };
-    }),
-  );
-}
-
-async function isDirectory(directory: string): Promise<boolean> {
-  return await stat(directory).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
-}
-
-/**
- * Reads a file that can contain one MachineConfig.
- *
- * @throws ConfigFileError if it is unreadable or too large
- */
-export async function readConfigFile(file: string): Promise<string> {
-  return await explainErrors(file, async () => {
-    const { size } = await stat(file);
-    if (size > MAX_BYTES) throw new ConfigFileError(`${file} is larger than any MachineConfig (${size} bytes)`);
-    return await readFile(file, 'utf8');
-  });
 }
 
 /**
@@ -140,27 +188,26 @@ export function hasIgnitionContent({ spec }: RenderedConfig): boolean {
   );
 }
 
-function parseConfig(text: string, source: string): RenderedConfig {
-  const object = parseObject(text, source);
-  if (isMachineConfig(object)) return toConfig(object, source);
-  const kind = isRecord(object) ? String(object['kind']) : '';
-  const found = KIND.test(kind) ? `an object of kind ${kind}` : 'no object of Kubernetes';
-  throw new ConfigFileError(`${source} contains ${found}, not one MachineConfig; choose another file`);
-}
-
 function isMachineConfig(object: unknown): object is Readonly<Record<string, unknown>> {
+  if (!isRecord(object)) return false;
+  const { kind, apiVersion, metadata, spec } = object;
+  if (kind !== undefined) return kind === 'MachineConfig' && API_VERSION.test(String(apiVersion));
+  // Other kinds without kind have other fields.
   return (
-    isRecord(object) && object['kind'] === 'MachineConfig' && API_VERSION.test(String(object['apiVersion']))
+    apiVersion === undefined &&
+    isRecord(metadata) &&
+    isRenderedConfig(toConfigName(String(metadata['name']))) &&
+    isRecord(spec)
   );
 }
 
 function toConfig(object: Readonly<Record<string, unknown>>, source: string): RenderedConfig {
-  const { metadata, spec, apiVersion } = object;
+  const { metadata, spec, apiVersion = DEFAULT_API_VERSION } = object;
   const { name, annotations } = isRecord(metadata) ? metadata : {};
   if (typeof name !== 'string' || name === '') {
-    throw new ConfigFileError(`${source} contains a MachineConfig without metadata.name`);
+    throw new FileError(`${source} contains a MachineConfig without metadata.name`);
   }
-  if (!isRecord(spec)) throw new ConfigFileError(`${source} contains a MachineConfig without spec`);
+  if (!isRecord(spec)) throw new FileError(`${source} contains a MachineConfig without spec`);
   return {
     name: toConfigName(name),
     apiVersion: String(apiVersion),
@@ -171,11 +218,8 @@ function toConfig(object: Readonly<Record<string, unknown>>, source: string): Re
 }
 
 function parseObject(text: string, source: string): unknown {
-  if (Buffer.byteLength(text) > MAX_BYTES) {
-    throw new ConfigFileError(`${source} is larger than any MachineConfig (more than ${MAX_BYTES} bytes)`);
-  }
   const trimmed = text.replace(/^\uFEFF/, '').trim();
-  if (trimmed === '') throw new ConfigFileError(`${source} is empty`);
+  if (trimmed === '') throw new FileError(`${source} is empty`);
   const object = trimmed.startsWith('{') ? parseJson(trimmed, source) : parseYaml(trimmed, source);
   checkValue(object, source, 0);
   return object;
@@ -186,63 +230,41 @@ function parseJson(text: string, source: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ConfigFileError(`${source} is not complete JSON; copy the file again`);
+    throw new FileError(`${source} is not complete JSON; copy the file again`);
   }
 }
 
 function parseYaml(text: string, source: string): unknown {
-  let documents: readonly Document[];
-  let object: unknown;
-  try {
-    // The failsafe schema reads all scalars as strings. A warning would print a part of the text.
-    documents = [...parseAllDocuments(text, { schema: 'failsafe', logLevel: 'error' })];
-    const [document] = documents;
-    if (document?.errors.length === 0) {
-      visit(document, {
-        Scalar: (_key, node) => {
-          if (node.type === 'PLAIN') node.value = resolvePlainScalar(String(node.value));
-        },
-      });
-      object = document.toJS();
-    }
-  } catch {
-    // Such as too many aliases, or too deep nesting.
-    throw new ConfigFileError(`${source} is not YAML that this command can read`);
+  if (FOREIGN_LINE_BREAK.test(text)) {
+    const reason = 'contains U+0085, U+2028 or U+2029, which YAML libraries read in different ways';
+    throw new FileError(`${source} ${reason}; use the same config as JSON, such as from a node`);
   }
-  const [error] = documents.flatMap(({ errors }) => errors);
-  if (error !== undefined) {
-    const location = error.linePos === undefined ? '' : ` (line ${error.linePos[0].line})`;
-    throw new ConfigFileError(`${source} is neither JSON nor YAML${location}; copy the file again`);
+  const documents = parseYamlDocuments(text, source, { maxDocuments: 2 });
+  const [first, second] = documents;
+  const errorLine = first?.errorLine ?? second?.errorLine;
+  if (errorLine !== undefined) {
+    throw new FileError(`${source} is neither JSON nor YAML (line ${errorLine}); copy the file again`);
   }
-  if (documents.length > 1) {
-    throw new ConfigFileError(
-      `${source} contains ${documents.length} YAML documents; put each in a file of its own`,
-    );
+  if (second !== undefined) {
+    throw new FileError(`${source} contains several YAML documents; put each in a file of its own`);
   }
-  return object;
+  if (first === undefined) return undefined;
+  visit(first.document, {
+    Scalar: (_key, node) => {
+      if (node.type === 'PLAIN') node.value = resolvePlainScalar(String(node.value));
+    },
+  });
+  return toValue(first, source);
 }
 
 function checkValue(value: unknown, source: string, depth: number): void {
-  if (depth > MAX_DEPTH) throw new ConfigFileError(`${source} is nested deeper than any MachineConfig`);
+  if (depth > MAX_DEPTH) throw new FileError(`${source} is nested deeper than any MachineConfig`);
   // JSON.parse() rounds larger integers.
   if (typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) {
-    throw new ConfigFileError(
-      `${source} contains a number beyond 2^53, which this command cannot copy exactly`,
-    );
+    throw new FileError(`${source} contains a number beyond 2^53, which this command cannot copy exactly`);
   }
   if (typeof value !== 'object' || value === null) return;
   for (const item of Object.values(value)) checkValue(item, source, depth + 1);
-}
-
-async function explainErrors<T>(source: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof ConfigFileError) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    throw new ConfigFileError(`cannot read ${source}: ${REASONS[code] ?? code}`, { cause: error });
-  }
 }
 
 function toTexts(value: unknown): Record<string, string> {

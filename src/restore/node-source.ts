@@ -8,11 +8,7 @@ import { ApiError, describeError } from '../kube/errors.ts';
 import { execInPod } from '../kube/exec.ts';
 import { withTimeout } from '../kube/wait.ts';
 import { NODES } from '../references/sources.ts';
-import {
-  hasIgnitionContent,
-  parseRenderedConfig,
-  type RenderedConfig,
-} from '../rendered-config/rendered-config.ts';
+import { addCopy, parseRenderedConfig, type RenderedConfig } from '../rendered-config/rendered-config.ts';
 
 /** No pod could read a fitting config. The message contains a command that reads it in another way. */
 export class NodeSourceError extends Error {
@@ -30,7 +26,8 @@ const EXEC_TIMEOUT_MS = 30_000;
 const MAX_REASON_LENGTH = 300;
 
 /**
- * Reads configs from the disk of a node with its machine-config-daemon pod, which also runs while it is Degraded.
+ * Reads all copies of configs on the disk of a node with its machine-config-daemon pod, which also runs while it is
+ * Degraded. In image mode, the machine-config-server changes osImageURL in the file that it writes.
  *
  * @param name undefined means the configs that the node names, and of these the missing ones if there are any
  * @throws NodeSourceError, ClusterAccessError, TimeoutError, or the signal's reason
@@ -43,18 +40,15 @@ export async function readConfigsFromNode(
 ): Promise<readonly RenderedConfig[]> {
   const wanted = await findWantedNames(api, node, name, signal);
   const pod = await findDaemonPod(api, node, signal);
-  const configs = new Map<ConfigName, RenderedConfig>();
+  const configs: RenderedConfig[] = [];
   const failures: string[] = [];
   for (const file of FILES) {
-    if (configs.size === wanted.size) break;
     const result = await readFile(api, pod, node, file, signal);
     if (typeof result === 'string') failures.push(`${file}: ${result}`);
-    else if (!wanted.has(result.name)) failures.push(`${file} contains ${result.name}`);
-    else if (!hasIgnitionContent(result))
-      failures.push(`${file} contains ${result.name} without Ignition content`);
-    else if (!configs.has(result.name)) configs.set(result.name, result);
+    else if (wanted.has(result.name)) addCopy(configs, result);
+    else failures.push(`${file} contains ${result.name}`);
   }
-  if (configs.size > 0) return [...configs.values()];
+  if (configs.length > 0) return configs;
   throw explainFailure(
     node,
     `cannot read ${[...wanted].join(' or ')} from node ${node}: ${failures.join('; ')}`,

@@ -1,11 +1,11 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import { formatReferrers } from '../decision/message.ts';
-import { countNoun } from '../decision/printable-text.ts';
-import { summarizeReferences } from '../decision/references.ts';
+import { countNoun, joinFirst } from '../decision/printable-text.ts';
+import { hasStrongReference, summarizeReferences } from '../decision/references.ts';
 import { findReferencedConfig } from '../inspect/consistency.ts';
 import { matchesNodeSelector } from '../references/node-selector.ts';
-import { hasMatchingName } from '../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../rendered-config/rendered-config.ts';
+import type { Content } from './choose-content.ts';
 import {
   CONTROL_PLANE_POOL,
   countMissingMachines,
@@ -24,15 +24,17 @@ export interface Rejection {
     | 'NameDiffers'
     | 'NoIgnitionContent'
     | 'NotReferenced'
+    | 'OtherPool'
     | 'OtherRestore'
     | 'SelectorMatches'
-    | 'Terminating';
+    | 'Terminating'
+    | 'WriteDenied';
   readonly reason: string;
   readonly advice: string;
 }
 
 export type StepAction =
-  'PausePool' | 'CreateConfig' | 'AwaitNodes' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool';
+  'PausePool' | 'CreateConfig' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool' | 'AwaitNodes';
 
 export interface RestoreStep {
   readonly action: StepAction;
@@ -66,7 +68,8 @@ const DAEMON_CONSEQUENCE =
   '"unexpected on-disk state" and the node stays Degraded. If osImageURL differs, it boots that image';
 
 /** Derives the steps from the state alone, so a second run continues after the last step of the first. */
-export function planRestore(config: RenderedConfig, state: RestoreState, options: PlanOptions): RestorePlan {
+export function planRestore(content: Content, state: RestoreState, options: PlanOptions): RestorePlan {
+  const { config } = content;
   const { name } = config;
   const pool = findPool(state, parsePoolName(name));
   const exists = state.configs.has(name);
@@ -74,7 +77,7 @@ export function planRestore(config: RenderedConfig, state: RestoreState, options
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
   const possibleSteps = planSteps(state, name, pool, exists);
   const rejection =
-    findRejection(config, state, { ...options, exists, isReferenced: strong.total > 0 }) ??
+    findRejection(content, state, { ...options, exists, isReferenced: strong.total > 0 }) ??
     (possibleSteps.length === 0 ? undefined : rejectOtherRestore(pool, options));
   const steps = rejection === undefined ? possibleSteps : [];
   return {
@@ -83,14 +86,14 @@ export function planRestore(config: RenderedConfig, state: RestoreState, options
     exists,
     referrers: formatReferrers(strong),
     rejection,
-    warnings: steps.length > 0 && !exists ? findWarnings(config, pool, state) : [],
+    warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state) : [],
     steps,
   };
 }
 
 function findRejection(
-  config: RenderedConfig,
-  { pools, terminatingConfigs }: RestoreState,
+  { config, mismatch }: Content,
+  state: RestoreState,
   {
     name,
     acceptContent,
@@ -103,7 +106,7 @@ function findRejection(
     return { code: 'NameDiffers', reason, advice: `read ${name} from another node or file` };
   }
   if (exists) return undefined;
-  if (terminatingConfigs.has(config.name)) {
+  if (state.terminatingConfigs.has(config.name)) {
     const reason = 'the config exists and is being deleted';
     return { code: 'Terminating', reason, advice: 'remove its finalizers, and restore it once it is gone' };
   }
@@ -111,20 +114,44 @@ function findRejection(
     const advice = 'run "machineconfig-guard check" to see which configs are missing';
     return { code: 'NotReferenced', reason: 'no node and no pool names the config', advice };
   }
-  const selecting = pools.find(({ machineConfigSelector }) => selectsEverything(machineConfigSelector));
+  const foreign = rejectOtherPool(config.name, state);
+  if (foreign !== undefined) return foreign;
+  const selecting = state.pools.find(({ machineConfigSelector }) => selectsEverything(machineConfigSelector));
   if (selecting !== undefined) {
     const poolName = selecting.referrer.name;
     const reason = `the machineConfigSelector of pool ${poolName} matches configs without labels`;
     const advice = `pool ${poolName} would be rendered anew from the restored config. Change its selector first`;
     return { code: 'SelectorMatches', reason, advice };
   }
+  if (mismatch === undefined) return undefined;
   if (!hasIgnitionContent(config)) {
     const advice =
       'this is a copy that the node encapsulated during its first boot. Read ' +
       '/etc/mcs-machine-config-content.json of the node, or /etc/mcs/bootstrap/machine-configs of the bootstrap host';
     return { code: 'NoIgnitionContent', reason: 'spec.config has no Ignition content', advice };
   }
-  return acceptContent || hasMatchingName(config) ? undefined : explainForeignContent(config);
+  return acceptContent ? undefined : explainMismatch(mismatch);
+}
+
+/** A node can write the name of any config into its annotations, also of one that it has made up. */
+function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | undefined {
+  const pool = findPool(state, parsePoolName(name));
+  if (pool === undefined || state.pools.some(({ referrer }) => hasStrongReference(name, referrer)))
+    return undefined;
+  const nodes = findNodesOfConfig(state, name);
+  if (nodes.some(({ labels }) => matchesNodeSelector(pool.referrer.nodeSelector, labels))) return undefined;
+  const poolName = pool.referrer.name;
+  const names = joinFirst(
+    nodes.map(({ referrer }) => referrer.name),
+    MAX_REFERRERS,
+  );
+  return {
+    code: 'OtherPool',
+    reason: `only ${names} ${nodes.length === 1 ? 'names' : 'name'} it, and pool ${poolName} does not select that`,
+    advice:
+      'a compromised node can name a config of another pool to get its own content into the cluster. ' +
+      `If this is a node of pool ${poolName}, correct its labels`,
+  };
 }
 
 /** The config for which another restore has paused the pool. */
@@ -152,14 +179,16 @@ function rejectOtherRestore(
   };
 }
 
-function explainForeignContent(config: RenderedConfig): Rejection {
+function explainMismatch({ reason, similarConfig }: NonNullable<Content['mismatch']>): Rejection {
+  const advice =
+    similarConfig === undefined
+      ? 'read the config from another node or file, or name several with --from'
+      : `${similarConfig} in the API does not match its name either. Clusters that were installed from an image have ` +
+        'such configs, and the hash proves nothing there. Compare the copies of two nodes with two --from';
   return {
     code: 'HashDiffers',
-    reason: `the content of ${config.source} does not match the hash in the name`,
-    advice:
-      'read the config from another node or file. Copies of one config can differ, because the machine-config-server ' +
-      'changes kernel arguments for Ignition before 3.3, and the osImageURL of layered images. --accept-content ' +
-      `creates the config with this content all the same: ${DAEMON_CONSEQUENCE}`,
+    reason,
+    advice: `${advice}. --accept-content creates the config with this content all the same: ${DAEMON_CONSEQUENCE}`,
   };
 }
 
@@ -172,12 +201,13 @@ function selectsEverything(selector: unknown): boolean {
 }
 
 function findWarnings(
-  config: RenderedConfig,
+  { correction, mismatch }: Content,
   pool: RestorePool | undefined,
   { controlPlaneReplicas }: RestoreState,
 ): string[] {
   const warnings: string[] = [];
-  if (!hasMatchingName(config)) {
+  if (correction !== undefined) warnings.push(correction);
+  if (mismatch !== undefined) {
     warnings.push(`The content does not match the hash in the name: ${DAEMON_CONSEQUENCE}.`);
   }
   if (pool?.paused === true && pool.pausedFor === undefined) {
@@ -215,10 +245,6 @@ function planSteps(
     const owner = pool === undefined ? 'without an owner' : `owned by pool ${poolName}`;
     add('CreateConfig', `create ${name}, ${owner}`);
   }
-  if (nodes.length > 0) {
-    const verbs = nodes.length === 1 ? ['names', 'leaves'] : ['name', 'leave'];
-    add('AwaitNodes', `wait until ${countNoun(nodes.length, 'node')} that ${verbs[0]} it ${verbs[1]} Degraded`);
-  }
   if (isStatusNeeded) {
     add(
       'SetPoolStatus',
@@ -230,6 +256,10 @@ function planSteps(
     add('AwaitMachines', `wait until ${countNoun(missingMachines, 'more machine')} ${verb} pool ${poolName}`);
   }
   if (isPauseNeeded || isPausedByRestore) add('UnpausePool', `unpause pool ${poolName}`);
+  if (nodes.length > 0) {
+    const verbs = nodes.length === 1 ? ['names', 'leaves'] : ['name', 'leave'];
+    add('AwaitNodes', `wait until ${countNoun(nodes.length, 'node')} that ${verbs[0]} it ${verbs[1]} Degraded`);
+  }
   return steps;
 }
 

@@ -106,6 +106,11 @@ export function findNodesOfConfig({ nodes }: RestoreState, config: ConfigName): 
   return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
 }
 
+/** Of these nodes, those whose update has failed (machine-config-operator, pkg/daemon/constants). */
+export function findFailedNodes(nodes: readonly InspectedNode[]): readonly InspectedNode[] {
+  return nodes.filter(({ state }) => state === 'Degraded' || state === 'Unreconcilable');
+}
+
 /** The number of machines that the pool lacks. 0 if their wanted number is unknown. */
 export function countMissingMachines(state: RestoreState, { referrer: { name } }: RestorePool): number {
   const { nodes, pools, controlPlaneReplicas = 0 } = state;

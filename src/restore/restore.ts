@@ -4,13 +4,16 @@ import { ClusterAccessError, isRetryableRead } from '../inspect/cluster-access.t
 import { pollUntilSettled, readWithRetries } from '../inspect/poll.ts';
 import { toShellWord } from '../inspect/shell-word.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, describeError } from '../kube/errors.ts';
+import { ApiError, describeError, isDeniedByAdmission } from '../kube/errors.ts';
 import { withTimeout } from '../kube/wait.ts';
+import { hasMatchingName } from '../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
+import { chooseContent, type Content, NO_EVIDENCE, readContentEvidence } from './choose-content.ts';
 import { readControlPlaneReplicas } from './control-plane-replicas.ts';
 import { findOtherRestore, planRestore, type RestorePlan, type StepAction } from './restore-plan.ts';
 import {
   countMissingMachines,
+  findFailedNodes,
   findNodesOfConfig,
   findPool,
   findUnreadyNodes,
@@ -23,12 +26,10 @@ import {
 import { formatUnpauseCommand, RestoreWrites } from './restore-writes.ts';
 
 export interface RestoreOptions {
-  /** The candidates: one of a file, or all of a directory. */
+  /** All copies of the candidates. */
   readonly configs: readonly RenderedConfig[];
   /** Candidates with another name are rejected. */
   readonly name?: ConfigName | undefined;
-  /** Whether a candidate that nothing names is skipped, as in a directory, and not rejected. */
-  readonly skipsUnreferenced?: boolean;
   /** Without it, every write is a dry run. */
   readonly isConfirmed: boolean;
   /** Whether the content may differ from the hash in the name. */
@@ -52,9 +53,12 @@ export type RestoreReport = Awaited<ReturnType<typeof restore>>;
 export type ConfigReport = RestoreReport['configs'][number];
 
 /** They wait for nothing, so all pools take them before the first wait. */
-const FIRST_STEPS: readonly StepAction[] = ['PausePool', 'CreateConfig'];
-const LAST_STEPS: readonly StepAction[] = ['AwaitNodes', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool'];
+const FIRST_STEPS: readonly StepAction[] = ['PausePool', 'CreateConfig', 'SetPoolStatus'];
+const LAST_STEPS: readonly StepAction[] = ['AwaitMachines', 'UnpausePool', 'AwaitNodes'];
+/** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
+const NODE_RECOVERY_MS = 120_000;
 const MAX_REASON_LENGTH = 200;
+const MAX_DENIAL_LENGTH = 1_000;
 const MAX_NAMED_NODES = 3;
 
 /**
@@ -88,6 +92,8 @@ class RestoreRun {
   readonly #pausedPools = new Set<string>();
   /** A step of another pool can have read the state before. */
   readonly #unpausedPools = new Set<string>();
+  /** Waits for nodes that did not recover in time. They delay no other step. */
+  readonly #nodeWaits = new Map<ConfigName, string>();
   #controlPlaneReplicas: number | undefined;
   readonly #lastProgress = new Map<string, string>();
 
@@ -99,17 +105,22 @@ class RestoreRun {
   }
 
   async run() {
-    const { configs, isConfirmed } = this.#options;
+    const { isConfirmed } = this.#options;
     this.#controlPlaneReplicas =
       this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api, this.#signal));
     const state = await readWithRetries((signal) => this.#readState(signal), this.#signal);
     const { name, acceptContent } = this.#options;
     const planOptions = { name, acceptContent, restoredNames: this.#restoredNames };
-    const plans = configs.map((config) => planRestore(config, state, planOptions));
+    const plans: RestorePlan[] = [];
     let problem: string | undefined;
     try {
-      for (const plan of plans) await this.#tryWrites(plan, state);
+      for (const content of await this.#chooseContents(state)) {
+        const plan = planRestore(content, state, planOptions);
+        plans.push(await this.#tryWrites(plan, state));
+      }
       if (isConfirmed) await this.#executeSteps(plans);
+      const waits = plans.flatMap(({ config }) => this.#nodeWaits.get(config.name) ?? []);
+      if (waits.length > 0) problem = `still waiting ${waits.join('; ')}`;
     } catch (error) {
       problem = this.#describeStop(error);
       if (problem === undefined) throw error;
@@ -117,6 +128,22 @@ class RestoreRun {
       for (const pool of this.#pausedPools) this.#reportPausedPool(pool);
     }
     return this.#buildReport(plans, state, problem);
+  }
+
+  /** Reads the contents in the cluster only if a missing config has no copy that matches its name. */
+  async #chooseContents({ configs: existing }: RestoreState): Promise<Content[]> {
+    const { configs } = this.#options;
+    const names = [...this.#restoredNames];
+    const isDoubtful = configs.some((config) => !existing.has(config.name) && !hasMatchingName(config));
+    const evidence = isDoubtful
+      ? await readWithRetries((signal) => readContentEvidence(this.#api, signal), this.#signal)
+      : NO_EVIDENCE;
+    const contents: Content[] = [];
+    for (const name of names) {
+      const copies = configs.filter((config) => config.name === name);
+      contents.push(await chooseContent(copies, evidence, this.#signal));
+    }
+    return contents;
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
@@ -130,23 +157,44 @@ class RestoreRun {
     return state;
   }
 
-  /** Sends every write of a plan as a dry run, so a missing right or a policy is found before the first write. */
-  async #tryWrites({ config, pool: poolName, steps }: RestorePlan, state: RestoreState): Promise<void> {
+  /**
+   * Sends every write of a plan as a dry run, so a missing right or a policy is found before the first write.
+   *
+   * @returns the plan, rejected if a webhook or a policy denies one of its writes
+   */
+  async #tryWrites(plan: RestorePlan, state: RestoreState): Promise<RestorePlan> {
+    const { config, pool: poolName, steps } = plan;
     const writes = new RestoreWrites(this.#api, true);
     const pool = findPool(state, poolName);
-    const actions = new Set(steps.map(({ action }) => action));
-    await readWithRetries(async (signal) => {
-      if (actions.has('CreateConfig')) {
-        await writes.createConfig(config, pool, signal).catch((error: unknown) => {
-          // Another restore has created it meanwhile. The step looks again.
-          if (!isConflict(error)) throw error;
+    let write = '';
+    const tryStep = async (action: StepAction, send: () => Promise<void>): Promise<void> => {
+      const step = steps.find((candidate) => candidate.action === action);
+      if (step === undefined) return;
+      write = step.description;
+      await send();
+    };
+    try {
+      await readWithRetries(async (signal) => {
+        await tryStep('CreateConfig', async () => {
+          await writes.createConfig(config, pool, signal).catch((error: unknown) => {
+            // Another restore has created it meanwhile. The step looks again.
+            if (!isConflict(error)) throw error;
+          });
         });
-      }
-      if (pool === undefined) return;
-      if (actions.has('PausePool')) await writes.pausePool(pool, config.name, signal);
-      if (actions.has('SetPoolStatus')) await writes.setPoolStatus(pool, config.name, signal);
-      if (actions.has('UnpausePool')) await writes.unpausePool(pool, signal);
-    }, this.#signal);
+        if (pool === undefined) return;
+        await tryStep('PausePool', () => writes.pausePool(pool, config.name, signal));
+        await tryStep('SetPoolStatus', () => writes.setPoolStatus(pool, config.name, signal));
+        await tryStep('UnpausePool', () => writes.unpausePool(pool, signal));
+      }, this.#signal);
+      return plan;
+    } catch (error) {
+      const { cause } = error instanceof ClusterAccessError ? error : {};
+      if (!isDeniedByAdmission(cause)) throw error;
+      const { message } = cause as ApiError;
+      const reason = `the API server denies to ${write}: ${toPrintableLine(message, MAX_DENIAL_LENGTH)}`;
+      const advice = 'change what the policy or webhook asks for, and run the same command again';
+      return { ...plan, rejection: { code: 'WriteDenied', reason, advice }, warnings: [], steps: [] };
+    }
   }
 
   /** A wait for one pool must not delay the steps of another. Configs of one pool share its pause. */
@@ -173,16 +221,21 @@ class RestoreRun {
     for (const action of actions) {
       for (const plan of plans) {
         if (!plan.steps.some((step) => step.action === action)) continue;
-        await this.#executeStep(action, plan);
+        if (!(await this.#executeStep(action, plan))) continue;
         this.#doneSteps.add(toStepKey(plan, action));
         this.#report(describeDone(action, plan));
       }
     }
   }
 
-  /** Repeats the step until it needs nothing more. */
-  async #executeStep(action: StepAction, plan: RestorePlan): Promise<void> {
-    const remainingMs = this.#options.timeoutMs - this.#getElapsedMs();
+  /**
+   * Repeats the step until it needs nothing more.
+   *
+   * @returns false if nodes are still Degraded, which nothing waits for
+   */
+  async #executeStep(action: StepAction, plan: RestorePlan): Promise<boolean> {
+    const leftMs = this.#options.timeoutMs - this.#getElapsedMs();
+    const timeoutMs = Math.max(0, action === 'AwaitNodes' ? Math.min(leftMs, NODE_RECOVERY_MS) : leftMs);
     const key = toStepKey(plan, action);
     const { answer: waitReason } = await pollUntilSettled({
       read: (timeoutMs) =>
@@ -191,7 +244,7 @@ class RestoreRun {
           return await this.#takeStep(action, plan, state, signal);
         }),
       isSettled: (reason) => reason === undefined,
-      timeoutMs: Math.max(remainingMs, 0),
+      timeoutMs,
       retryUntilMs: (error) => (!this.#signal.aborted && isRetryableStep(error) ? Number.POSITIVE_INFINITY : 0),
       onAnswer: (reason) => {
         if (reason !== undefined) this.#report(`waiting ${reason}`, key);
@@ -207,7 +260,10 @@ class RestoreRun {
       ...(this.#options.intervalMs === undefined ? {} : { intervalMs: this.#options.intervalMs }),
       ...(this.#options.sleep === undefined ? {} : { sleep: this.#options.sleep }),
     });
-    if (waitReason !== undefined) throw new UnfinishedWait(waitReason);
+    if (waitReason === undefined) return true;
+    if (action !== 'AwaitNodes') throw new UnfinishedWait(waitReason);
+    this.#nodeWaits.set(plan.config.name, waitReason);
+    return false;
   }
 
   /** @returns what the step waits for, or undefined if it is done */
@@ -227,7 +283,7 @@ class RestoreRun {
         await writes.createConfig(config, pool, signal);
         return undefined;
       case 'AwaitNodes':
-        return await this.#describeDegradedNodes(state, name, signal);
+        return await this.#describeFailedNodes(state, name, signal);
       case 'PausePool':
         this.#assertNoOtherRestore(pool);
         if (pool === undefined || !needsPause(state, pool, name)) return undefined;
@@ -260,18 +316,18 @@ class RestoreRun {
     );
   }
 
-  async #describeDegradedNodes(
+  async #describeFailedNodes(
     state: RestoreState,
     name: ConfigName,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const degraded = findNodesOfConfig(state, name).filter((node) => node.state === 'Degraded');
-    const [first] = degraded;
-    if (first === undefined) return undefined;
-    const names = degraded.map(({ referrer }) => referrer.name);
-    const verb = degraded.length === 1 ? 'leaves' : 'leave';
-    const reason = first.reason === '' ? '' : ` (${toPrintableLine(first.reason, MAX_REASON_LENGTH)})`;
-    const wait = `until ${joinFirst(names, MAX_NAMED_NODES)} ${verb} Degraded${reason}`;
+    const failed = findFailedNodes(findNodesOfConfig(state, name));
+    const example = failed.find(({ reason }) => reason !== '') ?? failed[0];
+    if (example === undefined) return undefined;
+    const names = failed.map(({ referrer }) => referrer.name);
+    const verb = failed.length === 1 ? 'leaves' : 'leave';
+    const reason = example.reason === '' ? '' : ` (${toPrintableLine(example.reason, MAX_REASON_LENGTH)})`;
+    const wait = `until ${joinFirst(names, MAX_NAMED_NODES)} ${verb} ${example.state}${reason}`;
     const unready = await findUnreadyNodes(this.#api, names.slice(0, MAX_NAMED_NODES), signal);
     return unready.length === 0 ? wait : `${wait}; ${adviseOnUnreadyNodes(unready)}`;
   }
@@ -309,7 +365,7 @@ class RestoreRun {
   }
 
   #buildReport(plans: readonly RestorePlan[], state: RestoreState, problem: string | undefined) {
-    const { isConfirmed, skipsUnreferenced = false } = this.#options;
+    const { isConfirmed } = this.#options;
     const configs = plans.map((plan) => {
       const { config, pool, referrers, rejection, warnings } = plan;
       const steps = plan.steps.map(({ action, description }) => {
@@ -319,7 +375,10 @@ class RestoreRun {
         name: config.name,
         source: config.source,
         pool: pool ?? null,
-        outcome: toOutcome(plan, { isConfirmed, skipsUnreferenced, isDone: steps.every(({ done }) => done) }),
+        outcome: toOutcome(plan, {
+          isConfirmed,
+          isDone: steps.every(({ action, done }) => done || action === 'AwaitNodes'),
+        }),
         namedBy: referrers === '' ? null : referrers,
         rejection: rejection ?? null,
         warnings,
@@ -338,15 +397,13 @@ class RestoreRun {
   }
 }
 
-type Outcome = 'exists' | 'incomplete' | 'planned' | 'rejected' | 'restored' | 'unreferenced';
+type Outcome = 'exists' | 'incomplete' | 'planned' | 'rejected' | 'restored';
 
 function toOutcome(
   { exists, rejection, steps }: RestorePlan,
-  { isConfirmed, skipsUnreferenced, isDone }: Record<'isConfirmed' | 'skipsUnreferenced' | 'isDone', boolean>,
+  { isConfirmed, isDone }: Record<'isConfirmed' | 'isDone', boolean>,
 ): Outcome {
-  if (rejection !== undefined) {
-    return skipsUnreferenced && rejection.code === 'NotReferenced' ? 'unreferenced' : 'rejected';
-  }
+  if (rejection !== undefined) return 'rejected';
   if (exists && steps.length === 0) return 'exists';
   if (!isConfirmed) return 'planned';
   return isDone ? 'restored' : 'incomplete';

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { expect, test, vi } from 'vitest';
 import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
 
 const SPEC = {
@@ -36,4 +38,17 @@ test.each([
   ['an empty list instead of null', 'master', { ...SPEC, kernelArguments: [] }],
 ])('computes another name for %s', (_, pool, spec) => {
   expect(computeRenderedName(pool, spec)).not.toBe(computeRenderedName('master', SPEC));
+});
+
+test('computes the name where OpenSSL has no MD5, as under FIPS', () => {
+  const createHash = vi.spyOn(crypto, 'createHash').mockImplementation(() => {
+    throw new Error('digital envelope routines::unsupported');
+  });
+  syncBuiltinESMExports();
+  try {
+    expect(computeRenderedName('master', SPEC)).toBe('rendered-master-a62ce7b49611c7a0d6e525634ec62a56');
+  } finally {
+    createHash.mockRestore();
+    syncBuiltinESMExports();
+  }
 });

@@ -1,9 +1,12 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import tar from 'tar-stream';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { FileError } from '../../src/files/file-error.ts';
 import {
-  ConfigFileError,
   hasIgnitionContent,
   parseRenderedConfig,
   readRenderedConfigs,
@@ -51,6 +54,7 @@ spec:
   osImageURL: quay.io/os@sha256:1
 `;
 
+const { signal } = new AbortController();
 let directory: string;
 
 beforeEach(async () => {
@@ -84,6 +88,13 @@ test.each([
     annotations: CONFIG.metadata.annotations,
     source: 'config',
   });
+});
+
+test('parses a config without kind and apiVersion, as the in-cluster machine-config-server writes it', () => {
+  const { metadata, spec } = CONFIG;
+  expect(parseRenderedConfig(JSON.stringify({ metadata, spec }), 'config')).toEqual(
+    parseRenderedConfig(JSON.stringify(CONFIG), 'config'),
+  );
 });
 
 test.each([
@@ -130,7 +141,7 @@ test.each([
   ['', 'config is empty'],
   ['{"kind": "MachineConfig"', 'config is not complete JSON; copy the file again'],
   [`${YAML}  - c2VjcmV0: {`, 'config is neither JSON nor YAML (line 23); copy the file again'],
-  [`${YAML}---\n${YAML}`, 'config contains 2 YAML documents; put each in a file of its own'],
+  [`${YAML}---\n${YAML}`, 'config contains several YAML documents; put each in a file of its own'],
   ['just text', 'config contains no object of Kubernetes, not one MachineConfig; choose another file'],
   [
     '{"kind": "List", "items": []}',
@@ -154,10 +165,15 @@ test.each([
   [`a: &a [1]\nb: [${'*a, '.repeat(200)}]`, 'config is not YAML that this command can read'],
   ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'config is nested deeper than any MachineConfig'],
   [`a: ${'['.repeat(20_000)}`, /^config /],
-  [`#${'x'.repeat(8 * 1024 * 1024)}`, /^config is larger than any MachineConfig/],
+  [
+    `${YAML}  extra: "\u2028"\n`,
+    /^config contains U\+0085, U\+2028 or U\+2029, .*; use the same config as JSON/,
+  ],
+  [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), /^config contains no object of Kubernetes/],
+  [JSON.stringify({ metadata: { name: NAME } }), /^config contains no object of Kubernetes/],
 ])('rejects %#', (text, message) => {
   const parse = () => parseRenderedConfig(text, 'config');
-  expect(parse).toThrow(ConfigFileError);
+  expect(parse).toThrow(FileError);
   expect(parse).toThrow(message);
 });
 
@@ -174,40 +190,95 @@ test('prints no warning, which could contain the content', () => {
   expect(emitWarning).not.toHaveBeenCalled();
 });
 
-test('reads every rendered config of a directory, sorted by name', async () => {
-  await write('b.yaml', rename(OTHER_NAME));
-  await write('c.json', CONFIG);
-  await write('99-master-ssh.yml', rename('99-master-ssh'));
-  await write('pool.yaml', { ...CONFIG, kind: 'MachineConfigPool' });
-  await write('notes.txt', 'text');
+async function read(isWanted: (name: string) => boolean = () => true, source = directory) {
+  const { configs, problems } = await readRenderedConfigs(source, isWanted, signal);
+  return { configs: configs.map(({ name, source: path }) => [name, path]), problems };
+}
+
+/** As `oc adm must-gather` and the bootstrap host arrange their files. */
+const FILES: Readonly<Record<string, string | object>> = {
+  'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs/b.yaml':
+    rename(OTHER_NAME),
+  'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs/99-master-ssh.yaml':
+    rename('99-master-ssh'),
+  'quay/machine_config_ondisk/control1/mcs-machine-config-content.json': JSON.stringify({
+    metadata: CONFIG.metadata,
+    spec: CONFIG.spec,
+  }),
+  'bootstrap/machine-configs/a.yaml': YAML,
+  'bootstrap/machine-pools/master.yaml': { ...CONFIG, kind: 'MachineConfigPool' },
+  'quay/namespaces/a/events.yaml': `- {name: ${NAME}`,
+  'notes.txt': 'text',
+};
+
+test('reads every rendered config below a directory, and equal copies as one', async () => {
+  for (const [name, content] of Object.entries(FILES)) await write(name, content);
   await mkdir(path.join(directory, 'old.yaml'));
-  const configs = await readRenderedConfigs(directory);
-  expect(configs.map(({ name, source }) => [name, source])).toEqual([
-    [NAME, path.join(directory, 'c.json')],
-    [OTHER_NAME, path.join(directory, 'b.yaml')],
-  ]);
+  await symlink('/', path.join(directory, 'link'));
+
+  const found = await read();
+
+  const [first, second] = [
+    'bootstrap/machine-configs/a.yaml',
+    'quay/machine_config_ondisk/control1/mcs-machine-config-content.json',
+  ];
+  expect(found).toEqual({
+    configs: [
+      [NAME, `${directory}/${first} and ${directory}/${second}`],
+      [OTHER_NAME, `${directory}/${Object.keys(FILES)[0]}`],
+    ],
+    problems: [],
+  });
+  expect(await read((name) => name === OTHER_NAME)).toMatchObject({
+    configs: [[OTHER_NAME, expect.anything()]],
+  });
 });
 
-test('reads the folder machine-configs of a bootstrap directory', async () => {
-  await write('machine-configs/a.yaml', YAML);
-  await write('other.yaml', rename(OTHER_NAME));
-  expect((await readRenderedConfigs(directory)).map(({ name }) => name)).toEqual([NAME]);
+test.each(['must-gather.tar', 'must-gather.tar.gz', 'must-gather.tgz'])(
+  'reads %s like a directory',
+  async (file) => {
+    const pack = tar.pack();
+    for (const [name, content] of Object.entries(FILES)) {
+      pack.entry({ name }, typeof content === 'string' ? content : JSON.stringify(content));
+    }
+    pack.entry({ name: 'link.json', type: 'symlink', linkname: '/etc/passwd' });
+    pack.finalize();
+    const bytes = await buffer(pack);
+    const archive = path.join(directory, file);
+    await writeFile(archive, file.endsWith('.tar') ? bytes : gzipSync(bytes));
+
+    const { configs, problems } = await read(undefined, archive);
+
+    expect(configs).toEqual([
+      [NAME, expect.stringContaining(`${archive}:bootstrap/machine-configs/a.yaml`)],
+      [OTHER_NAME, `${archive}:${Object.keys(FILES)[0]}`],
+    ]);
+    expect(problems).toEqual([]);
+  },
+);
+
+test('keeps copies with other content apart', async () => {
+  await write('a.json', CONFIG);
+  await write('b.json', { ...CONFIG, spec: { ...CONFIG.spec, fips: true } });
+  expect((await read()).configs.map(([name]) => name)).toEqual([NAME, NAME]);
 });
 
-test.each([
-  [{ 'a.yaml': '{', 'b.yaml': YAML }, /a\.yaml is not complete JSON/],
-  [
-    { 'a.yaml': YAML, 'b.yaml': YAML },
-    /a\.yaml and .*b\.yaml both contain rendered-master-1+; remove one of them/,
-  ],
-])('an unusable file is an error: %#', async (files, message) => {
-  for (const [name, text] of Object.entries(files)) await write(name, text);
-  await expect(readRenderedConfigs(directory)).rejects.toThrow(message);
+test('names the unusable files that look like a config, and reads the others', async () => {
+  await write('rendered-a.yaml', `{"metadata": {"name": "${NAME}"`);
+  await write('rendered-\u001B[31m.json', `{"name":"rendered-`);
+  await write('b.yaml', YAML);
+  expect(await read()).toEqual({
+    configs: [[NAME, `${directory}/b.yaml`]],
+    problems: [
+      expect.stringMatching(/rendered- \[31m\.json is not complete JSON/),
+      expect.stringMatching(/rendered-a\.yaml is not complete JSON/),
+    ],
+  });
 });
 
 test('a missing directory is an error that names it', async () => {
   const missing = path.join(directory, 'missing');
-  await expect(readRenderedConfigs(missing)).rejects.toThrow(`cannot read ${missing}: it does not exist`);
+  await expect(read(undefined, missing)).rejects.toThrow(`cannot read ${missing}: it does not exist`);
 });
 
 test.each([

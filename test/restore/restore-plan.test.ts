@@ -6,6 +6,7 @@ import { inspectedNode, inspectedPool, names } from '../inspect/snapshot.ts';
 import { createConfigOnDisk } from '../support/config-on-disk.ts';
 
 const { name: MISSING, config: CONFIG } = createConfigOnDisk();
+const CONTENT = { config: CONFIG };
 const { name: RENDERED } = createConfigOnDisk();
 const { name: GONE } = createConfigOnDisk();
 const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
@@ -44,12 +45,19 @@ function createState(situation: Situation): RestoreState {
 }
 
 function planActions(situation: Situation): readonly StepAction[] {
-  return planRestore(CONFIG, createState(situation), OPTIONS).steps.map(({ action }) => action);
+  return planRestore(CONTENT, createState(situation), OPTIONS).steps.map(({ action }) => action);
 }
 
 const CREATE = ['CreateConfig', 'AwaitNodes'];
-const SET_STATUS = ['PausePool', ...CREATE, 'SetPoolStatus', 'UnpausePool'];
-const EVERYTHING = ['PausePool', ...CREATE, 'SetPoolStatus', 'AwaitMachines', 'UnpausePool'];
+const SET_STATUS = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'UnpausePool', 'AwaitNodes'];
+const EVERYTHING = [
+  'PausePool',
+  'CreateConfig',
+  'SetPoolStatus',
+  'AwaitMachines',
+  'UnpausePool',
+  'AwaitNodes',
+];
 
 test.each<[string, Situation, readonly string[]]>([
   ['the pool serves a config and is complete', { status: RENDERED, updated: 1 }, CREATE],
@@ -57,7 +65,7 @@ test.each<[string, Situation, readonly string[]]>([
   [
     'the status is empty and a machine is updated',
     { updated: 1 },
-    ['PausePool', ...CREATE, 'UnpausePool'],
+    ['PausePool', 'CreateConfig', 'UnpausePool', 'AwaitNodes'],
   ],
   ['the status dangles', { status: GONE }, SET_STATUS],
   ['the status dangles and a machine is updated', { status: GONE, updated: 1 }, CREATE],
@@ -66,18 +74,18 @@ test.each<[string, Situation, readonly string[]]>([
   [
     'a machine is missing',
     { status: RENDERED, masters: 2 },
-    ['PausePool', ...CREATE, 'AwaitMachines', 'UnpausePool'],
+    ['PausePool', 'CreateConfig', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'],
   ],
   ['a machine is missing and the status is empty', { masters: 2 }, EVERYTHING],
   [
     'a person has paused the pool',
     { masters: 2, paused: true },
-    [...CREATE, 'SetPoolStatus', 'AwaitMachines'],
+    ['CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'AwaitNodes'],
   ],
   [
     'an earlier restore has paused the pool',
     { masters: 2, paused: true, pausedFor: MISSING },
-    [...CREATE, 'SetPoolStatus', 'AwaitMachines', 'UnpausePool'],
+    ['CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'],
   ],
 ])('plans these steps if %s', (_condition, situation, actions) => {
   expect(planActions(situation)).toEqual(actions);
@@ -89,23 +97,23 @@ test.each<[string, Situation, readonly string[]]>([
   [
     'the config was created',
     { ...INTERRUPTED, masters: 2 },
-    ['AwaitNodes', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool'],
+    ['SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'],
   ],
   [
     'the status was set',
     { ...INTERRUPTED, masters: 2, status: MISSING },
-    ['AwaitNodes', 'AwaitMachines', 'UnpausePool'],
+    ['AwaitMachines', 'UnpausePool', 'AwaitNodes'],
   ],
-  ['all machines have joined', { ...INTERRUPTED, status: MISSING }, ['AwaitNodes', 'UnpausePool']],
+  ['all machines have joined', { ...INTERRUPTED, status: MISSING }, ['UnpausePool', 'AwaitNodes']],
   [
     'a person has unpaused the pool',
     { ...INTERRUPTED, paused: false, status: MISSING },
-    ['AwaitNodes', 'UnpausePool'],
+    ['UnpausePool', 'AwaitNodes'],
   ],
   [
     'the status is empty in a pool that a person paused',
     { exists: true, paused: true },
-    ['AwaitNodes', 'SetPoolStatus'],
+    ['SetPoolStatus', 'AwaitNodes'],
   ],
   ['the restore is complete', { exists: true, status: MISSING }, []],
   ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
@@ -116,7 +124,7 @@ test.each<[string, Situation, readonly string[]]>([
 
 test('warns and does not wait for machines if their number is unknown', () => {
   const state = { ...createState({ masters: 1 }), controlPlaneReplicas: undefined };
-  const { steps, warnings } = planRestore(CONFIG, state, OPTIONS);
+  const { steps, warnings } = planRestore(CONTENT, state, OPTIONS);
   expect(steps.map(({ action }) => action)).toEqual(SET_STATUS);
   expect(warnings).toEqual([expect.stringContaining('Use --control-plane-replicas')]);
 });
@@ -124,7 +132,7 @@ test('warns and does not wait for machines if their number is unknown', () => {
 test('counts a master as missing until it has reported its config', () => {
   const state = createState({ status: RENDERED, masters: 2 });
   const nodes = [...state.nodes, inspectedNode('control2', { role: 'master' })];
-  const { steps } = planRestore(CONFIG, { ...state, nodes }, OPTIONS);
+  const { steps } = planRestore(CONTENT, { ...state, nodes }, OPTIONS);
   expect(steps.map(({ action }) => action)).toContain('AwaitMachines');
 });
 
@@ -133,24 +141,24 @@ test.each([
   [MISSING, []],
 ])('if the pool is paused for %s, warns: %j', (pausedFor, warnings) => {
   const state = createState({ paused: true, ...(pausedFor === undefined ? {} : { pausedFor }) });
-  expect(planRestore(CONFIG, state, OPTIONS).warnings).toEqual(warnings);
+  expect(planRestore(CONTENT, state, OPTIONS).warnings).toEqual(warnings);
 });
 
 test('rejects a config while a restore of another config has paused the pool', () => {
   const state = createState({ paused: true, pausedFor: GONE });
-  expect(planRestore(CONFIG, state, OPTIONS)).toMatchObject({
+  expect(planRestore(CONTENT, state, OPTIONS)).toMatchObject({
     rejection: { code: 'OtherRestore', reason: `a restore of ${GONE} has paused pool master` },
     steps: [],
   });
   const both = new Set([MISSING, GONE]);
-  expect(planRestore(CONFIG, state, { ...OPTIONS, restoredNames: both }).rejection).toBeUndefined();
+  expect(planRestore(CONTENT, state, { ...OPTIONS, restoredNames: both }).rejection).toBeUndefined();
   const done = createState({ paused: true, pausedFor: GONE, exists: true, status: MISSING });
-  expect(planRestore(CONFIG, done, OPTIONS)).toMatchObject({ rejection: undefined, steps: [] });
+  expect(planRestore(CONTENT, done, OPTIONS)).toMatchObject({ rejection: undefined, steps: [] });
 });
 
 test('plans a config that only a pool names', () => {
   const plan = planRestore(
-    CONFIG,
+    CONTENT,
     { ...createState({ status: MISSING, updated: 1, replicas: 0 }), nodes: [] },
     OPTIONS,
   );
@@ -167,7 +175,7 @@ test.each([
 ])('with the machineConfigSelector %j, rejects with %s', (machineConfigSelector, code) => {
   const state = createState({});
   const pools = state.pools.map((pool) => ({ ...pool, machineConfigSelector }));
-  expect(planRestore(CONFIG, { ...state, pools }, OPTIONS).rejection?.code).toBe(code);
+  expect(planRestore(CONTENT, { ...state, pools }, OPTIONS).rejection?.code).toBe(code);
 });
 
 test('rejects a config that only weak references name', () => {
@@ -175,7 +183,42 @@ test('rejects a config that only weak references name', () => {
   const node = inspectedNode('control0', { role: 'master' });
   const references = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
   const nodes = [{ ...node, referrer: { ...node.referrer, references } }];
-  expect(planRestore(CONFIG, { ...state, nodes }, OPTIONS).rejection?.code).toBe('NotReferenced');
+  expect(planRestore(CONTENT, { ...state, nodes }, OPTIONS).rejection?.code).toBe('NotReferenced');
   const name = toConfigName('rendered-master-other');
-  expect(planRestore(CONFIG, state, { ...OPTIONS, name }).rejection?.code).toBe('NameDiffers');
+  expect(planRestore(CONTENT, state, { ...OPTIONS, name }).rejection?.code).toBe('NameDiffers');
+});
+
+test('rejects a config of pool master that only a worker names', () => {
+  const state = createState({ status: RENDERED });
+  const worker = inspectedNode('worker0', { ...STUCK, role: 'worker' });
+  const plan = planRestore(CONTENT, { ...state, nodes: [worker] }, OPTIONS);
+  expect(plan).toMatchObject({ rejection: { code: 'OtherPool' }, steps: [] });
+  expect(plan.rejection?.reason).toBe('only worker0 names it, and pool master does not select that');
+  const nodes = [worker, ...state.nodes];
+  expect(planRestore(CONTENT, { ...state, nodes }, OPTIONS).rejection).toBeUndefined();
+});
+
+const EMPTY = { ...CONFIG, spec: { ...CONFIG.spec, config: { ignition: { version: '3.4.0' } } } };
+const MISMATCH = { reason: 'the hash of the content of a.json is b', similarConfig: undefined };
+
+test.each([
+  ['a matching hash and no Ignition content', { config: EMPTY }, false, undefined],
+  ['another hash', { config: CONFIG, mismatch: MISMATCH }, false, 'HashDiffers'],
+  [
+    'another hash and no Ignition content',
+    { config: EMPTY, mismatch: MISMATCH },
+    true,
+    'NoIgnitionContent',
+  ],
+  ['another hash that is accepted', { config: CONFIG, mismatch: MISMATCH }, true, undefined],
+])('judges a content with %s', (_, content, acceptContent, code) => {
+  const plan = planRestore(content, createState({}), { ...OPTIONS, acceptContent });
+  expect(plan.rejection?.code).toBe(code);
+});
+
+test('says that a hash proves nothing in a cluster whose configs do not match their names', () => {
+  const content = { config: CONFIG, mismatch: { ...MISMATCH, similarConfig: RENDERED } };
+  const { rejection } = planRestore(content, createState({}), OPTIONS);
+  expect(rejection).toMatchObject({ code: 'HashDiffers', reason: MISMATCH.reason });
+  expect(rejection?.advice).toContain(`${RENDERED} in the API does not match its name either`);
 });

@@ -9,8 +9,10 @@ const MCO = 'machineconfiguration.openshift.io';
 export interface ConfigOnDisk {
   readonly name: ConfigName;
   readonly spec: Readonly<Record<string, unknown>>;
-  /** The file as the machine-config-server writes it: its owner has no uid. */
+  /** The file as the machine-config-server in the cluster writes it: without kind and apiVersion. */
   readonly text: string;
+  /** The file as the machine-config-server of the bootstrap host writes it: its owner has no uid. */
+  readonly bootstrapText: string;
   readonly config: RenderedConfig;
 }
 
@@ -28,7 +30,7 @@ export function createConfigOnDisk(
     fips: false,
     kernelArguments: [],
     kernelType: 'default',
-    osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
+    osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'9f64a747e1b97f13'.repeat(4)}`,
   };
   return toConfigOnDisk(pool, { ...spec, ...changes });
 }
@@ -52,6 +54,7 @@ export function toConfigOnDisk(
       { apiVersion: `${MCO}/v1`, kind: 'MachineConfigPool', name: pool, uid: '', controller: true },
     ],
   };
-  const text = JSON.stringify({ kind: 'MachineConfig', apiVersion: `${MCO}/v1`, metadata, spec });
-  return { name, spec, text, config: parseRenderedConfig(text, `/disk/${name}.json`) };
+  const text = JSON.stringify({ metadata, spec });
+  const bootstrapText = JSON.stringify({ kind: 'MachineConfig', apiVersion: `${MCO}/v1`, metadata, spec });
+  return { name, spec, text, bootstrapText, config: parseRenderedConfig(text, `/disk/${name}.json`) };
 }

@@ -1,17 +1,16 @@
 import { Command, Option } from 'commander';
 import { type BootstrapConfig, checkBootstrapConfigs } from '../../inspect/bootstrap-report.ts';
 import { checkCluster } from '../../inspect/check-report.ts';
-import {
-  ConfigFileError,
-  readBootstrapSources,
-  readRenderedConfigs,
-} from '../../rendered-config/rendered-config.ts';
+import { FileError, formatPath } from '../../files/file-error.ts';
+import { chooseCopies } from '../../rendered-config/config-hash.ts';
+import { readBootstrapSources, readRenderedConfigs } from '../../rendered-config/rendered-config.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { addFlagsToCommand, addFlagsToWords } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../option-parsers.ts';
 import { printReport } from '../report-output.ts';
+import { withStopSignal } from '../signals.ts';
 import { createTableFormat } from '../text-format.ts';
 import { formatBootstrapNames, formatBootstrapReport } from './format-bootstrap-report.ts';
 import { formatCheckReport, formatProblemNames } from './format-report.ts';
@@ -127,7 +126,7 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
 }
 
 async function checkBootstrap(directory: string, flags: CheckFlags, command: Command): Promise<void> {
-  const { configs, sources } = await readBootstrapDirectory(directory);
+  const { configs, sources } = await withStopSignal((signal) => readBootstrapDirectory(directory, signal));
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
     const showContents = flags.showContents === true;
     const result = await checkBootstrapConfigs(api, { directory, configs, sources, showContents });
@@ -148,16 +147,20 @@ function addFlagsToRestore(config: BootstrapConfig, flags: CheckFlags): Bootstra
   return config.restore === null ? config : { ...config, restore: addFlagsToCommand(config.restore, flags) };
 }
 
-async function readBootstrapDirectory(directory: string) {
+async function readBootstrapDirectory(directory: string, signal: AbortSignal) {
   try {
-    const configs = await readRenderedConfigs(directory);
-    if (configs.length > 0) return { configs, sources: await readBootstrapSources(directory) };
+    const { configs, problems } = await readRenderedConfigs(directory, () => true, signal);
+    const [problem] = problems;
+    if (problem !== undefined) throw new FileError(problem);
+    if (configs.length > 0) {
+      return { configs: chooseCopies(configs), sources: await readBootstrapSources(directory, signal) };
+    }
   } catch (error) {
-    if (!(error instanceof ConfigFileError)) throw error;
+    if (!(error instanceof FileError)) throw error;
     throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
   }
   const advice = 'on the bootstrap host it is /etc/mcs/bootstrap';
-  throw new CliError(`${directory} contains no rendered config; ${advice}`, EXIT_CODE.usage);
+  throw new CliError(`${formatPath(directory)} contains no rendered config; ${advice}`, EXIT_CODE.usage);
 }
 
 function toLabelSelector({ role, selector }: CheckFlags): string | undefined {

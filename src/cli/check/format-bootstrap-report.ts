@@ -67,9 +67,24 @@ function explainConfig(config: BootstrapConfig): string {
     ...explainState(config),
     ...explainSources(sources.onlyBootstrap, 'on the bootstrap host'),
     ...explainSources(sources.onlyCluster, 'in the cluster'),
+    ...explainOtherWay(config),
   ];
-  if (!contentMatchesName) sentences.push(`The content of ${file} does not match the hash in its name.`);
+  if (contentMatchesName === false)
+    sentences.push(`The content of ${file} does not match the hash in its name.`);
   return sentences.join(' ');
+}
+
+/** Administrators have done this (okd-project/okd#893, #1013). */
+function explainOtherWay({
+  state,
+  recoverable,
+  sources: { onlyBootstrap, onlyCluster },
+}: BootstrapConfig): string[] {
+  if (state !== 'missing' || recoverable || onlyCluster.length === 0 || onlyBootstrap.length > 0) return [];
+  return [
+    'If nothing else differs, a way without a restore is to delete them, or what the operator generates them from. ' +
+      'It then renders the missing config itself. Create them again after the install: that updates the machines.',
+  ];
 }
 
 function explainState({ name, pool, state, needed, recoverable, usedBy }: BootstrapConfig): string[] {

@@ -19,7 +19,6 @@ function formatConfig(
   // The name and the source can come from the disk of an untrusted node.
   const lines = [toPrintableLine(`${name} (from ${source})`, MAX_TEXT_LENGTH)];
   if (outcome === 'exists') lines.push('  exists. Nothing to do.');
-  if (outcome === 'unreferenced') lines.push('  skipped: no node and no pool names it.');
   if (outcome === 'rejected' && rejection !== null) {
     lines.push(...indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));
     lines.push(...indent(format, `Next: ${rejection.advice}.`));
@@ -39,6 +38,11 @@ function indent({ width }: TextFormat, text: string): string[] {
 
 function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {
   const has = (wanted: ConfigReport['outcome']): boolean => configs.some(({ outcome }) => outcome === wanted);
+  if (problem !== null && !has('incomplete') && has('restored')) {
+    const cause =
+      'The missing config is not the cause any more, so read the log of the machine-config-daemon there.';
+    return ['red', `Restored, but not every node has recovered: ${problem}. ${cause}`];
+  }
   if (problem !== null) {
     const pools = joinWithAnd(pausedPools.map(({ name }) => name));
     const phrase = pausedPools.length === 1 ? `pool ${pools} stays` : `pools ${pools} stay`;
@@ -53,6 +57,8 @@ function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport):
   if (!ok) return ['red', has('restored') ? 'Not every config was restored.' : 'Nothing was written.'];
   return [
     'bold',
-    has('restored') ? 'Restored. The operator now rolls out its own config.' : 'Nothing to restore.',
+    has('restored')
+      ? 'Restored. The operator now rolls out its own config.'
+      : `Nothing to restore${configs.length === 0 ? ': no node and no pool names a config of this source' : ''}.`,
   ];
 }

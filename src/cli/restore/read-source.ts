@@ -1,12 +1,15 @@
 import { stat } from 'node:fs/promises';
-import { addAbortSignal } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import type { ConfigName } from '../../decision/config-name.ts';
+import { FileError, formatPath } from '../../files/file-error.ts';
+import { isArchive } from '../../files/read-archive.ts';
+import { readRegularFile, readStream } from '../../files/read-file.ts';
+import { readReferencedNames } from '../../inspect/cluster-reader.ts';
+import { readWithRetries } from '../../inspect/poll.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
-  ConfigFileError,
+  addCopy,
+  MAX_CONFIG_BYTES,
   parseRenderedConfig,
-  readConfigFile,
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
@@ -16,68 +19,90 @@ import { addFlagsToAdvice } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 
 export interface Source {
+  /** All copies of all configs. Of a directory, only the configs that a node or a pool names. */
   readonly configs: readonly RenderedConfig[];
-  /** Whether it can contain configs that nothing names. */
-  readonly isDirectory: boolean;
+  /** Files of a directory that look like a config and are unusable, each with the reason. */
+  readonly problems: readonly string[];
 }
 
 interface SourceFlags extends ClusterFlags {
-  readonly from: string;
+  readonly from: readonly string[];
 }
 
 const STDIN = '-';
 const NODE_PREFIX = /^nodes?\//;
-const NODE_NAME = /^(?!.*\.(?:json|ya?ml)$)[a-z0-9][-.a-z0-9]*$/;
+const NODE_NAME = /^(?!.*\.(?:json|ya?ml|tar|tgz|gz)$)[a-z0-9][-.a-z0-9]*$/;
 
 /**
  * Reads the configs of `--from`.
  *
  * @throws CliError if it contains no fitting config, errors of `api`, or the signal's reason
  */
-export async function readSource(
+export async function readSources(
   api: KubeApi,
   { from, ...flags }: SourceFlags,
   name: ConfigName | undefined,
   signal: AbortSignal,
 ): Promise<Source> {
-  try {
-    const isDirectory = !NODE_PREFIX.test(from) && from !== STDIN && (await isDirectoryPath(from));
-    const configs = isDirectory ? await readDirectory(from, name) : await readConfigs(api, from, name, signal);
-    return { configs, isDirectory: isDirectory && name === undefined };
-  } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof ConfigFileError) {
-      const advice = couldBeNode(from, error) ? `; to read the disk of a node, use --from node/${from}` : '';
-      throw new CliError(`${error.message}${advice}`, EXIT_CODE.usage, { cause: error });
+  const configs: RenderedConfig[] = [];
+  const problems: string[] = [];
+  for (const source of from) {
+    try {
+      const found = await readSource(api, source, name, signal);
+      for (const config of found.configs) addCopy(configs, config);
+      problems.push(...found.problems);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof FileError) {
+        const advice = couldBeNode(source, error)
+          ? `; to read the disk of a node, use --from node/${source}`
+          : '';
+        throw new CliError(`${error.message}${advice}`, EXIT_CODE.usage, { cause: error });
+      }
+      if (error instanceof NodeSourceError)
+        throw new CliError(addFlagsToAdvice(error.message, flags), EXIT_CODE.failure, { cause: error });
+      throw error;
     }
-    if (error instanceof NodeSourceError)
-      throw new CliError(addFlagsToAdvice(error.message, flags), EXIT_CODE.failure, { cause: error });
-    throw error;
   }
+  return { configs, problems };
 }
 
-async function readConfigs(api: KubeApi, from: string, name: ConfigName | undefined, signal: AbortSignal) {
-  if (NODE_PREFIX.test(from))
-    return await readConfigsFromNode(api, from.replace(NODE_PREFIX, ''), name, signal);
-  if (from === STDIN)
-    return [parseRenderedConfig(await text(addAbortSignal(signal, process.stdin)), 'standard input')];
-  return [parseRenderedConfig(await readConfigFile(from), from)];
+async function readSource(
+  api: KubeApi,
+  source: string,
+  name: ConfigName | undefined,
+  signal: AbortSignal,
+): Promise<Source> {
+  if (NODE_PREFIX.test(source)) {
+    const configs = await readConfigsFromNode(api, source.replace(NODE_PREFIX, ''), name, signal);
+    return { configs, problems: [] };
+  }
+  if (isArchive(source) || (await isDirectory(source))) {
+    const found = await readRenderedConfigs(source, await selectConfigs(api, name, signal), signal);
+    if (found.configs.length > 0 || name === undefined) return found;
+    const reasons = found.problems.length === 0 ? 'choose another source' : found.problems.join('; ');
+    throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
+  }
+  const isStdin = source === STDIN;
+  const text = isStdin
+    ? await readStream(process.stdin, 'standard input', MAX_CONFIG_BYTES, signal)
+    : await readRegularFile(source, MAX_CONFIG_BYTES, signal);
+  const label = isStdin ? 'standard input' : formatPath(source);
+  return { configs: [parseRenderedConfig(text.toString(), label)], problems: [] };
 }
 
-async function readDirectory(directory: string, name: ConfigName | undefined) {
-  const configs = await readRenderedConfigs(directory);
-  const wanted = configs.filter((config) => name === undefined || config.name === name);
-  if (wanted.length > 0) return wanted;
-  throw new ConfigFileError(
-    `${directory} does not contain ${name ?? 'a rendered config'}; choose another directory`,
-  );
+/** Of a directory, the configs that nothing names are not of interest. */
+async function selectConfigs(api: KubeApi, name: ConfigName | undefined, signal: AbortSignal) {
+  if (name !== undefined) return (config: ConfigName) => config === name;
+  const names = await readWithRetries((limited) => readReferencedNames(api, limited), signal);
+  return (config: ConfigName) => names.has(config);
 }
 
-function couldBeNode(from: string, { cause }: ConfigFileError): boolean {
-  return (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT' && NODE_NAME.test(from);
+function couldBeNode(source: string, { cause }: FileError): boolean {
+  return (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT' && NODE_NAME.test(source);
 }
 
-async function isDirectoryPath(path: string): Promise<boolean> {
+async function isDirectory(path: string): Promise<boolean> {
   const stats = await stat(path).catch(() => undefined);
   return stats?.isDirectory() === true;
 }

@@ -19,18 +19,21 @@ import { formatProgressLine, printReport } from '../report-output.ts';
 import { withStopSignal } from '../signals.ts';
 import { createTableFormat } from '../text-format.ts';
 import { formatRestoreReport } from './format-report.ts';
-import { readSource } from './read-source.ts';
+import { readSources } from './read-source.ts';
 
 interface RestoreFlags extends ClusterFlags {
   readonly acceptContent?: boolean;
   readonly confirm?: boolean;
   readonly controlPlaneReplicas?: number;
-  readonly from: string;
+  readonly from: readonly string[];
   readonly timeout: number;
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
+const parseSource = createParser(
+  /^(?!nodes?\/\s*$).*\S/,
+  'Must be a file, a directory, an archive, - or node/NAME.',
+);
 const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
 
 export function createRestoreCommand(): Command {
@@ -45,8 +48,8 @@ export function createRestoreCommand(): Command {
       parseReplicas,
     )
     .addOption(
-      new Option('--from <source>', 'file, directory, - for standard input, or node/NAME')
-        .argParser(parseSource)
+      new Option('--from <source>', 'file, directory, tar archive, - for standard input, or node/NAME')
+        .argParser((value, others?: readonly string[]) => [...(others ?? []), parseSource(value)])
         .makeOptionMandatory(),
     )
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
@@ -54,28 +57,31 @@ export function createRestoreCommand(): Command {
     .addHelpText(
       'after',
       `
-The source is a MachineConfig as JSON or YAML, or a directory of them, such as
-/etc/mcs/bootstrap/machine-configs of the bootstrap host. Of a directory, the
-command restores every config that is missing and that a node or a pool names.
-node/NAME reads the disk of a node with its machine-config-daemon pod.
+The source is a MachineConfig as JSON or YAML, or a directory or tar archive of
+them, such as /etc/mcs/bootstrap of the bootstrap host or a must-gather. Of a
+directory, the command restores every missing config that a node or a pool
+names. node/NAME reads the disk of a node with its machine-config-daemon pod.
+If copies of a config differ, the one that matches its name counts; repeat
+--from to compare copies.
 
 Steps: pause the pool if machines are missing or its status is empty; create
-the config; wait until its nodes leave Degraded; set the pool's status, from
-which new machines get their config; wait until the missing machines have
-joined; unpause the pool. Run the same command again to continue after an
-interruption. The command changes no node and approves no certificate request.
+the config; set the pool's status, from which new machines get their config;
+wait until the missing machines have joined; unpause the pool; wait 2 minutes
+until the nodes of the config leave Degraded. Run the same command again to
+continue after an interruption. The command changes no node and approves no
+certificate request.
 Permissions: apply the overlay restore-role and bind its ClusterRoles.
 
 Exit codes:
   0  restored, or the config exists; without --confirm: it can be restored
-  1  rejected or incomplete: the output says what to do
+  1  rejected, incomplete, or nodes stay Degraded: the output says what to do
   2  wrong usage or an unusable file; nothing was changed
   3  the API server is unreachable or denies access
 
 Examples:
   machineconfig-guard restore --from node/control1.example.com
-  machineconfig-guard restore --confirm \\
-    --from /etc/mcs/bootstrap/machine-configs
+  machineconfig-guard restore --from /etc/mcs/bootstrap --confirm
+  machineconfig-guard restore --from must-gather.tar.gz
   oc debug node/control1 -- chroot /host \\
     cat /etc/mcs-machine-config-content.json |
     machineconfig-guard restore --from - --confirm`,
@@ -113,11 +119,11 @@ async function runRestore(
   let result: RestoreReport;
   try {
     const name = await resolveName(api, givenName, signal);
-    const { configs, isDirectory } = await readSource(api, flags, name, signal);
+    const { configs, problems } = await readSources(api, flags, name, signal);
+    for (const problem of problems) onProgress(`skipped: ${problem}`, 0);
     result = await restore(api, {
       configs,
       name,
-      skipsUnreferenced: isDirectory,
       isConfirmed: flags.confirm === true,
       acceptContent: flags.acceptContent === true,
       timeoutMs: flags.timeout,

@@ -260,8 +260,8 @@ test.each([
 });
 
 test('names an unreadable file', async () => {
-  writeFileSync(path.join(directory, 'machine-configs', 'a.yaml'), '{"kind":');
-  expect(await check()).toEqual(usageError(/a\.yaml is not complete JSON; copy the file again/));
+  writeFileSync(path.join(directory, 'machine-configs', 'rendered-a.yaml'), '{"kind":');
+  expect(await check()).toEqual(usageError(/rendered-a\.yaml is not complete JSON; copy the file again/));
 });
 
 test('--show-contents needs --bootstrap-dir', async () => {

@@ -207,11 +207,14 @@ test('explains unreadable input, a missing right and an unreachable API server',
     exitCode: 2,
     stderr: expect.stringContaining('contains no rendered config') as string,
   });
-  await writeFile(path.join(directory, 'machine-configs', 'a.yaml'), 'kind: MachineConfig\n  spec:\n');
+  await writeFile(
+    path.join(directory, 'machine-configs', 'rendered-a.yaml'),
+    'kind: MachineConfig\n  spec:\n',
+  );
   expect(await check(directory)).toMatchObject({
     exitCode: 2,
     stderr: expect.stringMatching(
-      /a\.yaml is neither JSON nor YAML \(line \d\); copy the file again\n$/,
+      /rendered-a\.yaml is neither JSON nor YAML \(line \d\); copy the file again\n$/,
     ) as string,
   });
 

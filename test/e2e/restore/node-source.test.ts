@@ -10,6 +10,7 @@ import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
+import { PATHS } from '../support/paths.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 import { createDaemonPod, setNodeState } from './machines.ts';
 import { StuckCluster } from './stuck-cluster.ts';
@@ -46,6 +47,11 @@ function withoutContent({ spec, name }: ConfigOnDisk): string {
   return toConfigOnDisk('master', { ...spec, config: { ignition: { version: '3.4.0' } } }, name).text;
 }
 
+function toLayered({ spec, name }: ConfigOnDisk): string {
+  const layered = { ...spec, osImageURL: `quay.io/layered@sha256:${'a'.repeat(64)}` };
+  return toConfigOnDisk('master', layered, name).text;
+}
+
 test('restores from the file that the machine-config-server has written', async () => {
   disk.set(MCS_FILE, { stdout: missing.text });
   disk.set(DAEMON_FILE, { stdout: withoutContent(missing) });
@@ -58,6 +64,50 @@ test('restores from the file that the machine-config-server has written', async 
   const { configs } = JSON.parse(stdout) as RestoreReport;
   const source = `node/${node}:/etc/mcs-machine-config-content.json`;
   expect(configs).toMatchObject([{ name: missing.name, source, outcome: 'planned', rejection: null }]);
+});
+
+test('restores from the file of the daemon if the other one does not match the name, as in image mode', async () => {
+  disk.set(MCS_FILE, { stdout: toLayered(missing) });
+  disk.set(DAEMON_FILE, { stdout: missing.text });
+  const configs = await readConfigsFromNode(api, node, undefined, signal);
+  const report = await restore(api, {
+    configs,
+    isConfirmed: false,
+    acceptContent: false,
+    timeoutMs: 5_000,
+  });
+  const source = `node/${node}:/etc/machine-config-daemon/currentconfig`;
+  expect(report.configs).toMatchObject([{ name: missing.name, source, outcome: 'planned', warnings: [] }]);
+});
+
+test('undoes the image that the machine-config-server has changed, with the image of another config', async () => {
+  const { name, spec } = createConfigOnDisk('worker');
+  const config = {
+    apiVersion: 'machineconfiguration.openshift.io/v1',
+    kind: 'MachineConfig',
+    metadata: { name },
+    spec,
+  };
+  disk.set(MCS_FILE, { stdout: toLayered(missing) });
+  const plan = async () => {
+    const configs = await readConfigsFromNode(api, node, undefined, signal);
+    return await restore(api, { configs, isConfirmed: false, acceptContent: false, timeoutMs: 5_000 });
+  };
+  // Without the other config, the image is unknown. The config that the pool names does not match its name either.
+  const [rejected] = (await plan()).configs;
+  expect(rejected?.rejection).toMatchObject({ code: 'HashDiffers' });
+  expect(rejected?.rejection?.advice).toContain('in the API does not match its name either');
+
+  await admin.create(PATHS.configs, config);
+
+  const warnings = [expect.stringMatching(/^The machine-config-server has changed osImageURL in node\//)];
+  expect((await plan()).configs).toMatchObject([{ name: missing.name, outcome: 'planned', warnings }]);
+});
+
+test('restores from the file that the bootstrap host has served', async () => {
+  disk.set(MCS_FILE, { stdout: missing.bootstrapText });
+  const configs = await readConfigsFromNode(api, node, undefined, signal);
+  expect(configs.map(({ name }) => name)).toEqual([missing.name]);
 });
 
 test('reads the file of the daemon if the other file has another config', async () => {
@@ -89,11 +139,6 @@ test('continues with a config that the first run has created', async () => {
 
 test.each([
   ['no file exists', () => undefined, /mcs-machine-config-content\.json: cat: No such file/],
-  [
-    'the file has no Ignition content',
-    () => disk.set(MCS_FILE, { stdout: withoutContent(missing) }),
-    /without Ignition content/,
-  ],
   ['the file is no config', () => disk.set(MCS_FILE, { stdout: 'garbage' }), /not one MachineConfig/],
   [
     'the kubelet ends the connection',

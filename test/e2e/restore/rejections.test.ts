@@ -169,7 +169,6 @@ test('restores from a directory only the missing configs that a node or a pool n
   expect(outcomes).toEqual(
     new Map([
       [missing.name, 'restored'],
-      [unreferenced.name, 'unreferenced'],
       [rendered, 'exists'],
     ]),
   );
@@ -188,7 +187,7 @@ test('reads standard input, prints the plan, and prints the command that unpause
   const file = await writeFileOf(missing);
   const options = ['--from', file, '--kubeconfig', kubeconfig, '--confirm'];
   const command = startCommand(['restore', ...options], PROGRAM);
-  await expect.poll(command.stderr).toContain('waiting until');
+  await expect.poll(command.stderr).toContain('waiting for 1 machine');
   command.child.kill('SIGINT');
   const { exitCode, stdout, stderr } = await command.outcome;
 

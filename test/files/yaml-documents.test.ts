@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+
+import { parseYamlDocuments, toValue } from '../../src/files/yaml-documents.ts';
+
+function parse(text: string, maxDocuments = 10, maxTokens?: number) {
+  const limits = maxTokens === undefined ? { maxDocuments } : { maxDocuments, maxTokens };
+  return parseYamlDocuments(text, 'file', limits);
+}
+
+test('returns each document with its first line, and scalars as strings', () => {
+  const documents = parse('a: 1\n---\n# comment\nb: yes\n---\n');
+  expect(documents.map((document) => [document.line, toValue(document, 'file')])).toEqual([
+    [1, { a: '1' }],
+    [2, { b: 'yes' }],
+    [5, ''],
+  ]);
+});
+
+test('of equal keys, the last one counts', () => {
+  const [document] = parse('a: 1\na: 2\n');
+  expect(document?.errorLine).toBeUndefined();
+  expect(document && toValue(document, 'file')).toEqual({ a: '2' });
+});
+
+test('returns the line of the first error', () => {
+  expect(parse('a: 1\nb: [\nc: 1\n').map(({ errorLine }) => errorLine)).toEqual([3]);
+});
+
+test('ends at the maximum number of documents', () => {
+  expect(parse('---\n'.repeat(1_000_000), 3)).toHaveLength(3);
+});
+
+test('rejects a text with too many tokens', () => {
+  expect(() => parse('a: 1\n'.repeat(100), 1, 100)).toThrow('file has more than 100 YAML tokens');
+  expect(() => parse('a:\n'.repeat(1_000_000))).toThrow('file has more than 500000 YAML tokens');
+});
+
+test('rejects a value with too many aliases', () => {
+  const [document] = parse(`a: &a [1]\nb: [${'*a, '.repeat(200)}]`);
+  expect(() => document && toValue(document, 'file')).toThrow(
+    'file is not YAML that this command can read',
+  );
+});
