@@ -40,6 +40,8 @@ export interface Referrer {
   /** The nodeSelector of a pool. */
   readonly nodeSelector?: unknown;
   readonly emptyStatus?: EmptyStatus;
+  /** A pool that `restore` has paused. `since` is undefined if it is unknown. */
+  readonly pausedForRestore?: { readonly config: string; readonly since: Date | undefined };
   /** The last transition of a pool's condition `Updated`, in whole seconds. */
   readonly updatedChangedAt?: Date;
   /** The resourceVersion of a pool. */

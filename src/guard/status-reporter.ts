@@ -3,7 +3,9 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry, ServingCertificate } from '../certificates/serving-certificate.ts';
 import { formatName } from '../decision/message.ts';
 import { countNoun } from '../decision/printable-text.ts';
+import type { Referrer } from '../decision/references.ts';
 import type { Mode } from '../decision/settings.ts';
+import { findStalledRestores } from '../decision/stalled-restores.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
@@ -196,6 +198,7 @@ export class StatusReporter {
       conditions: [
         this.#readyCondition(),
         this.#referencesCondition(),
+        this.#restoresCondition(),
         certificatesCondition(certificate.expiries(), this.#now()),
         ...(tlsProfile === undefined ? [] : [tlsProfileCondition(tlsProfile())]),
       ],
@@ -240,6 +243,24 @@ export class StatusReporter {
     const reason = dangling.length > 0 ? 'DanglingReferences' : 'ReferencedConfigTerminating';
     return { type, status: 'False', reason, message: messages.join('. ') };
   }
+
+  /** A pool that stays paused gets no update. */
+  #restoresCondition(): Condition {
+    const type = 'RestoresComplete';
+    const stalled = findStalledRestores(this.#options.index.referrers(), this.#now());
+    if (stalled.length === 0) {
+      return { type, status: 'True', reason: 'NoneStalled', message: 'no pool stays paused for a restore' };
+    }
+    const pools = stalled.slice(0, MAX_DESCRIBED_FINDINGS).map(describeRestore).join('. ');
+    const message = `${pools}. The command "machineconfig-guard check" prints how to continue or to give up`;
+    return { type, status: 'False', reason: 'PoolPausedForRestore', message };
+  }
+}
+
+function describeRestore({ name, pausedForRestore }: Referrer): string {
+  const { config = '', since } = pausedForRestore ?? {};
+  const time = since === undefined ? '' : ` since ${toSeconds(since)}`;
+  return `pool ${name} is paused${time} for a restore of ${formatName(config)}`;
 }
 
 /** Describes the first findings in one text, or returns an empty list. */

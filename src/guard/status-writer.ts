@@ -10,7 +10,8 @@ import type { InstallationStatus } from './installation-reader.ts';
 
 /** A condition without the fields that depend on the stored one. */
 export interface Condition {
-  readonly type: 'Ready' | 'ReferencesConsistent' | 'CertificatesValid' | 'TLSProfileApplied';
+  readonly type:
+    'Ready' | 'ReferencesConsistent' | 'RestoresComplete' | 'CertificatesValid' | 'TLSProfileApplied';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;

@@ -1,4 +1,4 @@
-import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
+import { type ConfigName, parsePoolName, toConfigName } from '../decision/config-name.ts';
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
 import { countNoun } from '../decision/printable-text.ts';
@@ -55,6 +55,7 @@ export interface Problem {
     | 'ConfigMissing'
     | 'ConfigTerminating'
     | 'NotReported'
+    | 'PausedForRestore'
     | 'RolloutUnfinished'
     | 'SpecEmpty'
     | 'StatusEmpty'
@@ -84,8 +85,8 @@ const NOT_REPORTED: Problem = {
 
 /**
  * Checks that each node has both annotations, each pool has a config in spec and status, and all these
- * configs exist and are not being deleted. It ignores node states, paused pools and rollouts. A new custom pool may
- * have an empty status: see {@link judgeEmptyStatus}.
+ * configs exist and are not being deleted. It ignores node states, rollouts, and pools that a person paused. A new
+ * custom pool may have an empty status: see {@link judgeEmptyStatus}.
  */
 export function checkConsistency(
   { nodes, skippedNodes = [], pools, configs, terminatingConfigs, roles }: ClusterSnapshot,
@@ -126,7 +127,10 @@ export function checkConsistency(
     if (isTerminating === true) return { pool, problems: [] };
     const nodeProblems = nodeResults.filter((node) => node.pool === name).flatMap((node) => node.problems);
     const emptyStatus = describeEmptyStatus(pool.referrer, nodeProblems, now);
-    return { pool, problems: [...findProblems(pool.referrer, POOL_FIELDS), ...emptyStatus] };
+    return {
+      pool,
+      problems: [...findProblems(pool.referrer, POOL_FIELDS), ...emptyStatus, ...describeRestore(pool)],
+    };
   });
   const problems = [...nodeResults, ...poolResults].flatMap((result) => result.problems);
   if (nodes.length < scope.minNodes)
@@ -168,6 +172,16 @@ function describeEmptyStatus(pool: Referrer, nodeProblems: readonly Problem[], n
   const empty = 'status.configuration.name is empty';
   const description = code === 'StatusEmpty' ? empty : `${empty} after ${FIRST_ROLLOUT_MINUTES} minutes`;
   return [{ code, kind: 'MachineConfigPool', name: pool.name, field: 'status', isRecoverable, description }];
+}
+
+/** A running restore unpauses the pool itself. One that was killed never does, and looks the same. */
+function describeRestore({ referrer: { name }, paused, pausedFor }: InspectedPool): Problem[] {
+  if (!paused || pausedFor === undefined) return [];
+  const description = `is paused for a restore of ${formatName(pausedFor)}`;
+  const config = toConfigName(pausedFor);
+  return [
+    { code: 'PausedForRestore', kind: 'MachineConfigPool', name, config, isRecoverable: false, description },
+  ];
 }
 
 function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: readonly InspectedPool[]) {

@@ -9,6 +9,7 @@ export interface ApiObject {
     readonly annotations?: Readonly<Record<string, unknown>> | null;
     readonly deletionTimestamp?: unknown;
     readonly creationTimestamp?: unknown;
+    readonly managedFields?: unknown;
   } | null;
   readonly spec?: unknown;
   readonly status?: unknown;

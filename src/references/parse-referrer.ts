@@ -1,7 +1,8 @@
 import { toConfigName } from '../decision/config-name.ts';
 import type { Reference, Referrer, ReferrerKind, Strength } from '../decision/references.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
-import { MCO_GROUP } from '../kube/api-paths.ts';
+import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
+import { findWriteTime } from '../kube/managed-fields.ts';
 
 interface Annotation {
   readonly field: string;
@@ -104,8 +105,17 @@ export function parsePoolReferrer(pool: ApiObject): Referrer {
     references,
     ...(updatedChangedAt === undefined ? {} : { updatedChangedAt }),
     ...(references.length === 1 && references[0]?.field === 'spec' ? { emptyStatus } : {}),
+    ...findRestore(pool),
     ...metadata,
   };
+}
+
+function findRestore(pool: ApiObject): Pick<Referrer, 'pausedForRestore'> {
+  const config = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
+  const { paused } = (pool.spec ?? {}) as { readonly paused?: unknown };
+  if (typeof config !== 'string' || paused !== true) return {};
+  const since = findWriteTime(pool, ['f:metadata', 'f:annotations', `f:${PAUSED_FOR_RESTORE}`]);
+  return { pausedForRestore: { config: truncateName(config), since } };
 }
 
 /** Returns the last transition of the condition `Updated`. No reference depends on it, so anything else is ignored. */

@@ -4,6 +4,7 @@ import type { Expiry } from '../certificates/serving-certificate.ts';
 import type { Code } from '../decision/codes.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
+import { findStalledRestores } from '../decision/stalled-restores.ts';
 import type { Decision } from './decision.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
 
@@ -83,6 +84,10 @@ export class Metrics {
     this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
     const terminatingHelp = 'MachineConfigs that are in use and being deleted.';
     this.#addGauge('mcguard_terminating_configs_in_use', terminatingHelp, sources.terminatingCount);
+    const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
+    this.#addGauge('mcguard_stalled_restores', stalledHelp, () => {
+      return findStalledRestores(referrers(), new Date()).length;
+    });
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, sources.protectedConfigs);
     const syncedHelp = '1 if the kind has been read completely since the start.';

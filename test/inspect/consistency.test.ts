@@ -85,6 +85,21 @@ test('an empty status of a built-in pool is a problem until a machine is updated
   expect(check(1).problems).toEqual([]);
 });
 
+test.each([
+  [true, GONE, ['PausedForRestore']],
+  [true, undefined, []],
+  [false, GONE, []],
+])(
+  'a pool with paused %s and the mark of a restore of %s has the problems %j',
+  (paused, pausedFor, codes) => {
+    const mark = pausedFor === undefined ? {} : { pausedFor };
+    const pool = { ...inspectedPool('worker', { spec: NEW, status: NEW }), paused, ...mark };
+    const { ok, isRecoverable, problems } = checkAll([NODE], [pool], [NEW]);
+    expect(problems.map(({ code }) => code)).toEqual(codes);
+    expect([ok, isRecoverable]).toEqual([codes.length === 0, false]);
+  },
+);
+
 test('an empty spec is the only problem of a pool without configs', () => {
   const { problems } = checkAll([NODE], [WORKER, inspectedPool('infra', {})], [NEW]);
   expect(problems).toMatchObject([{ code: 'SpecEmpty', isRecoverable: true }]);

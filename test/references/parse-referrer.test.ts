@@ -26,6 +26,48 @@ test.each([
   expect(parsePoolReferrer(pool)).toEqual({ kind: 'MachineConfigPool', name: 'worker', references: [] });
 });
 
+const PAUSED_FOR = 'machineconfig-guard.io/paused-for-restore';
+
+/** An entry as the API server writes it (kubernetes 1.33, after a merge patch). */
+function managedFields(time: string, fieldsV1: object, subresource?: string): object {
+  return {
+    manager: 'machineconfig-guard',
+    operation: 'Update',
+    time,
+    fieldsType: 'FieldsV1',
+    fieldsV1,
+    subresource,
+  };
+}
+
+test.each([
+  ['the newest write of its owners', '2026-11-20T10:00:00Z'],
+  ['nothing, if no entry has the annotation', undefined],
+])('a pool that is paused for a restore has the time of %s', (_, since) => {
+  const own = {
+    'f:metadata': { 'f:annotations': { [`f:${PAUSED_FOR}`]: {} } },
+    'f:spec': { 'f:paused': {} },
+  };
+  const entries = [
+    managedFields('2026-11-20T11:00:00Z', { 'f:spec': { 'f:configuration': {} } }),
+    managedFields('2026-11-20T12:00:00Z', own, 'status'),
+    ...(since === undefined
+      ? []
+      : [managedFields('2026-11-20T09:00:00Z', own), managedFields(since, own)]),
+  ];
+  const metadata = {
+    name: 'master',
+    annotations: { [PAUSED_FOR]: 'rendered-master-a' },
+    managedFields: entries,
+  };
+  const { pausedForRestore } = parsePoolReferrer({ metadata, spec: { paused: true } });
+  expect(pausedForRestore).toEqual({
+    config: 'rendered-master-a',
+    since: since === undefined ? undefined : new Date(since),
+  });
+  expect(parsePoolReferrer({ metadata, spec: {} }).pausedForRestore).toBeUndefined();
+});
+
 test('the first roll-out of a pool starts with the condition Updated, else with the pool', () => {
   const creationTimestamp = '2026-11-20T09:00:00Z';
   const pool = { metadata: { name: 'infra', creationTimestamp }, spec: { configuration: { name: 'x' } } };

@@ -86,6 +86,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_mode{mode="Audit"} 1',
       'mcguard_dangling_references 2',
       'mcguard_terminating_configs_in_use 1',
+      'mcguard_stalled_restores 0',
       'mcguard_protected_configs 5',
       'mcguard_certificate_expiry_timestamp_seconds{certificate="authority"} 1800000000',
       expect.stringMatching(/^mcguard_build_info\{version="\d+\.\d+\.\d+"\} 1$/),

@@ -158,6 +158,7 @@ function summarizeProblems(problems: Problems): string {
     const shortField = (field ?? '').replace('Config', '');
     if (code === 'ConfigMissing') return `${shortField} missing`;
     if (code === 'ConfigTerminating') return `${shortField} being deleted`;
+    if (code === 'PausedForRestore') return 'paused for restore';
     return code === 'NotReported' ? `no ${shortField} yet` : `${shortField} empty`;
   });
   if (summaries.length === 2 && problems.every(({ code }) => code === first.code)) {
@@ -213,6 +214,8 @@ function explainProblems(group: Problems): string {
         'The operator sets the field when all machines of the pool run the config in its spec. ' +
         'Check whether the pool is paused, and which nodes are Degraded.'
       );
+    case 'PausedForRestore':
+      return explainPausedPools(first, `${capitalize(subjects)} ${isPlural ? 'are' : 'is'}`);
     case 'ConfigMissing':
       return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
     case 'ConfigTerminating':
@@ -220,6 +223,11 @@ function explainProblems(group: Problems): string {
     default:
       return first.code satisfies never;
   }
+}
+
+function explainPausedPools({ config }: ReportProblem, poolsAre: string): string {
+  const advice = 'Let the restore run, or continue it if it has ended early.';
+  return `${poolsAre} paused for a restore of ${formatName(config ?? '')}. ${advice}`;
 }
 
 function explainMissingConfig(
@@ -304,6 +312,7 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
   }
   const counts = joinWithAnd([...countProblematic(nodes, 'node'), ...countProblematic(pools, 'pool')]);
   const result = `Not fine: ${counts === '' ? problems[0]?.message : `problems with ${counts}`}.`;
+  if (problems.every(({ code }) => code === 'PausedForRestore')) return result;
   if (!recoverable) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatDuration(waitedSeconds * 1_000)}.`;
   // A selection without nodes usually has a wrong label.

@@ -159,6 +159,19 @@ test.each([
   expect(text.endsWith(`\nNot fine: problems with 1 of 1 node. ${sentence}\n`)).toBe(true);
 });
 
+test('explains a pool that is paused for a restore, and does not conclude that waiting cannot help', () => {
+  const { report, repairs } = checkNodesAndPools(
+    [healthyNode('n')],
+    [{ ...POOL, paused: true, pausedFor: MISSING }],
+  );
+  const text = formatCheckReport(NARROW, report, repairs);
+  expect(text).toMatch(/^worker .* paused for restore$/m);
+  expect(unwrap(text)).toContain(
+    `Pool worker is paused for a restore of ${MISSING}. Let the restore run, or continue it if it has ended early.`,
+  );
+  expect(text.endsWith('\nNot fine: problems with 1 of 1 pool.\n')).toBe(true);
+});
+
 test('shows paused and terminating pools, and unreadable certificate requests', () => {
   const terminating = inspectedPool('infra', { spec: MISSING, terminating: true });
   const requests = { readable: false, reason: '403 Forbidden', requests: [] };

@@ -51,6 +51,7 @@ test('says in the status that it cannot check whether configs exist', async () =
   expect(status?.conditions.map((condition) => `${condition.type}=${condition.status}`)).toEqual([
     'Ready=True',
     'ReferencesConsistent=Unknown',
+    'RestoresComplete=True',
     'CertificatesValid=True',
     'TLSProfileApplied=True',
   ]);

@@ -42,7 +42,7 @@ function formatConditions({ conditions }: Status): readonly string[] {
 test('reports a ready and consistent cluster with valid certificates', async () => {
   const status = await awaitStatus(
     ({ conditions, danglingCount, readyReplicas }) =>
-      conditions.length === 4 && danglingCount === 0 && readyReplicas === 2,
+      conditions.length === 5 && danglingCount === 0 && readyReplicas === 2,
     40_000,
   );
 
@@ -51,6 +51,7 @@ test('reports a ready and consistent cluster with valid certificates', async () 
   expect(formatConditions(status)).toEqual([
     'Ready=True',
     'ReferencesConsistent=True',
+    'RestoresComplete=True',
     'CertificatesValid=True',
     'TLSProfileApplied=True',
   ]);
@@ -115,6 +116,31 @@ async function writeReaderKubeconfig(): Promise<string> {
   await writeFile(file, stringify(config), { mode: 0o600 });
   return file;
 }
+
+test('reports a pool that stays paused for a restore, in condition, metric and check', async () => {
+  const { name: pool } = (await cluster.pool({ spec: await cluster.config() })).metadata;
+  const marker = { 'machineconfig-guard.io/paused-for-restore': 'rendered-master-gone' };
+  const path = `${PATHS.pools}/${pool}`;
+  await cluster.admin.patch(path, { metadata: { annotations: marker }, spec: { paused: true } });
+  // The API server sets the times of the writes itself, so a test cannot set one of an hour ago. It can delete them.
+  await cluster.admin.patch(path, { metadata: { managedFields: [{}] } });
+
+  const status = await awaitStatus(({ conditions }) =>
+    conditions.some(({ type, status: value }) => type === 'RestoresComplete' && value === 'False'),
+  );
+
+  const condition = status.conditions.find(({ type }) => type === 'RestoresComplete');
+  expect(condition).toMatchObject({ reason: 'PoolPausedForRestore' });
+  expect(condition?.message).toContain(`pool ${pool} is paused for a restore of rendered-master-gone`);
+  const args = ['check', '--kubeconfig', controlPlane.apiServer.kubeconfig, '--output', 'json'];
+  const { stdout, exitCode } = await runProcess(process.execPath, [PROGRAM, ...args]);
+  expect(exitCode).toBe(1);
+  expect((JSON.parse(stdout) as { problems: object[] }).problems).toContainEqual(
+    expect.objectContaining({ code: 'PausedForRestore', name: pool, recoverable: false }),
+  );
+  await cluster.admin.patch(path, { spec: { paused: false } });
+  await awaitStatus((current) => formatConditions(current).includes('RestoresComplete=True'));
+});
 
 test('reports dangling references in status, columns and Events until their repair', async () => {
   await createIncidentB(cluster);
