@@ -23,15 +23,15 @@ export async function listDirectory(
     signal.throwIfAborted();
     for await (const entry of await opendir(directory)) {
       signal.throwIfAborted();
-      if (entries.length === maxEntries) {
-        throw new FileError(
-          `${formatPath(directory)} has more than ${maxEntries} files; choose another directory`,
-        );
-      }
+      if (entries.length === maxEntries) throw createTooManyError(directory, maxEntries);
       entries.push(entry);
     }
     return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   });
+}
+
+function createTooManyError(directory: string, maxEntries: number): FileError {
+  return new FileError(`${formatPath(directory)} has more than ${maxEntries} files; choose another directory`);
 }
 
 /**
@@ -50,9 +50,9 @@ export async function* walkDirectory(
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { path, depth } = next;
     const entries = await listDirectory(path, entriesLeft, signal).catch((error: unknown) => {
-      const isUnreadable = error instanceof FileError && error.cause !== undefined;
-      if (depth > 0 && isUnreadable) return [];
-      throw error;
+      if (depth === 0 || !(error instanceof FileError)) throw error;
+      if (error.cause !== undefined) return [];
+      throw createTooManyError(directory, maxEntries);
     });
     entriesLeft -= entries.length;
     for (const entry of entries) if (entry.isFile()) yield join(path, entry.name);

@@ -39,8 +39,8 @@ const KIND = /^[A-Z][A-Za-z]{0,62}$/;
 const CONFIG_FILE = /(?:\.json|\.ya?ml|\/currentconfig)$/;
 /** A file that contains a config, by its name, as on nodes, on the bootstrap host and in a must-gather. */
 const LIKELY_CONFIG_FILE = /\/(?:rendered-[^/]*|mcs-machine-config-content\.json|currentconfig)$/;
-/** Spares the parser the other files of a must-gather. */
-const CONFIG_TEXT = /name["']?\s*:\s*["']?rendered-/;
+/** The names in a text spare the parser most files of a must-gather. */
+const CONFIG_NAMES = /name["']?\s*:\s*["']?(rendered-[-.\w]+)/g;
 /** A must-gather of 250 nodes has about 50,000 files. */
 const WALK_LIMITS = { maxDepth: 16, maxEntries: 200_000 };
 const MAX_TOTAL_BYTES = 1024 ** 3;
@@ -92,7 +92,10 @@ export async function readRenderedConfigs(
       bytesLeft -= content.length;
       if (bytesLeft < 0) break;
       const text = content.toString();
-      const object = isLikely || CONFIG_TEXT.test(text) ? parseObject(text, formatPath(path)) : undefined;
+      const names = Array.from(text.matchAll(CONFIG_NAMES), ([, name]) => toConfigName(String(name)));
+      // A file that is named like a config and contains no name is damaged.
+      if (!names.some(isWanted) && !(isLikely && names.length === 0)) continue;
+      const object = parseObject(text, formatPath(path));
       if (!isMachineConfig(object)) continue;
       const config = toConfig(object, formatPath(path));
       if (isRenderedConfig(config.name) && isWanted(config.name)) addCopy(configs, config);

@@ -4,12 +4,9 @@ import type { Outcome } from './run-program.ts';
 
 export type CommandProcess = ReturnType<typeof startCommand>;
 
-/** Starts a command in its own process. The end of the test kills it. */
+/** Starts a command in its own process, with a standard input that stays silent. The end of the test kills it. */
 export function startCommand(args: readonly string[], program = inject('program')) {
-  const child = spawn(process.execPath, [program, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
-  });
+  const child = spawn(process.execPath, [program, ...args], { env: { PATH: process.env['PATH'] } });
   onTestFinished(() => {
     child.kill('SIGKILL');
   });

@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { annotate, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
@@ -51,6 +52,58 @@ test('names the cluster in the advice about a rejected config', async () => {
     `run "machineconfig-guard check --kubeconfig ${kubeconfig}" to`,
   );
 });
+
+function writeUnusable(): string {
+  const directory = createTemporaryDirectory();
+  execFileSync('mkfifo', [path.join(directory, 'fifo.json')]);
+  symlinkSync('/dev/zero', path.join(directory, 'zero.json'));
+  for (const name of ['\u001B]0;rendered-a.json', 'rendered-b\u009B31m.json']) {
+    writeFileSync(path.join(directory, name), `{"name":"${GONE}`);
+  }
+  return directory;
+}
+
+test.each([
+  ['a named pipe', 'fifo.json', 'it is not a regular file'],
+  ['a link to a device', 'zero.json', 'it is not a regular file'],
+  ['a file with a hostile name', '\u001B]0;rendered-a.json', 'is not complete JSON; copy the file again'],
+  ['a directory without a usable copy', '', `does not contain ${GONE}; `],
+])('exits with 2 for %s, and prints no control character', async (_, name, message) => {
+  const { run } = await startHealthyCluster();
+  const { exitCode, stderr } = await run('restore', GONE, '--from', path.join(writeUnusable(), name));
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain(message);
+  expect(stderr.trimEnd()).not.toMatch(/\p{Cc}/u);
+});
+
+test('restores from a directory in spite of an unusable file, which it names', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { desiredConfig: GONE });
+  const source = path.dirname(writeConfig());
+  writeFileSync(path.join(source, 'rendered-b.json'), `{"name":"${GONE}`);
+  const { stdout, stderr } = await run('restore', '--from', source);
+  expect(stderr).toMatch(/skipped: .*rendered-b\.json is not complete JSON; copy the file again\n$/);
+  expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*config\\.json\\)\\n`));
+});
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends the command while standard input is silent',
+  async (signal) => {
+    const { start, cluster } = await startHealthyCluster();
+    annotate(cluster, 'worker-0', { desiredConfig: GONE });
+    const { child, outcome } = start('restore', 'worker-c', '--from', '-');
+    const { requests } = cluster.faults;
+    // The last request before the command reads its source.
+    const isList = ({ path: requested }: { readonly path: string }) =>
+      requested.endsWith('/machineconfigs');
+    await vi.waitUntil(() => requests.some(isList), { timeout: 30_000 });
+    child.kill(signal);
+    expect(await outcome).toMatchObject({
+      exitCode: 1,
+      stderr: 'machineconfig-guard: interrupted; nothing was written\n',
+    });
+  },
+);
 
 test.each(['/apis/machineconfiguration.openshift.io/v1/machineconfigpools', '/api/v1/nodes'])(
   'Ctrl-C ends the command while %s is not answered',
