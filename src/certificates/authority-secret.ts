@@ -2,12 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { ApiObject } from '../kube/api-object.ts';
+import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
+import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../kube/problem-log.ts';
-import { Reflector, type ReflectorTiming, SINGLE_OBJECT_TIMING } from '../kube/reflector.ts';
-import type { Resource } from '../kube/resource.ts';
-import { sleep, waitOrAbort } from '../kube/wait.ts';
+import { waitOrAbort } from '../kube/wait.ts';
 import { type Authority, checkAuthority } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 import { issueLeaf } from './leaf.ts';
@@ -24,21 +24,17 @@ export interface AuthoritySecretOptions {
   readonly signal: AbortSignal;
   readonly now?: () => Date;
   readonly generateKeys?: KeyGenerator | undefined;
-  readonly timing?: ReflectorTiming;
-  readonly checkIntervalMs?: number;
+  /** Milliseconds between two reads of the Secret. */
+  readonly intervalMs?: number;
 }
 
 /** A leaf must outlive an outage of the API server. */
 const LEAF_DAYS = 7;
-const CHECK_INTERVAL_MS = 1_000;
+const INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 
-type FollowedSecret = { readonly name: string } & (
-  { readonly authority: Authority } | { readonly authority: undefined; readonly problem: string }
-);
-
 /**
- * Watches the authority in a Secret until the signal aborts, and issues serving certificates (leaves) in
+ * Follows the authority in a Secret until the signal aborts, and issues serving certificates (leaves) in
  * memory (docs/adr/0004). Resolves with the first leaf. While the Secret is missing or invalid, the last leaf
  * stays. Rejects only with the signal's reason.
  */
@@ -52,25 +48,21 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
 class IssuedCertificate implements ServingCertificate {
   readonly #options: AuthoritySecretOptions;
   readonly #now: () => Date;
-  readonly #reflector: Reflector<FollowedSecret>;
   readonly #problemLog: ProblemLog;
   readonly #listeners: (() => void)[] = [];
   readonly firstLeafIssued: Promise<void>;
   #resolveFirstLeafIssued: () => void = () => {};
   #authority: Authority | undefined;
   #leaf: KeyPair | undefined;
-  #wake: () => void = () => {};
 
   constructor(options: AuthoritySecretOptions) {
-    const { api, namespace, name, log, timing = SINGLE_OBJECT_TIMING } = options;
+    const { namespace, name, log } = options;
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
     this.#problemLog = new ProblemLog(log, `secret ${namespace}/${name} can be used again`);
     this.firstLeafIssued = new Promise((resolve) => {
       this.#resolveFirstLeafIssued = resolve;
     });
-    const resource = createSecretResource(namespace, name);
-    this.#reflector = new Reflector({ api, resource, log, timing, onChange: () => this.#wake() });
   }
 
   current(): KeyPair {
@@ -90,27 +82,32 @@ class IssuedCertificate implements ServingCertificate {
 
   /** Never rejects. */
   async run(): Promise<void> {
-    await Promise.all([this.#reflector.run(this.#options.signal), this.#issueRepeatedly()]);
+    const { api, namespace, name, signal, intervalMs = INTERVAL_MS } = this.#options;
+    const path = objectPath(`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`, name);
+    const onRead = async (object: ApiObject | undefined): Promise<void> => {
+      const secret = parseSecret(object);
+      const problem = this.#findProblem(secret);
+      if (problem === undefined) this.#problemLog.clear();
+      else this.#problemLog.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
+      await this.#issueIfDue(problem === undefined ? secret : undefined);
+    };
+    const onFailure = async (error: unknown): Promise<void> => {
+      const reason = describeError(error);
+      this.#problemLog.warn(`cannot read secret ${namespace}/${name}: ${reason}`, { reason });
+      await this.#issueIfDue(undefined);
+    };
+    await pollObject({ api, path, intervalMs: () => intervalMs, onRead, onFailure }, signal);
   }
 
-  async #issueRepeatedly(): Promise<void> {
-    const { signal, checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
-    while (!signal.aborted) {
-      const changeController = new AbortController();
-      this.#wake = () => changeController.abort();
-      await this.#issueIfDue();
-      await Promise.race([sleep(checkIntervalMs, signal), sleep(checkIntervalMs, changeController.signal)]);
-    }
+  #findProblem(secret: Authority | string): string | undefined {
+    if (typeof secret === 'string') return secret;
+    const check = checkAuthority(secret, this.#now());
+    return check.usable ? undefined : check.reason;
   }
 
-  async #issueIfDue(): Promise<void> {
-    const { namespace, name } = this.#options;
-    const problem = this.#findSecretProblem();
-    if (problem === undefined) this.#problemLog.clear();
-    else this.#problemLog.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
-    const [secret] = this.#reflector.objects();
-    // An authority in memory still signs, because a missing Secret can outlast a leaf.
-    const authority = problem === undefined ? (secret?.authority ?? this.#authority) : this.#authority;
+  /** An authority in memory still signs, because an unusable Secret can outlast a leaf. */
+  async #issueIfDue(read: Authority | string | undefined): Promise<void> {
+    const authority = typeof read === 'object' ? read : this.#authority;
     if (authority === undefined || !checkAuthority(authority, this.#now()).usable) return;
     const reason = this.#findIssueReason(authority);
     if (reason === undefined) return;
@@ -119,16 +116,6 @@ class IssuedCertificate implements ServingCertificate {
     } catch (error) {
       this.#problemLog.warn(`cannot issue a serving certificate: ${describeError(error)}`);
     }
-  }
-
-  /** Undefined before the first read, whose problems the reflector logs. */
-  #findSecretProblem(): string | undefined {
-    if (!this.#reflector.isSynced) return undefined;
-    const [secret] = this.#reflector.objects();
-    if (secret === undefined) return 'it does not exist';
-    if (secret.authority === undefined) return secret.problem;
-    const check = checkAuthority(secret.authority, this.#now());
-    return check.usable ? undefined : check.reason;
   }
 
   #findIssueReason(authority: Authority): string | undefined {
@@ -156,23 +143,15 @@ class IssuedCertificate implements ServingCertificate {
   }
 }
 
-function createSecretResource(namespace: string, name: string): Resource<FollowedSecret> {
-  return {
-    kind: 'Secret',
-    name: 'secrets',
-    paths: [`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`],
-    objectName: name,
-    isOptional: false,
-    isMetadataOnly: false,
-    parse: (object) => {
-      const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };
-      const decode = (key: string): string => {
-        const value = data?.[key];
-        return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
-      };
-      const missing = ['ca.crt', 'ca.key'].find((key) => decode(key) === '');
-      if (missing !== undefined) return { name, authority: undefined, problem: `it has no ${missing}` };
-      return { name, authority: { certificatePem: decode('ca.crt'), privateKeyPem: decode('ca.key') } };
-    },
+/** @returns the authority, or why the Secret has none */
+function parseSecret(object: ApiObject | undefined): Authority | string {
+  if (object === undefined) return 'it does not exist';
+  const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };
+  const decode = (key: string): string => {
+    const value = data?.[key];
+    return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
   };
+  const missing = ['ca.crt', 'ca.key'].find((key) => decode(key) === '');
+  if (missing !== undefined) return `it has no ${missing}`;
+  return { certificatePem: decode('ca.crt'), privateKeyPem: decode('ca.key') };
 }

@@ -11,7 +11,7 @@ import {
   formatWouldDenyWarning,
 } from './message.ts';
 import { isVisible } from './printable-text.ts';
-import { findHold } from './hold.ts';
+import { findHold, type HoldOptions } from './hold.ts';
 import { type ClusterState, summarizeReferences, type UnreadableSource } from './references.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import { type Settings } from './settings.ts';
@@ -30,12 +30,17 @@ const MAX_REFERRERS_PER_KIND = 10;
  * Decides a review. One strong reference denies, even if another kind could not be read. Without one,
  * everything must have been read after the review arrived.
  */
-export function decide(review: Review, state: ClusterState, settings: Settings, now: Date): Verdict {
+export function decide(
+  review: Review,
+  state: ClusterState,
+  settings: Settings,
+  createdAt: HoldOptions['createdAt'],
+): Verdict {
   const { config } = review;
   if (config === undefined) return allowOtherObject();
   return (
     decideByConfigAlone(config, settings) ??
-    applyMode(decideByReferences(config, state, settings, now), settings)
+    applyMode(decideByReferences(config, state, settings, createdAt), settings)
   );
 }
 
@@ -92,7 +97,7 @@ function decideByReferences(
   config: ConfigToDelete,
   state: ClusterState,
   settings: Settings,
-  now: Date,
+  createdAt: HoldOptions['createdAt'],
 ): Verdict {
   const { name, allowDeletion } = config;
   const summary = summarizeReferences(name, state.referrers, MAX_REFERRERS_PER_KIND);
@@ -101,13 +106,11 @@ function decideByReferences(
     const { references, total: referencesTotal } = summary.strong;
     return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), references, referencesTotal };
   }
-  const { history, referrers } = state;
-  const unreadable = [...state.unreadable, ...(history?.unreadable === undefined ? [] : [history.unreadable])];
-  if (unreadable.length > 0) {
+  const { referrers, unreadable, readAt: now } = state;
+  if (unreadable.length > 0 || now === undefined) {
     return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
   }
-  const hold =
-    history === undefined ? undefined : findHold(name, referrers, history, settings.holdSupersededMs, now);
+  const hold = findHold(config, referrers, { holdMs: settings.holdSupersededMs, now, createdAt });
   if (hold !== undefined) return deny('MCG_HELD', name, explainHeld(name, hold), FORBIDDEN);
   return {
     ...allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not in use')),

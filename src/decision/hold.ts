@@ -1,123 +1,112 @@
 import { type ConfigName, parsePoolName } from './config-name.ts';
-import type { ConfigHistory, Referrer } from './references.ts';
+import type { Referrer } from './references.ts';
+import type { HeldConfig } from './review.ts';
 
 /** Why and until when an unused config is held. */
 export interface Hold {
+  /** The last change of the pool, or the creation of the config. */
   readonly since: Date;
   readonly until: Date;
-  /**
-   * `pool` named the config until `since`. `maybe-pool` names none now, but the guard did not watch the pool then.
-   * `unreported-node` is a pool's config and a node that may be booting with it. `removed-node` can register again.
-   */
-  readonly cause:
-    | { readonly kind: 'pool' | 'maybe-pool'; readonly pool: string }
-    | { readonly kind: 'unreported-node'; readonly pool: string; readonly node: string }
-    | { readonly kind: 'removed-node'; readonly node: string | undefined };
+  readonly pool: string;
+  /** The node that may be booting with the config. Undefined if the change of the pool holds it. */
+  readonly node?: string;
 }
 
-/** The longest hold because of nodes that have not reported a config. */
+export interface HoldOptions {
+  readonly holdMs: number;
+  /** By the clock of the API server, which also dates the changes. */
+  readonly now: Date;
+  /** Undefined if the creation time of a config is unknown. */
+  readonly createdAt: (config: ConfigName) => Date | undefined;
+}
+
+/** The longest hold because of a node that has not reported a config. */
 const UNREPORTED_HOLD_MS = 24 * 3_600_000;
 /** Kubernetes cuts the fractions of its times. */
 const API_TIME_RESOLUTION_MS = 1_000;
 
 /**
- * Returns the longest hold of an unused config that has not ended (docs/adr/0010). No pool, node or unfinished build
- * references the config.
+ * Returns the hold of an unused config that has not ended (docs/adr/0010). No pool, node or unfinished build references
+ * the config. A machine may be booting with it if its pool named it lately. The API server has recorded in the pool
+ * when the fields that name configs last changed, so the hold needs no memory.
  *
- * @param referrers all referrers of the live read
+ * @param referrers all referrers, listed after the config became unused
  */
 export function findHold(
-  config: ConfigName,
+  config: HeldConfig,
   referrers: readonly Referrer[],
-  history: ConfigHistory,
-  holdMs: number,
-  now: Date,
+  { holdMs, now, createdAt }: HoldOptions,
 ): Hold | undefined {
   if (holdMs <= 0) return undefined;
-  const holds: Hold[] = [];
-  const lastServable = findLastServable(config, referrers, history, now);
-  if (lastServable !== undefined) {
-    const { since, pool, isRemembered } = lastServable;
-    holds.push({
-      since,
-      until: plus(since, holdMs),
-      cause: { kind: isRemembered ? 'pool' : 'maybe-pool', pool },
-    });
-    const node = findUnreportedNode(referrers, history.createdAt(config));
-    if (node !== undefined) {
-      const cause = { kind: 'unreported-node', pool, node: node.name } as const;
-      holds.push({ since, until: plus(since, UNREPORTED_HOLD_MS), cause });
-    }
-  }
-  if (history.removedNode !== undefined) {
-    const { name: node, at: since } = history.removedNode;
-    holds.push({ since, until: plus(since, holdMs), cause: { kind: 'removed-node', node } });
-  }
-  const [longest] = holds.toSorted((a, b) => b.until.getTime() - a.until.getTime());
-  return longest !== undefined && longest.until > now ? longest : undefined;
+  const pool = findPool(config, referrers);
+  if (pool === undefined) return undefined;
+  const changedAt = findLastChange(pool, createdAt) ?? now;
+  // A pool names a new config only a moment after its creation.
+  const since = roundUp(latest([changedAt, config.createdAt ?? changedAt]));
+  const hold: Hold = { since, until: plus(since, holdMs), pool: pool.name };
+  const node = findUnreportedNode(referrers, config.createdAt, now);
+  const untilReport = node?.createdAt === undefined ? undefined : plus(node.createdAt, UNREPORTED_HOLD_MS);
+  const longest =
+    node !== undefined && untilReport !== undefined && untilReport > hold.until
+      ? { ...hold, until: untilReport, node: node.name }
+      : hold;
+  return longest.until > now ? longest : undefined;
 }
 
-interface LastServable {
-  readonly since: Date;
-  readonly pool: string;
-  /** False if the time is a bound, because the guard did not watch the pool. */
-  readonly isRemembered: boolean;
-}
-
-function findLastServable(
-  config: ConfigName,
-  referrers: readonly Referrer[],
-  { watchedSince, servable, createdAt }: ConfigHistory,
-  now: Date,
-): LastServable | undefined {
-  const remembered =
-    servable === undefined
-      ? undefined
-      : { since: servable.until ?? now, pool: servable.pool, isRemembered: true };
-  // The memory since then is complete. Before, a pool can have named the config unseen.
-  if (watchedSince === undefined || (remembered !== undefined && remembered.since >= watchedSince)) {
-    return remembered;
-  }
-  const pool = referrers.find(
-    ({ kind, name, isTerminating }) =>
-      kind === 'MachineConfigPool' && isTerminating !== true && name === parsePoolName(config),
+/** The pool in the name of the config, or else its owner. */
+function findPool({ name, ownerPool }: HeldConfig, referrers: readonly Referrer[]): Referrer | undefined {
+  const poolName = parsePoolName(name) ?? ownerPool;
+  return referrers.find(
+    (referrer) =>
+      referrer.kind === 'MachineConfigPool' && referrer.name === poolName && referrer.isTerminating !== true,
   );
-  const configCreatedAt = createdAt(config);
-  const isYounger = configCreatedAt !== undefined && configCreatedAt >= watchedSince;
-  if (pool === undefined || isYounger) return remembered;
-  const changedAt = findLastChange(pool, createdAt) ?? watchedSince;
-  const bound = changedAt < watchedSince ? changedAt : watchedSince;
-  if (remembered !== undefined && remembered.since >= bound) return remembered;
-  return { since: bound, pool: pool.name, isRemembered: false };
 }
 
-/** The later of the creation of the pool's configs, and the last transition of its condition `Updated`. */
+/**
+ * Returns when the pool last ceased to name a config, in its spec or in its status. The operator writes
+ * `status.configuration` in the same write that turns the condition `Updated` to True, or leaves it True
+ * (machine-config-operator, pkg/controller/node/status.go).
+ */
 function findLastChange(
-  { references, updatedChangedAt }: Referrer,
-  createdAt: ConfigHistory['createdAt'],
+  { references, specChangedAt, statusChangedAt, updatedChangedAt }: Referrer,
+  createdAt: HoldOptions['createdAt'],
 ): Date | undefined {
-  const creations = references.map((reference) => createdAt(reference.config));
-  const isRollingOut = new Set(references.map((reference) => reference.config)).size > 1;
-  // The guard may not have listed the configs yet, and the pool can have moved to a new one during the roll-out.
-  if (isRollingOut && creations.includes(undefined)) return undefined;
-  const times = [updatedChangedAt, ...creations]
-    .filter((time) => time !== undefined)
-    .map((time) => time.getTime());
-  return times.length === 0 ? undefined : new Date(Math.max(...times) + API_TIME_RESOLUTION_MS);
+  const configs = references.map(({ config }) => config);
+  if (specChangedAt === undefined) {
+    // Somebody has emptied managedFields.
+    const creations = configs.map(createdAt);
+    const times = [updatedChangedAt, ...creations].filter((time) => time !== undefined);
+    return creations.includes(undefined) || times.length === 0 ? undefined : latest(times);
+  }
+  const isTransitionOlder = updatedChangedAt === undefined || updatedChangedAt < specChangedAt;
+  // A pool without machines, and a roll-back before the operator looked: the status moves without a transition.
+  const hasMovedSilently = isTransitionOlder && new Set(configs).size === 1 && configs.length > 1;
+  if (hasMovedSilently) return statusChangedAt && latest([specChangedAt, statusChangedAt]);
+  return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 
-/** Finds a node that may be booting with a config: one that joined after the config could first be served. */
+/** Finds a node that may be booting with a config: one that joined after it. The youngest blocks the longest. */
 function findUnreportedNode(
   referrers: readonly Referrer[],
   configCreatedAt: Date | undefined,
+  now: Date,
 ): Referrer | undefined {
-  return referrers.find(
-    ({ isConfigUnreported, createdAt }) =>
-      isConfigUnreported === true &&
-      (createdAt === undefined ||
-        configCreatedAt === undefined ||
-        plus(createdAt, API_TIME_RESOLUTION_MS) > configCreatedAt),
+  const nodes = referrers.filter(
+    ({ kind, createdAt }) =>
+      kind === 'Node' &&
+      createdAt !== undefined &&
+      plus(createdAt, UNREPORTED_HOLD_MS) > now &&
+      (configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt),
   );
+  return nodes.toSorted((a, b) => (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0))[0];
+}
+
+function latest(times: readonly Date[]): Date {
+  return new Date(Math.max(...times.map((time) => time.getTime())));
+}
+
+function roundUp(time: Date): Date {
+  return plus(time, API_TIME_RESOLUTION_MS);
 }
 
 function plus(time: Date, ms: number): Date {

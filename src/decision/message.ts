@@ -59,18 +59,12 @@ export function explainHeld(name: ConfigName, hold: Hold): string {
   ]);
 }
 
-function explainHold({ since, cause }: Hold): string {
-  const time = formatTime(since);
-  if (cause.kind === 'removed-node') {
-    const node = cause.node === undefined ? 'a node' : `node ${formatName(cause.node)}`;
-    return `${node} that named it was removed at ${time}, and may register again with it`;
-  }
-  const verb = cause.kind === 'maybe-pool' ? 'may have named' : 'named';
+function explainHold({ since, pool, node }: Hold): string {
   const reason =
-    cause.kind === 'unreported-node'
-      ? `node ${formatName(cause.node)} has not reported its config`
-      : 'a machine may be booting with it';
-  return `pool ${formatName(cause.pool)} ${verb} it until ${time}, and ${reason}`;
+    node === undefined
+      ? 'a machine may be booting with it'
+      : `node ${formatName(node)}, which may be booting with it, has not reported its config`;
+  return `pool ${formatName(pool)} last changed at ${formatTime(since)}, and ${reason}`;
 }
 
 /** RFC 3339 in whole seconds, rounded up. */

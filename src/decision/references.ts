@@ -33,7 +33,7 @@ export interface Referrer {
   readonly isTerminating?: true;
   /** A node without `currentConfig` and `desiredConfig`. Never a Windows node without annotations of the operator. */
   readonly isConfigUnreported?: true;
-  /** The creation time of such a node, in whole seconds. */
+  /** The creation time of a node without `currentConfig`, in whole seconds. Never of such a Windows node. */
   readonly createdAt?: Date;
   /** The labels of such a node, unless it has an annotation of the operator. See `isManagedByOperator`. */
   readonly labels?: Readonly<Record<string, unknown>>;
@@ -44,8 +44,10 @@ export interface Referrer {
   readonly pausedForRestore?: { readonly config: string; readonly since: Date | undefined };
   /** The last transition of a pool's condition `Updated`, in whole seconds. */
   readonly updatedChangedAt?: Date;
-  /** The resourceVersion of a pool. */
-  readonly version?: string;
+  /** When a manager that owns a pool's `spec.configuration` last wrote the pool, in whole seconds. */
+  readonly specChangedAt?: Date;
+  /** The same of `status.configuration`. The operator also writes it with every change of the machine counts. */
+  readonly statusChangedAt?: Date;
 }
 
 /** A pool whose spec names a config and whose status names none. */
@@ -61,35 +63,13 @@ export interface UnreadableSource {
   readonly reason: string;
 }
 
-/** What the guard remembers of one config. */
-export interface ConfigHistory {
-  /** Present if the memory is not complete up to the live read. */
-  readonly unreadable: UnreadableSource | undefined;
-  /** Since when the guard has seen every change of the pools. */
-  readonly watchedSince: Date | undefined;
-  /** The pool that names the config, or named it last. */
-  readonly servable?: {
-    readonly pool: string;
-    /** Undefined while the index has the pool that names it. */
-    readonly until: Date | undefined;
-  };
-  /** The node that named the config when it was removed. */
-  readonly removedNode?: {
-    /** Undefined if it was removed while no guard was running. */
-    readonly name: string | undefined;
-    readonly at: Date;
-  };
-  /** The creation time of a config. Undefined if the guard has not read it. */
-  readonly createdAt: (config: ConfigName) => Date | undefined;
-}
-
 /** The part of the cluster that a decision depends on. */
 export interface ClusterState {
   readonly referrers: readonly Referrer[];
   /** Unless this is empty, no config counts as unused. */
   readonly unreadable: readonly UnreadableSource[];
-  /** What the guard remembers of the config. Present only if a hold is set. */
-  readonly history?: ConfigHistory;
+  /** The time of the API server when it listed the referrers. Undefined if it listed none. */
+  readonly readAt?: Date | undefined;
 }
 
 /** The references of one strength to one config. */

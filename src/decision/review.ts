@@ -1,5 +1,4 @@
 import type { ConfigName } from './config-name.ts';
-import type { NamedReference } from './references.ts';
 
 /** The part of every AdmissionReview that the guard needs. */
 export interface ReviewHeader {
@@ -15,15 +14,16 @@ export interface Review extends ReviewHeader {
   readonly config: ConfigToDelete | undefined;
 }
 
-export interface ConfigToDelete {
+/** What a hold depends on, beside the referrers. */
+export interface HeldConfig {
   readonly name: ConfigName;
+  /** The pool in its ownerReferences. */
+  readonly ownerPool?: string;
+  readonly createdAt: Date | undefined;
+}
+
+export interface ConfigToDelete extends HeldConfig {
   readonly uid: string;
   /** The value of its allow-deletion annotation, at most 256 characters. */
   readonly allowDeletion?: string;
-}
-
-/** A review of an update of a node or a pool. */
-export interface ReferenceReview extends ReviewHeader {
-  /** The strong references that the update adds or changes. */
-  readonly references: readonly NamedReference[];
 }

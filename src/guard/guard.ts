@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
@@ -7,7 +6,6 @@ import type { Review } from '../decision/review.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import { RateLimiter } from '../kube/rate-limiter.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { ThrottledLog } from '../kube/throttled-log.ts';
 import { sleep, waitOrAbort } from '../kube/wait.ts';
@@ -15,7 +13,6 @@ import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
-import { ServableConfigs } from '../references/servable-configs.ts';
 import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../references/sources.ts';
 import { createAdmissionApp } from '../webhook/admission-app.ts';
 import { type Decision, logDecision } from '../webhook/decision.ts';
@@ -26,8 +23,7 @@ import { Metrics } from '../webhook/metrics.ts';
 import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
 import { createFixedTlsPolicy, INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
-import { Judge, type JudgeOptions } from './judge.ts';
-import { ReferenceJudge } from './reference-judge.ts';
+import { Judge } from './judge.ts';
 import { StatusReporter, type StatusReporterOptions } from './status-reporter.ts';
 
 export interface GuardOptions {
@@ -43,18 +39,15 @@ export interface GuardOptions {
   readonly metricsPort?: number;
   /** The default is OpenShift's Intermediate profile. */
   readonly tlsPolicy?: TlsPolicy;
-  /** If present, the webhook accepts only clients with a certificate of this authority. */
-  readonly clientAuthority?: ClientAuthority | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
-  readonly settings?: () => Settings;
+  /** Undefined until they were read. The default settings by default. */
+  readonly settings?: () => Settings | undefined;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<
     StatusReporterOptions,
     'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'
   >;
-  /** By default, the memory of this process. */
-  readonly servableConfigs?: ServableConfigs;
   readonly onDecision?: (decision: Decision) => void;
   readonly reflectorTiming?: ReflectorTiming;
 }
@@ -76,6 +69,7 @@ const MAX_REASON_LENGTH = 256;
 /** Connects all parts of the guard for `serve`, `dev` and the demo. */
 export class Guard {
   readonly #options: GuardOptions;
+  readonly #settings: () => Settings | undefined;
   readonly #index: ReferenceIndex;
   readonly #configs: ConfigIndex;
   readonly #events: EventRecorder;
@@ -86,22 +80,19 @@ export class Guard {
   readonly #reporter: StatusReporter | undefined;
   readonly #unknownConfigs: ThrottledLog;
   readonly #backgroundAbort = new AbortController();
-  /** Any client can send such reviews. */
-  readonly #loggedReferences = new RateLimiter(100, 100);
   #ports: GuardPorts | undefined;
   #backgroundWork: Promise<unknown> = Promise.resolve();
   #isDraining = false;
   #stopPromise: Promise<void> | undefined;
 
   constructor(options: GuardOptions) {
-    const { api, log, certificate, status, reflectorTiming, servableConfigs = new ServableConfigs() } = options;
-    const { tlsPolicy = createFixedTlsPolicy(INTERMEDIATE), clientAuthority } = options;
-    const { settings = () => DEFAULT_SETTINGS } = options;
-    const mode = () => settings().mode;
+    const { api, log, certificate, status, reflectorTiming } = options;
+    const { settings = () => DEFAULT_SETTINGS, tlsPolicy = createFixedTlsPolicy(INTERMEDIATE) } = options;
+    const mode = () => (settings() ?? DEFAULT_SETTINGS).mode;
     this.#options = options;
-    this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming, servableConfigs });
-    const onDeleted = servableConfigs.forget.bind(servableConfigs);
-    this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming, onDeleted });
+    this.#settings = settings;
+    this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
+    this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
     this.#events = new EventRecorder({ api, log });
     this.#unknownConfigs = new ThrottledLog(log);
     const live = new LiveReader({
@@ -117,27 +108,19 @@ export class Guard {
     });
     const configs = new ConfigLookup({ api, index: this.#configs });
     const createdAt = this.#configs.createdAt.bind(this.#configs);
-    const historyOf: JudgeOptions['historyOf'] = (...args) => ({
-      ...servableConfigs.historyOf(...args),
-      createdAt,
-    });
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
-      judge: new Judge({ api, index: this.#index, live, configs, historyOf, settings, log }),
-      referenceJudge: new ReferenceJudge({ api, index: this.#configs, settings }),
+      judge: new Judge({ api, index: this.#index, live, configs, createdAt, settings, log }),
       connections,
-      settings,
+      settings: () => settings() ?? DEFAULT_SETTINGS,
       log,
       isDraining: () => this.#isDraining,
       onDecision: (decision, review) => {
         this.#record(decision, review);
       },
-      onReferenceDecision: (decision) => {
-        this.#recordReferenceDecision(decision);
-      },
     });
     const tls = { certificate, tlsPolicy, log };
-    this.#webhookServer = new TlsServer({ ...tls, app, clientAuthority, connections });
+    this.#webhookServer = new TlsServer({ ...tls, app, connections });
     if (status !== undefined) {
       this.#reporter = new StatusReporter({
         api,
@@ -145,7 +128,6 @@ export class Guard {
         index: this.#index,
         configs: this.#configs,
         events: this.#events,
-        servableConfigs,
         certificate,
         mode,
         ...status,
@@ -154,7 +136,6 @@ export class Guard {
     this.#metrics = new Metrics({
       mode,
       danglingCount: () => this.#reporter?.danglingCount,
-      terminatingCount: () => this.#reporter?.terminatingCount,
       protectedConfigs: () => this.#reporter?.protectedConfigs,
       resources: REFERRER_RESOURCES.map(({ name }) => name),
       unsynced: () => this.#index.unsynced,
@@ -229,14 +210,8 @@ export class Guard {
   #whyNotReady(): string | undefined {
     if (this.#isDraining) return 'stopping';
     if (this.#ports === undefined) return 'not listening yet';
-    return this.#index.isSynced ? undefined : `not listed yet: ${this.#index.unsynced.join(', ')}`;
-  }
-
-  /** Records no Event, because the webhook declares that it has no side effects. */
-  #recordReferenceDecision(decision: Decision): void {
-    this.#options.onDecision?.(decision);
-    this.#metrics.count(decision);
-    if (this.#loggedReferences.tryAcquire()) logDecision(this.#options.log, decision);
+    if (!this.#index.isSynced) return `not listed yet: ${this.#index.unsynced.join(', ')}`;
+    return this.#settings() === undefined ? 'machineconfigguard not read yet' : undefined;
   }
 
   /** Logs and counts a decision, and records an Event for a denial or an override unless it was a dry run. */

@@ -1,18 +1,14 @@
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
-import {
-  type ClusterState,
-  type ConfigHistory,
-  hasStrongReference,
-  type Referrer,
-} from '../decision/references.ts';
+import type { HoldOptions } from '../decision/hold.ts';
+import { type ClusterState, hasStrongReference, type Referrer } from '../decision/references.ts';
 import type { ConfigToDelete, Review } from '../decision/review.ts';
-import type { Settings } from '../decision/settings.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
-import { sleep, withTimeout } from '../kube/wait.ts';
+import { withTimeout } from '../kube/wait.ts';
 import { getReferrer } from '../references/get-referrer.ts';
 import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
 import type { LiveReader } from '../references/live-reader.ts';
@@ -26,58 +22,61 @@ export interface JudgeOptions {
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigLookup, 'find' | 'isIndexed'>;
-  /** What the guard remembers of a config, compared with the pools of a live read. */
-  readonly historyOf: (config: ConfigName, pools: Iterable<Referrer>) => ConfigHistory;
-  readonly settings: () => Settings;
+  readonly createdAt: HoldOptions['createdAt'];
+  /** Undefined until they were read. */
+  readonly settings: () => Settings | undefined;
   readonly log: Logger;
-  readonly now?: () => Date;
 }
 
 /** The API client sends a GET again after 1 s of silence. Leaves time for the live read. */
 const CONFIRM_TIMEOUT_MS = 1_250;
 /** An override must also work while the API server cannot be reached. */
 const OVERRIDE_TIMEOUT_MS = 500;
-/** Between two checks whether the watch has delivered what the live read shows. */
-const WATCH_INTERVAL_MS = 20;
 
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
-  readonly #now: () => Date;
   readonly #gets = new SharedGets<Referrer | undefined>();
 
   constructor(options: JudgeOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => new Date());
   }
 
   async judge(review: Review, signal: AbortSignal): Promise<Judgement> {
-    const settings = this.#options.settings();
     const name = review.config?.name;
     try {
-      const early = decideWithoutClusterState(review, settings);
+      const early = decideWithoutClusterState(review, this.#settings());
       const lookup = await this.#lookUp(review.config, early, signal);
       const { state: configState } = lookup;
       if (configState === 'missing' || (configState === 'unknown' && early === undefined && signal.aborted)) {
-        const verdict = denyUnverified(name, [{ name: MACHINE_CONFIGS.name, reason: lookup.reason }], settings);
-        return { verdict, path: 'none', configState };
+        const source = { name: MACHINE_CONFIGS.name, reason: lookup.reason };
+        return { verdict: denyUnverified(name, [source], this.#settings()), path: 'none', configState };
       }
       if (early !== undefined) return { verdict: early, path: 'none', configState };
       // The index can be late. A denial needs a GET that confirms one strong reference. Only a live read that
       // starts after the review arrived can allow.
       const confirmed = name === undefined ? undefined : await this.#confirmFromIndex(name, signal);
       if (confirmed !== undefined)
-        return { verdict: decide(review, confirmed, settings, this.#now()), path: 'index', configState };
-      let state = await this.#options.live.read(signal);
-      if (name !== undefined && settings.holdSupersededMs > 0) {
-        state = { ...state, history: await this.#readHistory(name, state, signal) };
-      }
-      return { verdict: decide(review, state, settings, this.#now()), path: 'live', configState };
+        return { verdict: this.#decide(review, confirmed), path: 'index', configState };
+      const state = await this.#options.live.read(signal);
+      return { verdict: this.#decide(review, state), path: 'live', configState };
     } catch (error) {
       this.#options.log.error({ err: error }, 'cannot decide a review');
-      const verdict = denyUnverified(name, [{ name: 'the guard', reason: 'internal error' }], settings);
+      const verdict = denyUnverified(name, [{ name: 'the guard', reason: 'internal error' }], this.#settings());
       return { verdict, path: 'none', configState: 'unknown' };
     }
+  }
+
+  #settings(): Settings {
+    return this.#options.settings() ?? DEFAULT_SETTINGS;
+  }
+
+  /** Reads the settings after the last wait: they may have been unread, or have changed. */
+  #decide(review: Review, state: ClusterState): Verdict {
+    const { createdAt, settings } = this.#options;
+    const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
+    const unreadable = [...state.unreadable, ...unread];
+    return decide(review, { ...state, unreadable }, this.#settings(), createdAt);
   }
 
   /**
@@ -98,31 +97,6 @@ export class Judge implements ReviewJudge {
       signal,
       async (limited) => await configs.find(config, limited),
     );
-  }
-
-  /** Waits until the memory contains what the live read shows, unless the config is in use or unverified. */
-  async #readHistory(
-    config: ConfigName,
-    { referrers, unreadable }: ClusterState,
-    signal: AbortSignal,
-  ): Promise<ConfigHistory> {
-    // Hundreds of reviews can wait for the watch, and there can be thousands of nodes.
-    const pools = referrers.filter(({ kind }) => kind === 'MachineConfigPool');
-    let history = this.#options.historyOf(config, pools);
-    if (unreadable.length > 0 || referrers.some((referrer) => hasStrongReference(config, referrer)))
-      return history;
-    while (history.unreadable !== undefined && !signal.aborted) {
-      await sleep(WATCH_INTERVAL_MS, signal);
-      history = this.#options.historyOf(config, pools);
-    }
-    // The watch can be late to report that a node was removed.
-    const isListed = (node: Referrer): boolean =>
-      referrers.some(({ kind, name }) => kind === 'Node' && name === node.name);
-    const removed = this.#options.index
-      .findReferrers(config)
-      .find((node) => node.kind === 'Node' && hasStrongReference(config, node) && !isListed(node));
-    if (removed === undefined) return history;
-    return { ...history, removedNode: { name: removed.name, at: this.#now() } };
   }
 
   /**

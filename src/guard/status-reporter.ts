@@ -17,16 +17,9 @@ import {
   describeFinding,
 } from '../references/dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
-import { parseStoredConfigs, type ServableConfigs } from '../references/servable-configs.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
-import {
-  describeTerminating,
-  TerminatingConfigDetector,
-  type TerminatingFinding,
-} from '../references/terminating-config-detector.ts';
 import type { Decision } from '../webhook/decision.ts';
 import { describeTlsProfile } from '../webhook/tls-profile.ts';
-import { InstallationReader } from './installation-reader.ts';
 import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './status-writer.ts';
 import type { FollowedTlsProfile } from './tls-profile-follower.ts';
 
@@ -36,7 +29,6 @@ export interface StatusReporterOptions {
   readonly index: ReferenceIndex;
   readonly configs: ConfigIndex;
   readonly events: EventRecorder;
-  readonly servableConfigs: ServableConfigs;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly mode: () => Mode;
   /** Undefined if flags set the TLS parameters. */
@@ -50,22 +42,17 @@ export interface StatusReporterOptions {
 
 const MAX_LISTED_REFERENCES = 50;
 const MAX_DESCRIBED_FINDINGS = 3;
-const TERMINATING_ADVICE =
-  'Move the referrers to another config before the finalizers are removed, or keep the finalizers. ' +
-  'A config that is gone can be created again';
 const EXPIRES_SOON_MS = 30 * 86_400_000;
 
 /**
- * Writes the status of the MachineConfigGuard, and records Events about nodes whose config does not exist and
- * about configs that are in use and being deleted. No decision depends on it.
+ * Writes the status of the MachineConfigGuard, and records Events about nodes whose config does not exist. No decision
+ * depends on it.
  */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
   readonly #now: () => Date;
   readonly #detector: DanglingReferenceDetector;
-  readonly #terminatingDetector: TerminatingConfigDetector;
   readonly #lease: Lease;
-  readonly #installation: InstallationReader;
   readonly #writer: StatusWriter;
 
   constructor(options: StatusReporterOptions) {
@@ -92,15 +79,6 @@ export class StatusReporter {
         if (this.#lease.isHeld) this.#recordEvent(finding);
       },
     });
-    this.#terminatingDetector = new TerminatingConfigDetector({
-      api,
-      index,
-      configs,
-      log,
-      onFound: (finding) => {
-        if (this.#lease.isHeld) this.#recordTerminating(finding);
-      },
-    });
     const timing = leaseTiming === undefined ? {} : { timing: leaseTiming };
     this.#lease = new Lease({
       api,
@@ -111,23 +89,17 @@ export class StatusReporter {
       ...timing,
     });
     const isLeader = (): boolean => this.#lease.isHeld;
-    this.#installation = new InstallationReader({ api, log, namespace: leaseNamespace, isLeader });
     this.#writer = new StatusWriter({
       api,
       log,
       isLeader,
-      status: (stored) => this.#status(stored),
+      status: () => this.#status(),
     });
   }
 
   /** Undefined if the guard may not read MachineConfigs. */
   get danglingCount(): number | undefined {
     return this.#options.configs.isForbidden ? undefined : this.#detector.findings.length;
-  }
-
-  /** The number of configs in use and being deleted. Undefined if the guard may not read MachineConfigs. */
-  get terminatingCount(): number | undefined {
-    return this.#options.configs.isForbidden ? undefined : this.#terminatingDetector.findings.length;
   }
 
   /** The number of rendered configs in use. Undefined if the guard may not read MachineConfigs. */
@@ -137,11 +109,7 @@ export class StatusReporter {
 
   /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(
-      [this.#detector, this.#terminatingDetector, this.#lease, this.#installation, this.#writer].map(
-        async (part) => await part.run(signal),
-      ),
-    );
+    await Promise.all([this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)));
   }
 
   recordDenial({ name, user, verdict }: Decision): void {
@@ -160,25 +128,12 @@ export class StatusReporter {
     });
   }
 
-  #recordTerminating(finding: TerminatingFinding): void {
-    const { config: name, uid } = finding;
-    this.#options.events.record({
-      regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
-      reason: 'ReferencedConfigTerminating',
-      action: 'Check',
-      note: `in use and being deleted: ${describeTerminating(finding)}. ${TERMINATING_ADVICE}`,
-    });
-  }
-
-  /** The stored status can contain configs that another leader wrote, and that this replica does not know. */
-  #status(stored: Readonly<Record<string, unknown>>): GuardStatus {
-    const { mode, certificate, servableConfigs, tlsProfile } = this.#options;
-    servableConfigs.mergeStored(parseStoredConfigs(stored));
+  #status(): GuardStatus {
+    const { mode, certificate, tlsProfile } = this.#options;
     const findings = this.#options.configs.isForbidden ? [] : this.#detector.findings;
     return {
       mode: mode(),
       version: packageJson.version,
-      ...this.#installation.current,
       protectedConfigs: this.protectedConfigs ?? null,
       danglingCount: this.danglingCount ?? null,
       danglingReferences: findings
@@ -192,9 +147,6 @@ export class StatusReporter {
           explanation,
           suggestion: suggestion ?? '',
         })),
-      servableConfigs: servableConfigs.isComplete
-        ? servableConfigs.toStored()
-        : (stored['servableConfigs'] ?? null),
       conditions: [
         this.#readyCondition(),
         this.#referencesCondition(),
@@ -219,8 +171,7 @@ export class StatusReporter {
 
   #referencesCondition(): Condition {
     const type = 'ReferencesConsistent';
-    const dangling = this.#detector.findings;
-    const terminating = this.#terminatingDetector.findings;
+    const findings = this.#detector.findings;
     if (this.#options.configs.isForbidden) {
       const message = 'the guard may not read MachineConfigs, so it cannot check whether they exist';
       return { type, status: 'Unknown', reason: 'Forbidden', message };
@@ -228,20 +179,13 @@ export class StatusReporter {
     if (!this.#options.configs.isSynced) {
       return { type, status: 'Unknown', reason: 'Reading', message: `not listed yet: ${MACHINE_CONFIGS.name}` };
     }
-    const messages = [
-      ...describeFindings(countNoun(dangling.length, 'dangling reference'), dangling, describeFinding),
-      ...describeFindings(
-        `${countNoun(terminating.length, 'config')} in use and being deleted`,
-        terminating,
-        describeTerminating,
-      ),
-    ];
-    if (messages.length === 0) {
+    if (findings.length === 0) {
       return { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' };
     }
-    if (terminating.length > 0) messages.push(TERMINATING_ADVICE);
-    const reason = dangling.length > 0 ? 'DanglingReferences' : 'ReferencedConfigTerminating';
-    return { type, status: 'False', reason, message: messages.join('. ') };
+    const described = findings.slice(0, MAX_DESCRIBED_FINDINGS).map(describeFinding).join('. ');
+    const more = findings.length - MAX_DESCRIBED_FINDINGS;
+    const message = `${countNoun(findings.length, 'dangling reference')}: ${described}${more > 0 ? `. And ${more} more` : ''}`;
+    return { type, status: 'False', reason: 'DanglingReferences', message };
   }
 
   /** A pool that stays paused gets no update. */
@@ -261,18 +205,6 @@ function describeRestore({ name, pausedForRestore }: Referrer): string {
   const { config = '', since } = pausedForRestore ?? {};
   const time = since === undefined ? '' : ` since ${toSeconds(since)}`;
   return `pool ${name} is paused${time} for a restore of ${formatName(config)}`;
-}
-
-/** Describes the first findings in one text, or returns an empty list. */
-function describeFindings<Finding>(
-  heading: string,
-  findings: readonly Finding[],
-  describe: (finding: Finding) => string,
-): string[] {
-  if (findings.length === 0) return [];
-  const described = findings.slice(0, MAX_DESCRIBED_FINDINGS).map(describe).join('. ');
-  const more = findings.length - MAX_DESCRIBED_FINDINGS;
-  return [`${heading}: ${described}${more > 0 ? `. And ${more} more` : ''}`];
 }
 
 function certificatesCondition(expiries: readonly Expiry[], now: Date): Condition {

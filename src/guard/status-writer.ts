@@ -6,7 +6,6 @@ import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../kube/problem-log.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
-import type { InstallationStatus } from './installation-reader.ts';
 
 /** A condition without the fields that depend on the stored one. */
 export interface Condition {
@@ -18,7 +17,7 @@ export interface Condition {
 }
 
 /** The part of the MachineConfigGuard's status that the leader writes. */
-export interface GuardStatus extends InstallationStatus {
+export interface GuardStatus {
   readonly mode: string;
   readonly version: string;
   /** Null if the guard may not read MachineConfigs. The status then lacks the field. */
@@ -36,8 +35,6 @@ export interface GuardStatus extends InstallationStatus {
     /** Empty if no name is near. */
     readonly suggestion: string;
   }[];
-  /** StoredConfig[]. Null if none is stored, and the guard cannot know them yet. */
-  readonly servableConfigs?: unknown;
   readonly conditions: readonly Condition[];
 }
 

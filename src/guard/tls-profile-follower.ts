@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { API_SERVERS_PATH } from '../kube/api-paths.ts';
+import { API_SERVERS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
+import { ApiError, describeError } from '../kube/errors.ts';
+import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../kube/problem-log.ts';
-import { Reflector, type ReflectorTiming } from '../kube/reflector.ts';
-import type { Resource } from '../kube/resource.ts';
 import {
   describeTlsProfile,
   INTERMEDIATE,
@@ -13,9 +13,10 @@ import {
 } from '../webhook/tls-profile.ts';
 
 export interface TlsProfileFollowerOptions {
-  readonly api: KubeApi;
+  readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  readonly timing?: ReflectorTiming;
+  /** Milliseconds between two reads. */
+  readonly intervalMs?: number;
 }
 
 /** The profile that applies, for the status. */
@@ -25,43 +26,28 @@ export interface FollowedTlsProfile {
   readonly problem?: { readonly reason: string; readonly message: string };
 }
 
-interface FollowedApiServer {
-  readonly name: string;
-  readonly profile: TlsProfile;
-}
-
-const API_SERVER: Resource<FollowedApiServer> = {
-  kind: 'APIServer',
-  name: 'apiservers',
-  paths: [API_SERVERS_PATH],
-  objectName: 'cluster',
-  // Kubernetes without OpenShift does not serve it.
-  isOptional: true,
-  isMetadataOnly: false,
-  parse: (object) => ({ name: 'cluster', profile: parseTlsProfile(object) }),
-};
+const PATH = objectPath(API_SERVERS_PATH, 'cluster');
+const INTERVAL_MS = 60_000;
+const RETRY_INTERVAL_MS = 1_000;
 
 /**
- * Follows `spec.tlsSecurityProfile` of the APIServer `cluster`. Intermediate applies without it, and until it was read.
- * While the API server is unreachable, the last known profile applies.
+ * Reads `spec.tlsSecurityProfile` of the APIServer `cluster` every minute. Intermediate applies without it, and until it
+ * was read. While it is unreadable, the last known profile applies.
  */
 export class TlsProfileFollower implements TlsPolicy {
-  readonly #log: Logger;
-  readonly #reflector: Reflector<FollowedApiServer>;
+  readonly #options: TlsProfileFollowerOptions;
   readonly #problem: ProblemLog;
   readonly #listeners: (() => void)[] = [];
   #profile = INTERMEDIATE;
+  /** Of the last read. Undefined if it succeeded. */
+  #failure: { readonly reason: string; readonly message: string } | undefined = {
+    reason: 'Reading',
+    message: 'not read yet: apiservers',
+  };
 
-  constructor({ api, log, timing }: TlsProfileFollowerOptions) {
-    this.#log = log;
-    this.#problem = new ProblemLog(log);
-    this.#reflector = new Reflector({
-      api,
-      log,
-      resource: API_SERVER,
-      timing,
-      onChange: (_before, after) => this.#apply(after?.profile ?? INTERMEDIATE),
-    });
+  constructor(options: TlsProfileFollowerOptions) {
+    this.#options = options;
+    this.#problem = new ProblemLog(options.log);
   }
 
   current(): TlsProfile {
@@ -74,22 +60,39 @@ export class TlsProfileFollower implements TlsPolicy {
 
   followed(): FollowedTlsProfile {
     const profile = this.#profile;
-    const { isForbidden, isSynced } = this.#reflector;
+    if (this.#failure === undefined) return { profile };
+    const { reason, message } = this.#failure;
     const applied = `${profile.type} applies: ${describeTlsProfile(profile)}`;
-    if (isForbidden) {
-      const message = `the guard may not read apiservers.config.openshift.io; ${applied}`;
-      return { profile, problem: { reason: 'Forbidden', message } };
-    }
-    if (isSynced) return { profile };
-    return { profile, problem: { reason: 'Reading', message: `not listed yet: apiservers; ${applied}` } };
+    return { profile, problem: { reason, message: `${message}; ${applied}` } };
   }
 
   /** Follows until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#reflector.run(signal);
+    const { api, intervalMs = INTERVAL_MS } = this.#options;
+    await pollObject(
+      {
+        api,
+        path: PATH,
+        intervalMs: () => (this.#failure === undefined ? intervalMs : Math.min(intervalMs, RETRY_INTERVAL_MS)),
+        // Kubernetes without OpenShift does not serve it.
+        onRead: (object) => this.#apply(object === undefined ? INTERMEDIATE : parseTlsProfile(object)),
+        onFailure: (error) => {
+          const isForbidden = error instanceof ApiError && error.status === 403;
+          this.#failure = isForbidden
+            ? { reason: 'Forbidden', message: 'the guard may not read apiservers.config.openshift.io' }
+            : {
+                reason: 'Unreadable',
+                message: `cannot read apiservers.config.openshift.io: ${describeError(error)}`,
+              };
+          this.#problem.warn(this.#failure.message);
+        },
+      },
+      signal,
+    );
   }
 
   #apply(profile: TlsProfile): void {
+    this.#failure = undefined;
     const { type, unusable, unsupported } = profile;
     const description = describeTlsProfile(profile);
     if (unusable !== undefined) this.#problem.warn(`${unusable}; serving with ${description}`);
@@ -98,7 +101,7 @@ export class TlsProfileFollower implements TlsPolicy {
     const { minVersion, ciphers } = this.#profile;
     this.#profile = profile;
     if (profile.minVersion === minVersion && profile.ciphers === ciphers) return;
-    this.#log.info({ profile: type, minVersion: profile.minVersion }, `TLS profile is ${type}`);
+    this.#options.log.info({ profile: type, minVersion: profile.minVersion }, `TLS profile is ${type}`);
     for (const listener of this.#listeners) listener();
   }
 }

@@ -10,6 +10,7 @@ export interface ApiObject {
     readonly deletionTimestamp?: unknown;
     readonly creationTimestamp?: unknown;
     readonly managedFields?: unknown;
+    readonly ownerReferences?: unknown;
   } | null;
   readonly spec?: unknown;
   readonly status?: unknown;

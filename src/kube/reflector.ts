@@ -33,14 +33,6 @@ const DEFAULT_TIMING: ReflectorTiming = {
   requestMs: 60_000,
 };
 
-/** For a single object whose changes must take effect within two seconds, also after an outage. */
-export const SINGLE_OBJECT_TIMING: ReflectorTiming = {
-  ...DEFAULT_TIMING,
-  backoffMs: [250, 1_000],
-  absentMs: 1_000,
-  probeMs: 1_000,
-};
-
 export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly api: KubeApi;
   readonly resource: Resource<Item>;
@@ -49,21 +41,19 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly random?: () => number;
   /** `before` is undefined for a new object, `after` for a deleted one. */
   readonly onChange?: (before: Item | undefined, after: Item | undefined) => void;
-  /** Called before and after the changes of each list are reported. Between two lists no change is missed. */
-  readonly onListStart?: () => void;
-  readonly onListEnd?: () => void;
 }
 
 /** An event of a pool or a build contains the whole object. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 /** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
 const SLICE_SIZE = 500;
-/** An event can arrive later than the answer to a probe. */
-const EVENT_DELAY_MS = 250;
 /** A watch that lasted this long resets the backoff. */
 const LASTING_WATCH_MS = 5_000;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
+
+/** Where a watch continues. */
+type Position = Pick<ListResult, 'path' | 'resourceVersion'>;
 
 /** The watch cannot continue at its position. */
 class RelistRequired extends Error {
@@ -81,18 +71,13 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #timing: ReflectorTiming;
   readonly #random: () => number;
   readonly #onChange: (before: Item | undefined, after: Item | undefined) => void;
-  readonly #onListStart: () => void;
-  readonly #onListEnd: () => void;
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   #objects = new Map<string, Item>();
   #isSynced = false;
-  #isServed = false;
   #isForbidden = false;
-  #position: ListResult | undefined;
+  #position: Position | undefined;
   #newestVersion: string | undefined;
-  /** The version of the object if the resource has an `objectName`; undefined if it does not exist. */
-  #objectVersion: unknown;
   #lastMessageAt = Number.NaN;
   #endPause: () => void = () => {};
 
@@ -103,8 +88,6 @@ export class Reflector<Item extends { readonly name: string }> {
     timing = DEFAULT_TIMING,
     random = Math.random,
     onChange,
-    onListStart,
-    onListEnd,
   }: ReflectorOptions<Item>) {
     this.resource = resource;
     this.#api = api;
@@ -112,8 +95,6 @@ export class Reflector<Item extends { readonly name: string }> {
     this.#timing = timing;
     this.#random = random;
     this.#onChange = onChange ?? (() => {});
-    this.#onListStart = onListStart ?? (() => {});
-    this.#onListEnd = onListEnd ?? (() => {});
     this.#backoff = new Backoff(...timing.backoffMs, random);
     this.#problem = new ProblemLog(this.#log, `watching ${resource.name} again`);
   }
@@ -121,11 +102,6 @@ export class Reflector<Item extends { readonly name: string }> {
   /** Whether a list has succeeded, or the cluster does not serve the kind. */
   get isSynced(): boolean {
     return this.#isSynced;
-  }
-
-  /** Whether the cluster served the kind when it was last listed. */
-  get isServed(): boolean {
-    return this.#isServed;
   }
 
   /** Whether the last list or watch failed because this user has no right to it. */
@@ -184,7 +160,6 @@ export class Reflector<Item extends { readonly name: string }> {
     if (this.#position === undefined) {
       this.#position = await this.#list(signal);
       this.#isSynced = true;
-      this.#isServed = this.#position !== undefined;
       this.#lastMessageAt = performance.now();
       this.#clearProblem();
       if (this.#position === undefined) {
@@ -206,34 +181,29 @@ export class Reflector<Item extends { readonly name: string }> {
     }
   }
 
-  async #list(signal: AbortSignal): Promise<ListResult | undefined> {
+  async #list(signal: AbortSignal): Promise<Position | undefined> {
     const objects = new Map<string, Item>();
-    let objectVersion: unknown;
     const add = (object: ApiObject): void => {
       const item = this.resource.parse(object);
       objects.set(item.name, item);
-      objectVersion = object.metadata?.resourceVersion;
     };
     const result = await withTimeout(this.#timing.requestMs, signal, (limited) =>
       listResource(this.#api, this.resource, add, limited),
     );
     if (result !== undefined) await this.#checkListVersion(result, signal);
     const before = this.#objects;
-    this.#onListStart();
     this.#objects = objects;
-    this.#objectVersion = objectVersion;
     for await (const slice of inSlices(before, SLICE_SIZE)) {
       for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined);
     }
     for await (const slice of inSlices(objects, SLICE_SIZE)) {
       for (const [name, item] of slice) this.#onChange(before.get(name), item);
     }
-    this.#onListEnd();
     return result;
   }
 
   /** After an etcd restore a list has an older version, and so has the probe. */
-  async #checkListVersion({ path, resourceVersion }: ListResult, signal: AbortSignal): Promise<void> {
+  async #checkListVersion({ path, resourceVersion }: Position, signal: AbortSignal): Promise<void> {
     const newest = this.#newestVersion;
     if (newest !== undefined && isOlderVersion(resourceVersion, newest)) {
       await this.#probe({ path, resourceVersion: newest }, signal);
@@ -242,7 +212,7 @@ export class Reflector<Item extends { readonly name: string }> {
     this.#newestVersion = resourceVersion;
   }
 
-  async #watch(position: ListResult, signal: AbortSignal): Promise<void> {
+  async #watch(position: Position, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const watchAbort = new AbortController();
     const onAbort = (): void => {
@@ -258,7 +228,7 @@ export class Reflector<Item extends { readonly name: string }> {
     try {
       const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * this.#random();
       const { body } = await this.#api.request({
-        path: toListPath(position.path, this.resource, {
+        path: toListPath(position.path, {
           watch: '1',
           allowWatchBookmarks: 'true',
           timeoutSeconds: String(Math.round(seconds)),
@@ -312,13 +282,11 @@ export class Reflector<Item extends { readonly name: string }> {
       const item = this.resource.parse(object);
       const before = this.#objects.get(item.name);
       this.#objects.set(item.name, item);
-      this.#objectVersion = resourceVersion;
       this.#onChange(before, item);
     } else if (type === 'DELETED') {
       const name = String(object.metadata?.name);
       const before = this.#objects.get(name);
       this.#objects.delete(name);
-      this.#objectVersion = undefined;
       if (before !== undefined) this.#onChange(before, undefined);
     } else if (type !== 'BOOKMARK') {
       throw new RelistRequired(`a watch event has the unknown type ${String(type)}`);
@@ -328,7 +296,7 @@ export class Reflector<Item extends { readonly name: string }> {
     this.#backoff.reset();
   }
 
-  async #probeRegularly(position: ListResult, signal: AbortSignal): Promise<void> {
+  async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
       if (!signal.aborted) await this.#probe(this.#position ?? position, signal);
@@ -338,13 +306,10 @@ export class Reflector<Item extends { readonly name: string }> {
   /**
    * Detects an etcd restore. The API server accepts a watch from a future version, which then stays silent. A
    * list of one object contains the current version.
-   *
-   * A single object is also compared, because its watch can be silent, or continue after a restore whose versions
-   * have already caught up.
    */
-  async #probe(position: ListResult, signal: AbortSignal): Promise<void> {
-    const path = toListPath(position.path, this.resource, { limit: '1' });
-    let list: { metadata?: { resourceVersion?: unknown }; items?: readonly ApiObject[] | null };
+  async #probe(position: Position, signal: AbortSignal): Promise<void> {
+    const path = toListPath(position.path, { limit: '1' });
+    let list: { metadata?: { resourceVersion?: unknown } };
     try {
       list = (await withTimeout(this.#timing.requestMs, signal, (limited) =>
         this.#api.json({ path, accept: acceptHeaderForList(true), signal: limited }),
@@ -359,11 +324,6 @@ export class Reflector<Item extends { readonly name: string }> {
       this.#newestVersion = currentVersion;
       throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${currentVersion}`);
     }
-    if (this.resource.objectName === undefined) return;
-    const objectVersion = list.items?.[0]?.metadata?.resourceVersion;
-    if (objectVersion === this.#objectVersion) return;
-    await sleep(EVENT_DELAY_MS, signal);
-    if (objectVersion !== this.#objectVersion) throw new RelistRequired('the watch missed a change');
   }
 
   /** {@link checkVersion} ends it early. */

@@ -7,8 +7,6 @@ export interface Resource<Item extends { readonly name: string }> {
   readonly name: string;
   /** One collection for each API version, the preferred one first. A 404 leads to the next. */
   readonly paths: readonly [string, ...string[]];
-  /** If present, only the object with this name is listed and watched. */
-  readonly objectName?: string;
   /** Whether a cluster can lack this kind. */
   readonly isOptional: boolean;
   readonly isMetadataOnly: boolean;
@@ -43,13 +41,8 @@ export function acceptHeaderForObject(isMetadataOnly: boolean): string {
   return isMetadataOnly ? `application/json;${METADATA_OBJECT},application/json` : 'application/json';
 }
 
-/** The path of a list or a watch, restricted to the resource's `objectName`. */
-export function toListPath(
-  collection: string,
-  { objectName }: { readonly objectName?: string },
-  query: Readonly<Record<string, string>>,
-): string {
-  const selector = objectName === undefined ? {} : { fieldSelector: `metadata.name=${objectName}` };
-  const search = new URLSearchParams({ ...query, ...selector }).toString();
+/** The path of a list or a watch. */
+export function toListPath(collection: string, query: Readonly<Record<string, string>>): string {
+  const search = new URLSearchParams(query).toString();
   return search === '' ? collection : `${collection}?${search}`;
 }

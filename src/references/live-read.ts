@@ -61,6 +61,8 @@ export class LiveRead {
   #lastProgressAt: number | undefined;
   #restarts = 0;
   #isConsistent = false;
+  /** When the API server answered the first of the lists. A later one could end a hold too early. */
+  #readAt: Date | undefined;
   #finish: () => void = () => {};
 
   constructor(api: KubeApi, versions: KnownVersions) {
@@ -111,7 +113,7 @@ export class LiveRead {
     this.#allReferrers ??= [...this.#referrers.values()]
       .flat()
       .filter((referrer) => isManagedByOperator(referrer, pools));
-    return { referrers: this.#allReferrers, unreadable: this.#unreadableSources() };
+    return { referrers: this.#allReferrers, unreadable: this.#unreadableSources(), readAt: this.#readAt };
   }
 
   async #readReferrers(): Promise<void> {
@@ -179,6 +181,8 @@ export class LiveRead {
     const newest = this.#versions.newestVersion(resource.name);
     const list = await listResource(this.#api, resource, add, this.#aborted.signal);
     if (list !== undefined) this.#checkVersion(list.resourceVersion, newest);
+    if (list !== undefined && (this.#readAt === undefined || list.servedAt < this.#readAt))
+      this.#readAt = list.servedAt;
     if (resource === NODES && referrers.length === 0)
       throw new MalformedList('the API server listed no nodes, but every cluster has one');
     this.#referrers.set(resource.name, referrers);

@@ -52,7 +52,8 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
   for (const annotation of CONFIG_ANNOTATIONS) {
     addReference(references, annotation.field, 'strong', readAnnotation(annotation));
   }
-  const hasNoConfig = references.length === 0;
+  const isConfigUnreported = references.length === 0;
+  const hasCurrentConfig = references[0]?.field === CONFIG_ANNOTATIONS[0]?.field;
   for (const annotation of DRAIN_ANNOTATIONS) {
     const value = readAnnotation(annotation) ?? '';
     if (DRAIN_PREFIX.test(value))
@@ -60,14 +61,14 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
   }
   addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', readAnnotation(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
-  if (!hasNoConfig) return referrer;
+  if (hasCurrentConfig) return referrer;
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(ANNOTATION_PREFIX));
   if (!isAnnotated && labels?.[OS_LABEL] === 'windows') return referrer;
   const createdAt = parseTime(creationTimestamp);
   return {
     ...referrer,
-    isConfigUnreported: true,
+    ...(isConfigUnreported ? { isConfigUnreported } : {}),
     ...(createdAt === undefined ? {} : { createdAt }),
     ...(isAnnotated ? {} : { labels: labels ?? {} }),
   };
@@ -81,14 +82,11 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
  */
 export function parsePoolReferrer(pool: ApiObject): Referrer {
   const name = readName(pool, 'MachineConfigPool');
-  const { resourceVersion, creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
+  const { creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
-  const metadata = {
-    ...(typeof resourceVersion === 'string' ? { version: resourceVersion } : {}),
-    ...(nodeSelector === undefined ? {} : { nodeSelector }),
-  };
+  const selector = nodeSelector === undefined ? {} : { nodeSelector };
   if (deletionTimestamp !== undefined && deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, ...metadata };
+    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, ...selector };
   }
   const references: Reference[] = [];
   for (const field of ['spec', 'status'] as const) {
@@ -104,9 +102,20 @@ export function parsePoolReferrer(pool: ApiObject): Referrer {
     name,
     references,
     ...(updatedChangedAt === undefined ? {} : { updatedChangedAt }),
+    ...findConfigurationChanges(pool),
     ...(references.length === 1 && references[0]?.field === 'spec' ? { emptyStatus } : {}),
     ...findRestore(pool),
-    ...metadata,
+    ...selector,
+  };
+}
+
+/** The API server records in managedFields when the fields that name configs were last written (docs/adr/0010). */
+function findConfigurationChanges(pool: ApiObject): Pick<Referrer, 'specChangedAt' | 'statusChangedAt'> {
+  const specChangedAt = findWriteTime(pool, ['f:spec', 'f:configuration']);
+  const statusChangedAt = findWriteTime(pool, ['f:status', 'f:configuration'], 'status');
+  return {
+    ...(specChangedAt === undefined ? {} : { specChangedAt }),
+    ...(statusChangedAt === undefined ? {} : { statusChangedAt }),
   };
 }
 

@@ -4,13 +4,9 @@ import type { Reference, Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { ReferrersByConfig } from './referrers-by-config.ts';
-import type { ServableConfigs } from './servable-configs.ts';
 import { POOLS, REFERRER_RESOURCES } from './sources.ts';
 
-export interface ReferenceIndexOptions extends Pick<ReflectorOptions<Referrer>, 'api' | 'log' | 'timing'> {
-  /** Follows the pools and nodes of the watches. */
-  readonly servableConfigs?: ServableConfigs;
-}
+export type ReferenceIndexOptions = Pick<ReflectorOptions<Referrer>, 'api' | 'log' | 'timing'>;
 
 /** The nodes of a cluster have fewer different lists of references. */
 const MAX_SHARED_REFERENCES = 2_000;
@@ -21,7 +17,7 @@ export class ReferenceIndex {
   /** Nodes first, because one small GET confirms a node. */
   readonly #referrersByConfig: readonly ReferrersByConfig[];
 
-  constructor({ servableConfigs, ...options }: ReferenceIndexOptions) {
+  constructor(options: ReferenceIndexOptions) {
     const shared = new LRUCache<string, readonly Reference[]>({ max: MAX_SHARED_REFERENCES });
     const indexes = REFERRER_RESOURCES.map((source) => {
       const resource = {
@@ -29,16 +25,8 @@ export class ReferenceIndex {
         parse: (object: ApiObject) => shareReferences(source.parse(object), shared),
       };
       const referrers = new ReferrersByConfig();
-      const onChange: ReflectorOptions<Referrer>['onChange'] = (before, after) => {
-        referrers.update(before, after);
-        servableConfigs?.update(before, after);
-      };
-      const onListStart = (): void => servableConfigs?.startList(source.kind);
-      const onListEnd = (): void => servableConfigs?.endList(source.kind);
-      return {
-        referrers,
-        reflector: new Reflector({ ...options, resource, onChange, onListStart, onListEnd }),
-      };
+      const onChange = referrers.update.bind(referrers);
+      return { referrers, reflector: new Reflector({ ...options, resource, onChange }) };
     });
     this.#reflectors = indexes.map(({ reflector }) => reflector);
     this.#referrersByConfig = indexes.map(({ referrers }) => referrers);

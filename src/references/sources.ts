@@ -1,7 +1,8 @@
-import { type ConfigName, toConfigName } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
+import type { HeldConfig } from '../decision/review.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
+import { parseHeldConfig } from '../kube/held-config.ts';
 import type { Resource } from '../kube/resource.ts';
 import {
   NODE_REFERENCE_ANNOTATIONS,
@@ -44,8 +45,7 @@ export const BUILDS: Resource<Referrer> = {
 export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
 
 /** The part of a MachineConfig that the guard keeps. */
-export interface WatchedConfig {
-  readonly name: ConfigName;
+export interface WatchedConfig extends HeldConfig {
   readonly uid: string;
   readonly createdAt: Date;
   /** Whether it has a deletionTimestamp and waits for its finalizers. */
@@ -63,11 +63,12 @@ export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
 };
 
 function parseConfigMetadata({ metadata }: ApiObject): WatchedConfig {
-  const { name, uid, creationTimestamp, deletionTimestamp } = metadata ?? {};
-  const createdAt = new Date(String(creationTimestamp));
-  if (typeof name !== 'string' || name === '' || Number.isNaN(createdAt.getTime())) {
+  const { name, uid, deletionTimestamp } = metadata ?? {};
+  const config = parseHeldConfig(metadata ?? {});
+  const { createdAt } = config;
+  if (typeof name !== 'string' || name === '' || createdAt === undefined) {
     throw new MalformedObject('a MachineConfig has no name or no creationTimestamp');
   }
   const isTerminating = deletionTimestamp !== undefined && deletionTimestamp !== null;
-  return { name: toConfigName(name), uid: String(uid), createdAt, isTerminating };
+  return { ...config, createdAt, uid: String(uid), isTerminating };
 }

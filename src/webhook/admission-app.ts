@@ -2,8 +2,7 @@ import type { ErrorRequestHandler, Express, Request, RequestHandler, Response } 
 import type { Logger } from 'pino';
 import { denyBadReview, denyUnverified } from '../decision/decide.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
-import { allowUnchecked } from '../decision/reference-change.ts';
-import type { ReferenceReview, Review, ReviewHeader } from '../decision/review.ts';
+import type { Review, ReviewHeader } from '../decision/review.ts';
 import type { Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import { ThrottledLog } from '../kube/throttled-log.ts';
@@ -15,23 +14,17 @@ import { computeDeadlineMs } from './deadline.ts';
 import { type Decision, toDecision } from './decision.ts';
 import { createEndpointApp } from './endpoint-app.ts';
 import type { ReviewJudge } from './judgement.ts';
-import { parseReferenceReview } from './parse-reference-review.ts';
 import { BadReview, findUid, parseReview } from './parse-review.ts';
 import { readBody } from './read-body.ts';
 import { ReadPacer } from './read-pacer.ts';
-import { SliceQueue } from './slice-queue.ts';
 
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;
-  /** Judges updates of nodes and pools. */
-  readonly referenceJudge: ReviewJudge<ReferenceReview>;
   readonly connections: ConnectionLimiter;
   readonly settings: () => Settings;
   readonly log: Logger;
   /** Called after the answer to each review of a deletion. */
   readonly onDecision: (decision: Decision, review: Review) => void;
-  /** Called after the answer to each review of an update. */
-  readonly onReferenceDecision: (decision: Decision) => void;
   /** Whether the server is shutting down. Then each answer closes its connection. */
   readonly isDraining: () => boolean;
   readonly limits?: Partial<AdmissionLimits>;
@@ -51,7 +44,7 @@ export interface AdmissionLimits {
 /** One of the guard's webhooks. They share all limits. */
 interface Webhook<R extends ReviewHeader> {
   /** @throws BadReview */
-  readonly parse: (body: Buffer) => Generator<undefined, R>;
+  readonly parse: (body: Buffer) => R;
   readonly judge: ReviewJudge<R>['judge'];
   readonly onDecision: (decision: Decision, review: R) => void;
   /** The verdict on a request that is not a readable review. */
@@ -79,15 +72,13 @@ const BODY_TIMED_OUT = 'the request body did not arrive in time';
 const OVERLOADED = 'too many requests at once';
 const INTERNAL_ERROR = 'internal error';
 
-/** Answers every POST to its two paths with a well-formed AdmissionReview (docs/adr/0003). */
+/** Answers every POST /validate with a well-formed AdmissionReview (docs/adr/0003). */
 export function createAdmissionApp({
   judge,
-  referenceJudge,
   connections,
   settings,
   log,
   onDecision,
-  onReferenceDecision,
   isDraining,
   limits,
 }: AdmissionAppOptions): Express {
@@ -96,7 +87,6 @@ export function createAdmissionApp({
     ...limits,
   };
   const budget = new BodyBudget(maxBufferedBytes, smallBodyBytes);
-  const slices = new SliceQueue();
   const pacer = new ReadPacer();
   const badReviews = new ThrottledLog(log);
   let reviewCount = 0;
@@ -170,7 +160,7 @@ export function createAdmissionApp({
       const ownPacer = trust === 'trusted' ? undefined : pacer;
       const body = await readBody(request, buffer, maxBodyBytes, signal, ownPacer);
       if (response.headersSent) return undefined;
-      const review = await slices.run(parse(body), trust, signal);
+      const review = parse(body);
       assertJson(request, review.uid);
       return response.headersSent ? undefined : review;
     } catch (error) {
@@ -220,19 +210,11 @@ export function createAdmissionApp({
     decideBadReview: denyBadReview,
     decideFault: denyForGuard,
   };
-  // An update of a node must not fail because the guard cannot read its review.
-  const references: Webhook<ReferenceReview> = {
-    parse: parseReferenceReview,
-    judge: referenceJudge.judge.bind(referenceJudge),
-    onDecision: onReferenceDecision,
-    decideBadReview: allowUnchecked,
-    decideFault: allowUnchecked,
-  };
-  const handlersByPath = {
-    '/validate': [async (request, response) => validate(deletions, request, response), onError],
-    '/validate-references': [async (request, response) => validate(references, request, response), onError],
-  } satisfies Record<string, [RequestHandler, ErrorRequestHandler]>;
-  return createEndpointApp('post', handlersByPath, 'the guard answers POST /validate and /validate-references');
+  const handlers: [RequestHandler, ErrorRequestHandler] = [
+    async (request, response) => validate(deletions, request, response),
+    onError,
+  ];
+  return createEndpointApp('post', { '/validate': handlers }, 'the guard answers POST /validate');
 }
 
 /** @throws BadReview */

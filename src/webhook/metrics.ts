@@ -18,13 +18,12 @@ export interface MetricsSources {
   readonly mode: () => Mode;
   /** Undefined if the guard writes no status or may not read MachineConfigs. */
   readonly danglingCount: () => number | undefined;
-  readonly terminatingCount: () => number | undefined;
   readonly protectedConfigs: () => number | undefined;
   readonly expiries: () => readonly Expiry[];
 }
 
 /** These series start with 0, because `increase()` misses the first increment of a new series. */
-const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED', 'MCG_UNKNOWN_CONFIG'];
+const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
 
 /** From a denial by the index to the timeout of the webhook. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -82,8 +81,6 @@ export class Metrics {
     const danglingHelp =
       'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
-    const terminatingHelp = 'MachineConfigs that are in use and being deleted.';
-    this.#addGauge('mcguard_terminating_configs_in_use', terminatingHelp, sources.terminatingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
     this.#addGauge('mcguard_stalled_restores', stalledHelp, () => {
       return findStalledRestores(referrers(), new Date()).length;

@@ -1,10 +1,9 @@
-import { isUtf8 } from 'node:buffer';
-import { isObjectName, toConfigName } from '../decision/config-name.ts';
+import { isObjectName } from '../decision/config-name.ts';
 import { toPrintableLine } from '../decision/printable-text.ts';
-import type { ConfigToDelete, Review, ReviewHeader } from '../decision/review.ts';
+import type { ConfigToDelete, Review } from '../decision/review.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
-import { MalformedJson, Outline, parseOutline } from './json-outline.ts';
+import { parseHeldConfig } from '../kube/held-config.ts';
 
 /** The request is not a review, or lacks a field that the answer depends on. */
 export class BadReview extends Error {
@@ -24,49 +23,6 @@ const API_VERSION = 'admission.k8s.io/v1';
 const MAX_NAME = 253;
 const MAX_UID = 64;
 const MAX_TEXT = 256;
-/** Kubernetes rejects objects with more (kubernetes, apimachinery/pkg/api/validation/objectmeta.go). */
-const MAX_ANNOTATION_BYTES = 256 * 1024;
-
-/** One character more shows that a value is too long. */
-export const NAME_LENGTH = MAX_NAME + 1;
-const UID = MAX_UID + 1;
-const KEYWORD = MAX_TEXT;
-
-/**
- * Creates the outline of a review. The guard skips all other fields, such as megabytes of `spec`.
- *
- * @param objects the wanted members of `object` and `oldObject`
- */
-export function createReviewOutline(objects: Readonly<Record<string, Outline>>): Outline {
-  return new Outline({
-    apiVersion: KEYWORD,
-    kind: KEYWORD,
-    request: new Outline({
-      uid: UID,
-      name: NAME_LENGTH,
-      operation: KEYWORD,
-      dryRun: KEYWORD,
-      resource: new Outline({ group: KEYWORD, resource: KEYWORD }),
-      userInfo: new Outline({ username: MAX_TEXT }),
-      ...objects,
-    }),
-  });
-}
-
-/** @param lengths the maximum lengths of the wanted values */
-export function createAnnotationsOutline(lengths: Readonly<Record<string, number>>): Outline {
-  return new Outline(lengths, MAX_ANNOTATION_BYTES);
-}
-
-const OUTLINE = createReviewOutline({
-  oldObject: new Outline({
-    metadata: new Outline({
-      name: NAME_LENGTH,
-      uid: UID,
-      annotations: createAnnotationsOutline({ [ALLOW_DELETION_ANNOTATION]: MAX_TEXT }),
-    }),
-  }),
-});
 
 /** The API server's encoder writes the uid first (kubernetes, admission/v1/types.go). */
 const UID_AT_START =
@@ -83,41 +39,15 @@ export function findUid(start: Buffer): string {
   return UID_AT_START.exec(start.toString('latin1', 0, MAX_START_BYTES))?.groups?.['uid'] ?? '';
 }
 
-/** The request of an AdmissionReview. */
-export interface ReviewRequest {
-  readonly header: ReviewHeader;
-  readonly operation: string;
-  readonly group: string;
-  readonly resource: string;
-  /** The wanted fields. */
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
 /**
  * Parses the body of an admission request (`admission.k8s.io/v1`). The name comes from `oldObject`: during a
  * DELETECOLLECTION `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go).
  *
- * Yields after each slice of the body, so that other work can go first.
- *
  * @throws BadReview
  */
-export function* parseReview(body: Buffer): Generator<undefined, Review> {
-  const { header, operation, group, resource, fields } = yield* parseRequest(body, OUTLINE);
-  // Any version of the group counts, because matchPolicy Equivalent may deliver a newer one.
-  const isConfigDeletion = operation === 'DELETE' && group === MCO_GROUP && resource === 'machineconfigs';
-  return { ...header, config: isConfigDeletion ? parseOldObject(fields, header.uid) : undefined };
-}
-
-/**
- * Parses the fields of every admission request. Yields after each slice of the body.
- *
- * @throws BadReview
- */
-export function* parseRequest(body: Buffer, outline: Outline): Generator<undefined, ReviewRequest> {
-  if (body.length === 0) throw new BadReview('the request has no body');
-  if (!isUtf8(body)) throw new BadReview('the request body is not UTF-8');
-  const { kind, apiVersion, ...envelope } = yield* parseBody(body, outline);
-  const fields = asRecord(envelope['request']);
+export function parseReview(body: Buffer): Review {
+  const { kind, apiVersion, request } = parseBody(body);
+  const fields = asRecord(request);
   const uid = readText(fields?.['uid'], MAX_UID);
   if (kind !== 'AdmissionReview' || apiVersion !== API_VERSION) {
     const actual = `${quoteValue(kind)} of ${quoteValue(apiVersion)}`;
@@ -125,27 +55,34 @@ export function* parseRequest(body: Buffer, outline: Outline): Generator<undefin
   }
   if (fields === undefined) throw new BadReview('the AdmissionReview has no request');
   if (uid === '') throw new BadReview('the request has no valid uid');
-  const { operation } = fields;
+  const { operation, dryRun } = fields;
   const { group, resource } = asRecord(fields['resource']) ?? {};
   if (typeof operation !== 'string') throw new BadReview('the request has no operation', uid);
   if (typeof resource !== 'string' || typeof group !== 'string') {
     throw new BadReview('the request names no resource', uid);
   }
-  const header = { uid, isDryRun: fields['dryRun'] === true, user: parseUser(fields) };
-  return { header, operation, group, resource, fields };
+  // Any version of the group counts, because matchPolicy Equivalent may deliver a newer one.
+  const isConfigDeletion = operation === 'DELETE' && group === MCO_GROUP && resource === 'machineconfigs';
+  return {
+    uid,
+    isDryRun: dryRun === true,
+    user: parseUser(fields),
+    config: isConfigDeletion ? parseOldObject(fields, uid) : undefined,
+  };
 }
 
-function* parseBody(body: Buffer, wanted: Outline): Generator<undefined, Readonly<Record<string, unknown>>> {
-  let outline: Readonly<Record<string, unknown>> | undefined;
+/** The message of the parser can contain a part of the body. */
+function parseBody(body: Buffer): Readonly<Record<string, unknown>> {
+  if (body.length === 0) throw new BadReview('the request has no body');
+  let value: unknown;
   try {
-    outline = yield* parseOutline(body, wanted);
-  } catch (error) {
-    throw error instanceof MalformedJson
-      ? new BadReview(`the request body ${error.message}`, findUid(body))
-      : error;
+    value = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new BadReview('the request body is not JSON', findUid(body));
   }
-  if (outline === undefined) throw new BadReview('the request body is not a JSON object');
-  return outline;
+  const review = asRecord(value);
+  if (review === undefined) throw new BadReview('the request body is not a JSON object');
+  return review;
 }
 
 function parseOldObject(request: Readonly<Record<string, unknown>>, uid: string): ConfigToDelete {
@@ -164,9 +101,9 @@ function parseOldObject(request: Readonly<Record<string, unknown>>, uid: string)
   }
   const allowDeletion = asRecord(metadata['annotations'])?.[ALLOW_DELETION_ANNOTATION];
   return {
-    name: toConfigName(name),
+    ...parseHeldConfig({ ...metadata, name }),
     uid: readText(metadata['uid'], MAX_UID),
-    ...(typeof allowDeletion === 'string' ? { allowDeletion } : {}),
+    ...(typeof allowDeletion === 'string' ? { allowDeletion: allowDeletion.slice(0, MAX_TEXT) } : {}),
   };
 }
 
@@ -184,7 +121,7 @@ function quoteValue(value: unknown): string {
   return typeof value === 'string' ? `"${toPrintableLine(value, 80)}"` : 'nothing';
 }
 
-export function asRecord(value: unknown): Record<string, unknown> | undefined {
+function asRecord(value: unknown): Record<string, unknown> | undefined {
   const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isRecord ? (value as Record<string, unknown>) : undefined;
 }

@@ -1,10 +1,8 @@
 import { constants } from 'node:crypto';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
-import type { TLSSocket } from 'node:tls';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
-import type { ClientAuthority } from '../certificates/client-authority-file.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
 import { paceHandshakes } from './handshake-pacer.ts';
@@ -14,8 +12,6 @@ export interface TlsServerOptions {
   readonly app: Express;
   readonly certificate: ServingCertificate;
   readonly tlsPolicy: TlsPolicy;
-  /** If present, the handshake fails without a client certificate of this authority. */
-  readonly clientAuthority?: ClientAuthority | undefined;
   readonly log: Logger;
   readonly connections: ConnectionLimiter;
 }
@@ -30,8 +26,6 @@ const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** The API server sends half a dozen. Node ignores the headers beyond the limit. */
 const MAX_HEADERS = 100;
-/** For each of OpenSSL's reasons, because clients that never stop could fill the log. */
-const REJECTION_LOG_INTERVAL_MS = 60_000;
 const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
@@ -40,7 +34,7 @@ export class TlsServer {
   readonly #server: Server;
 
   constructor(options: TlsServerOptions) {
-    const { app, certificate, tlsPolicy, clientAuthority, log, connections } = options;
+    const { app, certificate, tlsPolicy, log, connections } = options;
     // setSecureContext resets omitted options, such as minVersion.
     const tlsOptions = (): ServerOptions => {
       const { certificatePem, privateKeyPem } = certificate.current();
@@ -50,7 +44,6 @@ export class TlsServer {
         key: privateKeyPem,
         minVersion,
         ciphers,
-        ...(clientAuthority === undefined ? {} : { ca: clientAuthority.current(), requestCert: true }),
         ALPNProtocols: ['http/1.1'],
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
         // A TLS 1.2 client could repeat the handshake on an open connection without end.
@@ -80,16 +73,9 @@ export class TlsServer {
       }
     };
     certificate.onChange(() => reload('a new certificate'));
-    clientAuthority?.onChange(() => reload('a new client authority'));
     tlsPolicy.onChange(() => reload('a new TLS profile'));
-    const warnedAt = new Map<string, number>();
-    this.#server.on('tlsClientError', (error, socket) => {
+    this.#server.on('tlsClientError', (error) => {
       log.debug({ reason: error.message }, 'a TLS handshake failed');
-      const reason = findCertificateProblem(error, socket);
-      const now = performance.now();
-      if (reason === undefined || now < (warnedAt.get(reason) ?? -Infinity) + REJECTION_LOG_INTERVAL_MS) return;
-      warnedAt.set(reason, now);
-      log.warn({ reason }, 'rejected a client without a valid certificate');
     });
   }
 
@@ -111,14 +97,6 @@ export class TlsServer {
       this.#server.closeIdleConnections();
     });
   }
-}
-
-/** Returns OpenSSL's reason, such as CERT_HAS_EXPIRED, if the handshake failed because of the client's certificate. */
-function findCertificateProblem(error: NodeJS.ErrnoException, socket: TLSSocket): string | undefined {
-  // Declared as an Error, but a code.
-  const code: unknown = socket.authorizationError;
-  if (typeof code === 'string') return code;
-  return error.code === 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE' ? 'NO_CERTIFICATE' : undefined;
 }
 
 /** Returns the port. Port 0 picks a free one. Rejects with the system's error. */

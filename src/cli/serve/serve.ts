@@ -4,7 +4,6 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
-import type { ClientAuthority } from '../../certificates/client-authority-file.ts';
 import { CertificateFilesError } from '../../certificates/file-follower.ts';
 import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
@@ -20,7 +19,6 @@ import { waitForStopSignal } from '../signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
 interface ServeFlags extends ClusterFlags {
-  readonly clientCaFile?: string;
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
   readonly tlsSecret?: string;
@@ -72,10 +70,6 @@ export function createServeCommand(): Command {
       '--tls-min-version <version>',
       "minimum TLS version; the cluster's tlsSecurityProfile then does not apply",
     ).choices(Object.keys(TLS_VERSIONS)),
-  );
-  addFlag(
-    '--client-ca-file <file>',
-    'only accept webhook clients with a certificate of these authorities, PEM; reloaded when the file changes',
   );
   addFlag('--bind-address <ip>', 'listen address (default: all IPv4 and IPv6 addresses)', parseIpAddress);
   addFlag('--secure-port <port>', 'HTTPS port of the webhook; 0 picks a free port', parsePort, 9443);
@@ -136,19 +130,13 @@ async function serve(flags: ServeFlags): Promise<void> {
   const generateKeys = flags.tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
-  const [
-    { startGuard },
-    { SettingsFollower },
-    { TlsProfileFollower },
-    { createFixedTlsPolicy },
-    { ServableConfigs },
-  ] = await Promise.all([
-    import('../../guard/guard.ts'),
-    import('../../guard/settings-follower.ts'),
-    import('../../guard/tls-profile-follower.ts'),
-    import('../../webhook/tls-profile.ts'),
-    import('../../references/servable-configs.ts'),
-  ]);
+  const [{ startGuard }, { SettingsFollower }, { TlsProfileFollower }, { createFixedTlsPolicy }] =
+    await Promise.all([
+      import('../../guard/guard.ts'),
+      import('../../guard/settings-follower.ts'),
+      import('../../guard/tls-profile-follower.ts'),
+      import('../../webhook/tls-profile.ts'),
+    ]);
   const stopSignal = waitForStopSignal();
   void stopSignal.then((signal) => {
     log.info({ signal }, 'stopping');
@@ -156,24 +144,18 @@ async function serve(flags: ServeFlags): Promise<void> {
   // A stopping guard needs its settings and its certificate until its last answer.
   const backgroundAbort = new AbortController();
   const loadOptions = { api, log, signal: backgroundAbort.signal };
-  const loading = Promise.all([
-    loadCertificate(flags, generateKeys, loadOptions),
-    loadClientAuthority(flags, loadOptions),
-  ]).catch((error: unknown) => {
+  const loading = loadCertificate(flags, generateKeys, loadOptions).catch((error: unknown) => {
     backgroundAbort.abort();
     throw toFileError(error);
   });
-  const loaded = await Promise.race([loading, stopSignal.then(() => undefined)]);
+  const certificate = await Promise.race([loading, stopSignal.then(() => undefined)]);
   // Stopped before the certificate was available.
-  if (loaded === undefined) {
+  if (certificate === undefined) {
     backgroundAbort.abort();
     return;
   }
-  const [certificate, clientAuthority] = loaded;
-  const servableConfigs = new ServableConfigs({ isStored: true });
-  const onStored = servableConfigs.mergeStored.bind(servableConfigs);
   const initialSpec = { mode: flags.initialMode, holdSuperseded: flags.initialHold };
-  const follower = new SettingsFollower({ api, log, onStored, initialSpec });
+  const follower = new SettingsFollower({ api, log, initialSpec });
   void follower.run(backgroundAbort.signal);
   const podNamespace = await readPodNamespace();
   const tlsParameters = toTlsParameters(flags);
@@ -184,7 +166,6 @@ async function serve(flags: ServeFlags): Promise<void> {
     certificate,
     log,
     settings: () => follower.settings,
-    servableConfigs,
     status: {
       leaseNamespace: flags.namespace ?? podNamespace ?? INSTALLED_NAME,
       // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container
@@ -197,7 +178,6 @@ async function serve(flags: ServeFlags): Promise<void> {
     healthPort: flags.healthPort,
     metricsPort: flags.metricsPort,
     tlsPolicy: tlsParameters === undefined ? tlsProfile : createFixedTlsPolicy(tlsParameters),
-    clientAuthority,
     shutdownDelayMs: flags.shutdownDelayDuration,
   }).catch((error: unknown) => {
     backgroundAbort.abort();
@@ -247,15 +227,6 @@ async function loadCertificate(
   }
   const { watchCertificateFiles } = await import('../../certificates/certificate-files.ts');
   return await watchCertificateFiles({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...options });
-}
-
-async function loadClientAuthority(
-  { clientCaFile }: ServeFlags,
-  options: { readonly log: Logger; readonly signal: AbortSignal },
-): Promise<ClientAuthority | undefined> {
-  if (clientCaFile === undefined) return undefined;
-  const { watchClientAuthorityFile } = await import('../../certificates/client-authority-file.ts');
-  return await watchClientAuthorityFile({ file: clientCaFile, ...options });
 }
 
 /** One flag is enough to stop following the cluster's profile, so that the flags mean the same in every cluster. */

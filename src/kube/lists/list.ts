@@ -14,10 +14,16 @@ type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 /** Other work runs after this many bytes. A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
 const BYTES_PER_TURN = 256 * 1024;
 
-/** The collection that was listed, and the version of the list. */
-export interface ListResult {
-  readonly path: string;
+/** What a list says of itself. */
+export interface ListHeader {
   readonly resourceVersion: string;
+  /** By the clock of the API server, in whole seconds. */
+  readonly servedAt: Date;
+}
+
+export interface ListResult extends ListHeader {
+  /** The collection that was listed. */
+  readonly path: string;
 }
 
 /**
@@ -36,7 +42,7 @@ export async function listResource(
 ): Promise<ListResult | undefined> {
   for (const [index, path] of resource.paths.entries()) {
     try {
-      return { path, resourceVersion: await listCollection(api, path, resource, onObject, signal) };
+      return { path, ...(await listCollection(api, path, resource, onObject, signal)) };
     } catch (error) {
       const isLast = index === resource.paths.length - 1;
       if (!isNotFound(error) || (isLast && !resource.isOptional)) throw error;
@@ -55,21 +61,20 @@ export async function listResource(
  * without the fields of this kind its objects would look unreferenced.
  *
  * @param query extra parameters, such as a label selector
- * @returns the resourceVersion of the list
  * @throws like {@link listResource}
  */
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations' | 'objectName'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
-): Promise<string> {
+): Promise<ListHeader> {
   const { kind, isMetadataOnly } = resource;
   const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
-    path: toListPath(path, resource, query),
+    path: toListPath(path, query),
     accept: acceptHeaderForStreamedList(isMetadataOnly),
     signal,
   });
@@ -86,7 +91,14 @@ export async function listCollection(
       ? new ProtobufListParser(addObject, resource)
       : new JsonListParser(addObject, types);
   await parseBody(response, parser, signal);
-  return parser.end().resourceVersion;
+  const { resourceVersion } = parser.end();
+  return { resourceVersion, servedAt: parseDate(response.headers.date) };
+}
+
+/** Every HTTP server with a clock sends the time (RFC 9110). */
+function parseDate(date: string | undefined): Date {
+  const time = new Date(date ?? Number.NaN);
+  return Number.isNaN(time.getTime()) ? new Date() : time;
 }
 
 async function parseBody({ body }: ApiResponse, parser: ListParser, signal: AbortSignal): Promise<void> {

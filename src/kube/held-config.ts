@@ -1,0 +1,21 @@
+import { toConfigName } from '../decision/config-name.ts';
+import type { HeldConfig } from '../decision/review.ts';
+import type { ApiObject } from './api-object.ts';
+
+interface OwnerReference {
+  readonly kind?: unknown;
+  readonly name?: unknown;
+}
+
+/** Parses the metadata of a MachineConfig on which its hold depends. */
+export function parseHeldConfig(metadata: NonNullable<ApiObject['metadata']>): HeldConfig {
+  const { name, creationTimestamp, ownerReferences } = metadata;
+  const createdAt = new Date(String(creationTimestamp));
+  const owners = Array.isArray(ownerReferences) ? (ownerReferences as (OwnerReference | null)[]) : [];
+  const ownerPool = owners.find((owner) => owner?.kind === 'MachineConfigPool')?.name;
+  return {
+    name: toConfigName(String(name)),
+    createdAt: Number.isNaN(createdAt.getTime()) ? undefined : createdAt,
+    ...(typeof ownerPool === 'string' ? { ownerPool } : {}),
+  };
+}
