@@ -47,8 +47,7 @@ async function follow(data: SecretData | undefined) {
     log,
     signal: stop.signal,
     now: () => new Date(clock.now),
-    timing: { backoffMs: [5, 20], absentMs: 20, probeMs: 60_000, silenceMs: 60_000, requestMs: 5_000 },
-    checkIntervalMs: 10,
+    intervalMs: 10,
   });
   onTestFinished(() => stop.abort());
   return { cluster, clock, lines, messages, starting, stop, write };

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
-import type { ConfigHistory } from '../../src/decision/references.ts';
 import {
   parseBuildReferrer,
   parseNodeReferrer,
@@ -45,33 +44,58 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
   );
 }
 
-interface Memory {
-  readonly watched: number;
-  readonly servable: number | undefined;
-  readonly removed: number | undefined;
+/** When the parts of the cluster last changed, in minutes. */
+interface Times {
+  readonly spec: number;
+  readonly updated: number;
+  readonly status: number;
+  readonly config: number;
+  readonly node: number;
 }
 
-/** Of a config that a pool named until a minute. Nothing is known of the time before the watch. */
-function isHeldInModel(
-  { watched, servable, removed }: Memory,
-  { nodes, pools }: Objects,
-  name: string,
-  now: number,
-) {
-  const isHeld = (since: number, minutes: number) => since + minutes > now;
-  const isUnreported = nodes.some(({ metadata }) => {
-    const annotations = metadata?.annotations ?? {};
-    return ['currentConfig', 'desiredConfig'].every(
-      (field) => (annotations[`machineconfiguration.openshift.io/${field}`] ?? '') === '',
-    );
-  });
-  const hasPool = pools.some(
+/** The rule of docs/adr/0010 for a hold of 30 minutes, without any code of src. */
+function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, now: number): boolean {
+  const pool = pools.find(
     ({ metadata }) => metadata?.name === name.slice(9, -33) && metadata?.deletionTimestamp === undefined,
-  );
-  const unwatched = hasPool && (servable ?? -1) < watched ? watched : undefined;
-  const last = Math.max(servable ?? -1, unwatched ?? -1);
-  if (last >= 0 && (isHeld(last, 30) || (isUnreported && isHeld(last, 1_440)))) return true;
-  return removed !== undefined && isHeld(removed, 30);
+  ) as unknown as Json | undefined;
+  if (pool === undefined) return false;
+  const names = ['spec', 'status'].map((field) => pool[field]?.['configuration']?.name ?? '');
+  const isSettled = names[0] === names[1] && names[0] !== '';
+  const statusMoved = isSettled && times.updated < times.spec ? times.status : times.updated;
+  const since = Math.max(times.spec, statusMoved, times.config) * 60 + 1;
+  if (since + 30 * 60 > now * 60) return true;
+  const isBooting = nodes.some(({ metadata }) => {
+    const value = metadata?.annotations?.['machineconfiguration.openshift.io/currentConfig'];
+    return (value ?? '') === '';
+  });
+  return isBooting && times.node + 1_440 > now && times.node * 60 + 1 > times.config * 60;
+}
+
+/** Adds the times as the API server records them. */
+function addTimes(
+  { nodes, pools, builds }: Objects,
+  times: Times,
+  toTime: (minute: number) => string,
+): Objects {
+  const entry = (minute: number, field: string, subresource?: string) => ({
+    time: toTime(minute),
+    fieldsV1: { [`f:${field}`]: { 'f:configuration': {} } },
+    subresource,
+  });
+  const managedFields = [entry(times.spec, 'spec'), entry(times.status, 'status', 'status')];
+  const conditions = [{ type: 'Updated', lastTransitionTime: toTime(times.updated) }];
+  return {
+    nodes: nodes.map((object) => ({
+      ...object,
+      metadata: { ...object.metadata, creationTimestamp: toTime(times.node) },
+    })),
+    pools: pools.map((object) => ({
+      ...object,
+      metadata: { ...object.metadata, managedFields },
+      status: { ...(object.status as object | undefined), conditions },
+    })),
+    builds,
+  };
 }
 
 const objects = fc.record({
@@ -91,49 +115,40 @@ const situations = fc.record({
   override: reason,
   mode: fc.constantFrom('Enforce', 'Warn', 'Audit', 'Disabled'),
   holdSupersededMs: fc.constantFrom(0, 0, 30 * 60_000),
-  memory: fc.record({
-    watched: fc.integer({ min: 0, max: 100 }),
-    servable: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }),
-    removed: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }),
+  times: fc.record({
+    spec: fc.integer({ min: 0, max: 100 }),
+    updated: fc.integer({ min: 0, max: 100 }),
+    status: fc.integer({ min: 0, max: 100 }),
+    config: fc.integer({ min: 0, max: 100 }),
+    node: fc.integer({ min: 0, max: 100 }),
   }),
   isUnreadable: fc.boolean(),
-  minutes: fc.integer({ min: 100, max: 2_000 }),
+  minutes: fc.oneof(fc.integer({ min: 100, max: 140 }), fc.integer({ min: 1_400, max: 1_600 })),
 });
 type Situation = typeof situations extends fc.Arbitrary<infer Value> ? Value : never;
 
 function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs, ...rest }: Situation) {
-  const { memory, isUnreadable, minutes } = rest;
+  const { times, isUnreadable, minutes } = rest;
   const toDate = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute));
   const allowDeletion = override === undefined ? {} : { allowDeletion: override };
-  const config = { name: toConfigName(name), uid: 'c', ...allowDeletion };
+  const config = { name: toConfigName(name), uid: 'c', createdAt: toDate(times.config), ...allowDeletion };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
+  const { nodes, pools, builds } = addTimes(cluster, times, (minute) => toDate(minute).toISOString());
   const state = {
     referrers: [
-      ...cluster.nodes.map(parseNodeReferrer),
-      ...cluster.pools.map(parsePoolReferrer),
-      ...cluster.builds.map(parseBuildReferrer),
+      ...nodes.map(parseNodeReferrer),
+      ...pools.map(parsePoolReferrer),
+      ...builds.map(parseBuildReferrer),
     ],
     unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
+    readAt: toDate(minutes),
   };
-  const { watched, servable, removed } = memory;
-  const history: ConfigHistory = {
-    unreadable: undefined,
-    watchedSince: toDate(watched),
-    createdAt: () => undefined,
-    ...(servable === undefined ? {} : { servable: { pool: 'p', until: toDate(servable) } }),
-    ...(removed === undefined ? {} : { removedNode: { name: 'n', at: toDate(removed) } }),
-  };
-  const verdict = decide(
-    review,
-    holdSupersededMs > 0 ? { ...state, history } : state,
-    { mode, holdSupersededMs },
-    toDate(minutes),
-  );
+  const verdict = decide(review, state, { mode, holdSupersededMs }, () => undefined);
 
   let denial: string | undefined;
   if (isInUseInModel(name, cluster)) denial = 'MCG_IN_USE';
   else if (isUnreadable) denial = 'MCG_UNVERIFIED';
-  else if (holdSupersededMs > 0 && isHeldInModel(memory, cluster, name, minutes)) denial = 'MCG_HELD';
+  else if (holdSupersededMs > 0 && isHeldInModel(times, cluster, name, minutes)) denial = 'MCG_HELD';
 
   let expected = mode === 'Enforce' ? `denied ${denial}` : `would-deny MCG_WOULD_DENY ${denial}`;
   if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';

@@ -1,168 +1,168 @@
 import { expect, test } from 'vitest';
+
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { findHold } from '../../src/decision/hold.ts';
-import type { ConfigHistory, Referrer } from '../../src/decision/references.ts';
+import type { Referrer } from '../../src/decision/references.ts';
 
 const OLD = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NEW = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
 const OTHER = toConfigName(`rendered-worker-${'c'.repeat(32)}`);
-const H = 3_600_000;
+const HOUR = 3_600_000;
 
-/** A time in hours of the test. */
+/** A time in hours of the test. It is hour 10, and the hold is two hours. */
 function at(hours: number): Date {
-  return new Date(Date.UTC(2026, 10, 20) + hours * H);
+  return new Date(Date.UTC(2026, 10, 20) + hours * HOUR);
 }
 
-function toPool(name: string, extras: Partial<Referrer> = {}): Referrer {
-  const references = [{ field: 'spec', config: NEW, strength: 'strong' } as const];
-  return { kind: 'MachineConfigPool', name, references, ...extras };
-}
-
-function toFreshNode(createdAt?: Date): Referrer {
-  const node = { kind: 'Node', name: 'fresh', references: [], isConfigUnreported: true } as const;
-  return createdAt === undefined ? node : { ...node, createdAt };
-}
-
-interface Situation extends Partial<ConfigHistory> {
-  readonly referrers?: readonly Referrer[];
-  readonly createdAtHours?: Readonly<Record<string, number>>;
-}
-
-/** Returns the cause and the hours from since to until, at hour 10 with a hold of two hours. */
-function hold({ referrers = [], createdAtHours = {}, ...history }: Situation): string {
-  const createdAt = (name: string) => {
-    const hours = createdAtHours[name];
-    return hours === undefined ? undefined : at(hours);
+/** A pool whose spec and status name NEW. Its times are in hours. */
+function toPool(
+  {
+    spec,
+    updated,
+    status,
+  }: { readonly spec?: number; readonly updated?: number; readonly status?: number },
+  extras: Partial<Referrer> = {},
+): Referrer {
+  const references = ['spec', 'status'].map(
+    (field) => ({ field, config: NEW, strength: 'strong' }) as const,
+  );
+  return {
+    kind: 'MachineConfigPool',
+    name: 'worker',
+    references,
+    ...(spec === undefined ? {} : { specChangedAt: at(spec) }),
+    ...(updated === undefined ? {} : { updatedChangedAt: at(updated) }),
+    ...(status === undefined ? {} : { statusChangedAt: at(status) }),
+    ...extras,
   };
-  const remembered = { unreadable: undefined, watchedSince: at(0), createdAt, ...history };
-  const found = findHold(OLD, referrers, remembered, 2 * H, at(10));
-  if (found === undefined) return 'none';
-  const toHours = (time: Date) => Math.floor((time.getTime() - at(0).getTime()) / H);
-  return `${found.cause.kind} ${toHours(found.since)} to ${toHours(found.until)}`;
 }
 
-const WORKER = toPool('worker', { updatedChangedAt: at(9) });
-/** A pool whose roll-out began long ago. */
-const ROLLING = toPool('worker', {
-  updatedChangedAt: at(1),
+function toNode(createdAtHours: number): Referrer {
+  return { kind: 'Node', name: 'fresh', references: [], createdAt: at(createdAtHours) };
+}
+
+/** A roll-out: the status still names another config. */
+const ROLLING: Partial<Referrer> = {
   references: [
     { field: 'spec', config: NEW, strength: 'strong' },
     { field: 'status', config: OTHER, strength: 'strong' },
   ],
-});
-const LEFT = { pool: 'worker', until: at(9) };
-const STARTED = { watchedSince: at(9.5) };
+};
+
+interface Situation {
+  readonly referrers: readonly Referrer[];
+  readonly config?: { readonly name?: string; readonly ownerPool?: string; readonly createdAt?: number };
+  readonly createdAt?: Readonly<Record<string, number>>;
+  readonly holdMs?: number;
+}
+
+/** Returns the hours of the hold, or the node because of which it lasts longer. */
+function hold({ referrers, config = {}, createdAt = {}, holdMs = 2 * HOUR }: Situation): string {
+  const { name = OLD, createdAt: configCreatedAt = 1, ...owner } = config;
+  const found = findHold(
+    { name: toConfigName(name), createdAt: at(configCreatedAt), ...owner },
+    referrers,
+    {
+      holdMs,
+      now: at(10),
+      createdAt: (other) => (createdAt[other] === undefined ? undefined : at(createdAt[other])),
+    },
+  );
+  if (found === undefined) return 'none';
+  expect(found.pool).toBe(referrers[0]?.name);
+  const toHours = (time: Date) => (time.getTime() - at(0).getTime()) / HOUR;
+  // The times of the API server have no fractions, so one second is added.
+  const [since, until] = [toHours(found.since) - 1 / 3_600, toHours(found.until)];
+  if (found.node !== undefined) return `${found.node} to ${until}`;
+  expect(until).toBeCloseTo(since + 1 / 3_600 + holdMs / HOUR, 9);
+  return `since ${Math.round(since * 1e6) / 1e6}`;
+}
 
 test.each<[string, string, Situation]>([
-  ['is not remembered and has no pool', 'none', STARTED],
-  ['was last servable within the hold', 'pool 9 to 11', { servable: LEFT }],
-  ['was last servable before the hold', 'none', { servable: { ...LEFT, until: at(8) } }],
+  ['whose spec changed long ago', 'none', { referrers: [toPool({ spec: 1, updated: 2 })] }],
+  ['whose spec changed lately', 'since 9', { referrers: [toPool({ spec: 9, updated: 2 }, ROLLING)] }],
+  ['whose last machine updated lately', 'since 9.5', { referrers: [toPool({ spec: 9, updated: 9.5 })] }],
   [
-    'is servable in a late watch',
-    'pool 10 to 12',
-    { servable: { ...LEFT, until: undefined }, referrers: [WORKER] },
+    'that is paused: its spec changed lately, and its status names an older config',
+    'since 8.5',
+    { referrers: [toPool({ spec: 8.5, updated: 1 }, ROLLING)] },
   ],
-  // The pool moved to its present config at hour 9, and the guard did not see from which one.
-  ['is not remembered', 'maybe-pool 9 to 11', { ...STARTED, referrers: [WORKER] }],
-  ['is not remembered since long', 'none', { referrers: [WORKER], watchedSince: at(7) }],
   [
-    'is not remembered and its pool got a config created later than it was updated',
-    'maybe-pool 9 to 11',
+    'whose status moved without a transition, because it has no machines',
+    'since 9.75',
+    { referrers: [toPool({ spec: 9, updated: 1, status: 9.75 })] },
+  ],
+  [
+    'whose status is written with every change of its machine counts',
+    'none',
+    { referrers: [toPool({ spec: 1, updated: 2, status: 9.9 })] },
+  ],
+  ['that never had the condition Updated', 'since 9', { referrers: [toPool({ spec: 9, status: 8 })] }],
+  [
+    'whose status moved at an unknown time: now',
+    'since 10',
+    { referrers: [toPool({ spec: 9, updated: 1 })] },
+  ],
+  [
+    'that named the config never: it is new',
+    'since 9',
+    { referrers: [toPool({ spec: 1, updated: 1 })], config: { createdAt: 9 } },
+  ],
+  [
+    'without managedFields: the creation of its configs',
+    'since 9',
+    { referrers: [toPool({ updated: 1 }, ROLLING)], createdAt: { [NEW]: 9, [OTHER]: 2 } },
+  ],
+  [
+    'without managedFields and with an unknown config: now',
+    'since 10',
+    { referrers: [toPool({ updated: 1 }, ROLLING)], createdAt: { [NEW]: 2 } },
+  ],
+  [
+    'that is being deleted',
+    'none',
+    { referrers: [toPool({ spec: 9 }, { references: [], isTerminating: true })] },
+  ],
+  ['of another name', 'none', { referrers: [toPool({ spec: 9 }, { name: 'infra' })] }],
+  [
+    'that owns a config without its name',
+    'since 9',
     {
-      ...STARTED,
-      referrers: [toPool('worker', { updatedChangedAt: at(1) })],
-      createdAtHours: { [NEW]: 9.1 },
+      referrers: [toPool({ spec: 9 }, ROLLING)],
+      config: { name: 'rendered-by-hand', ownerPool: 'worker' },
     },
   ],
-  [
-    'is not remembered and its pool changed long ago',
-    'none',
-    {
-      ...STARTED,
-      referrers: [toPool('worker', { updatedChangedAt: at(1) })],
-      createdAtHours: { [NEW]: 2 },
-    },
-  ],
-  [
-    'is not remembered and its pool rolls out a config whose creation is unknown',
-    'maybe-pool 9 to 11',
-    { ...STARTED, referrers: [ROLLING] },
-  ],
-  [
-    'is not remembered and its pool rolls out a config that was created long ago',
-    'none',
-    { ...STARTED, referrers: [ROLLING], createdAtHours: { [NEW]: 2, [OTHER]: 1 } },
-  ],
-  [
-    'is not remembered and its pool shows no time',
-    'maybe-pool 9 to 11',
-    { ...STARTED, referrers: [toPool('worker')] },
-  ],
-  [
-    'is not remembered and its pool is being deleted',
-    'none',
-    { ...STARTED, referrers: [{ ...WORKER, references: [], isTerminating: true }] },
-  ],
-  [
-    'is not remembered and was created after the watch began',
-    'none',
-    { ...STARTED, referrers: [WORKER], createdAtHours: { [OLD]: 9.6 } },
-  ],
-  [
-    'is remembered from before the watch, and its pool changed meanwhile',
-    'maybe-pool 9 to 11',
-    { ...STARTED, servable: { pool: 'worker', until: at(3) }, referrers: [WORKER] },
-  ],
-  [
-    'is remembered from before the watch, later than its pool changed',
-    'pool 9 to 11',
-    { ...STARTED, servable: { pool: 'worker', until: at(9.2) }, referrers: [WORKER] },
-  ],
-  ['was on a node that was removed', 'removed-node 9 to 11', { removedNode: { name: 'w0', at: at(9) } }],
-  ['was on a node that was removed long ago', 'none', { removedNode: { name: 'w0', at: at(7) } }],
-  [
-    'was servable when an unreported node joined',
-    'unreported-node 9 to 33',
-    { servable: LEFT, referrers: [toFreshNode(at(5))], createdAtHours: { [OLD]: 4 } },
-  ],
-  [
-    'was created after an unreported node joined',
-    'none',
-    { servable: { ...LEFT, until: at(7) }, referrers: [toFreshNode(at(5))], createdAtHours: { [OLD]: 6 } },
-  ],
-  [
-    'was servable in the second in which an unreported node joined',
-    'unreported-node 7 to 31',
-    { servable: { ...LEFT, until: at(7) }, referrers: [toFreshNode(at(5))], createdAtHours: { [OLD]: 5 } },
-  ],
-  [
-    'was servable, and the times of the unreported node and the config are unknown',
-    'unreported-node 7 to 31',
-    { servable: { ...LEFT, until: at(7) }, referrers: [toFreshNode()] },
-  ],
-  [
-    'was servable a day before, with an unreported node',
-    'none',
-    { watchedSince: at(-20), servable: { ...LEFT, until: at(-14) }, referrers: [toFreshNode()] },
-  ],
-  ['has no pool, with an unreported node', 'none', { referrers: [toFreshNode()] }],
-])('a config that %s is held: %s', (_title, expected, situation) => {
+  ['without a hold', 'none', { referrers: [toPool({ spec: 9 })], holdMs: 0 }],
+])('the hold of a config with a pool %s: %s', (_condition, expected, situation) => {
   expect(hold(situation)).toBe(expected);
 });
 
-test('rounds the times of a pool up, because the API server cuts their fractions', () => {
-  const history = { unreadable: undefined, watchedSince: at(10), createdAt: () => undefined };
-  expect(findHold(OLD, [WORKER], history, 2 * H, at(10))?.since).toEqual(
-    new Date(at(9).getTime() + 1_000),
-  );
+const QUIET = toPool({ spec: 1, updated: 2 });
+
+test.each<[string, string, readonly Referrer[]]>([
+  ['that joined 23 hours ago', 'fresh to 11', [QUIET, toNode(-13)]],
+  ['that joined 24 hours ago', 'none', [QUIET, toNode(-14)]],
+  ['that joined lately', 'fresh to 33', [QUIET, toNode(9)]],
+  ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5), toNode(9)]],
+  ['and no pool', 'none', [toNode(9)]],
+  [
+    'that joined before the end of a longer hold',
+    'since 9',
+    [toPool({ spec: 9, updated: 1 }, ROLLING), toNode(-13.1)],
+  ],
+])('a node without currentConfig %s: %s', (_condition, expected, referrers) => {
+  expect(hold({ referrers, config: { createdAt: -20 } })).toBe(expected);
 });
 
-test('a hold of 0 is off', () => {
-  const history = {
-    unreadable: undefined,
-    watchedSince: at(0),
-    createdAt: () => undefined,
-    servable: LEFT,
-  };
-  expect(findHold(OLD, [toFreshNode()], history, 0, at(9))).toBeUndefined();
+test('a node that joined before the config was created cannot boot with it', () => {
+  const [first, second] = [toNode(8.9), toNode(9)];
+  const config = { createdAt: 9 };
+  const referrers = [toPool({ spec: 1, updated: 2 })];
+  expect(hold({ referrers: [...referrers, first], config })).toBe('since 9');
+  expect(hold({ referrers: [...referrers, second], config })).toBe('fresh to 33');
+});
+
+test('a node that has reported its config extends no hold', () => {
+  const reported: Referrer = { kind: 'Node', name: 'old', references: [] };
+  expect(hold({ referrers: [QUIET, reported] })).toBe('none');
 });

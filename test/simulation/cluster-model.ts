@@ -22,14 +22,11 @@ export class ClusterModel {
   readonly #lastInUse = new Map<string, number>();
   /** For each config, when a pool last named it. */
   readonly #servedUntil = new Map<string, number>();
-  /** For each config, when a node that named it was removed and did not register again. */
-  readonly #removedAt = new Map<string, number>();
   #leavingConfig: string | undefined;
   /** Of the pool's condition `Updated`. */
-  #updated: { readonly isTrue: boolean; readonly changedAt: number } = {
-    isTrue: true,
-    changedAt: Date.now(),
-  };
+  #updated = { isTrue: true, changedAt: Date.now() };
+  /** When the spec and the status of the pool were last changed, as the API server records it in managedFields. */
+  readonly #written = { spec: Date.now(), status: Date.now() };
   readonly #random: Random;
   /** The configs in its spec and its status. */
   #pool: { readonly spec: string; readonly status: string };
@@ -70,18 +67,6 @@ export class ClusterModel {
   servedUntil(config: string): number {
     const { spec, status } = this.#pool;
     return spec === config || status === config ? Date.now() : (this.#servedUntil.get(config) ?? 0);
-  }
-
-  /** When a node that named the config was removed, in milliseconds. 0 if it has registered again. */
-  removedAt(config: string): number {
-    return this.#removedAt.get(config) ?? 0;
-  }
-
-  /** The last change of the pool that its fields and its configs show, rounded up. */
-  lastPoolChange(): number {
-    const { spec, status } = this.#pool;
-    const createdAt = [spec, status].map((config) => this.configs.get(config)?.getTime() ?? 0);
-    return Math.max(toSecond(this.#updated.changedAt), ...createdAt) + 1_000;
   }
 
   isInUse(config: string): boolean {
@@ -153,12 +138,10 @@ export class ClusterModel {
       const annotations = toAnnotations(this.#leavingConfig ?? spec, this.#leavingConfig ?? spec);
       this.cluster.create('nodes', { metadata: { name: LEAVING_NODE, annotations } });
       this.#leavingConfig ??= spec;
-      this.#removedAt.delete(this.#leavingConfig);
     } else if (this.#random.chance(0.5)) {
       this.#leavingConfig = spec;
       this.cluster.patch('nodes', LEAVING_NODE, { metadata: { annotations: toAnnotations(spec, spec) } });
     } else {
-      if (this.#leavingConfig !== undefined) this.#removedAt.set(this.#leavingConfig, Date.now());
       this.cluster.erase('nodes', LEAVING_NODE);
     }
   }
@@ -170,19 +153,29 @@ export class ClusterModel {
   #writePool(spec: string, status = this.#pool.status): void {
     const before = this.#pool;
     this.#pool = { spec, status };
-    const isUpdated = spec === status;
+    // The operator may look at the machines later: then the status moves without a transition.
+    const isUpdated = this.#random.chance(0.3) ? this.#updated.isTrue : spec === status;
     if (this.#updated.isTrue !== isUpdated) this.#updated = { isTrue: isUpdated, changedAt: Date.now() };
+    if (before.spec !== spec) this.#written.spec = Date.now();
+    if (before.status !== status) this.#written.status = Date.now();
     for (const config of [before.spec, before.status]) this.#servedUntil.set(config, Date.now());
-    const conditions = [
+    const toTime = (ms: number) => new Date(toSecond(ms)).toISOString();
+    const lastTransitionTime = toTime(this.#updated.changedAt);
+    const conditions = [{ type: 'Updated', status: isUpdated ? 'True' : 'False', lastTransitionTime }];
+    const toConfiguration = (name: string) => ({ configuration: { name } });
+    const managedFields = [
+      { time: toTime(this.#written.spec), fieldsV1: { 'f:spec': { 'f:configuration': {} } } },
       {
-        type: 'Updated',
-        status: isUpdated ? 'True' : 'False',
-        lastTransitionTime: new Date(toSecond(this.#updated.changedAt)).toISOString(),
+        time: toTime(this.#written.status),
+        subresource: 'status',
+        fieldsV1: { 'f:status': { 'f:configuration': {} } },
       },
     ];
-    const toConfiguration = (name: string) => ({ configuration: { name } });
-    const patch = { spec: toConfiguration(spec), status: { ...toConfiguration(status), conditions } };
-    this.cluster.patch('machineconfigpools', POOL_NAME, patch);
+    this.cluster.patch('machineconfigpools', POOL_NAME, {
+      metadata: { managedFields },
+      spec: toConfiguration(spec),
+      status: { ...toConfiguration(status), conditions },
+    });
   }
 
   /** Ends the running build, else replaces the last build by a new one. */

@@ -11,6 +11,8 @@ interface Call {
   readonly request: ApiRequest;
   readonly settle: (answer: Promise<unknown>) => void;
   answer?: Promise<unknown>;
+  /** When the API server handled the call. */
+  handledAt?: Date;
 }
 
 /** The API server for one replica. The simulation decides when each half of each call happens. */
@@ -27,18 +29,29 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   }
 
   async json(request: ApiRequest): Promise<unknown> {
-    const answered = new Promise<unknown>((settle) => {
-      this.#calls.push({ request, settle });
-    });
-    return await waitOrAbort(answered, request.signal);
+    return (await this.#send(request)).answer;
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
-    const text = JSON.stringify(await this.json(request));
+    const { answer, handledAt } = await this.#send(request);
+    const text = JSON.stringify(answer);
     // A list can also break off in the middle.
     const length = this.#random.chance(this.failureRate) ? this.#random.below(text.length) : text.length;
     const body = Readable.from([Buffer.from(text.slice(0, length))]) as ApiResponse['body'];
-    return { status: 200, headers: {}, body };
+    return { status: 200, headers: { date: handledAt?.toUTCString() }, body };
+  }
+
+  async #send(
+    request: ApiRequest,
+  ): Promise<{ readonly answer: unknown; readonly handledAt: Date | undefined }> {
+    let settle: Call['settle'] = () => {};
+    const answered = new Promise<unknown>((resolve) => {
+      settle = resolve;
+    });
+    const call: Call = { request, settle };
+    this.#calls.push(call);
+    const answer = await waitOrAbort(answered, request.signal);
+    return { answer, handledAt: call.handledAt };
   }
 
   /** Takes one step of one call, if there is one. */
@@ -52,6 +65,7 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
       // Nothing else handles a rejection while the answer is on its way.
       answer.catch(() => {});
       call.answer = answer;
+      call.handledAt = new Date();
     } else {
       this.#calls.splice(this.#calls.indexOf(call), 1);
       call.settle(call.answer);

@@ -10,7 +10,6 @@ import type { KubeApi } from '../../src/kube/api.ts';
 import type { KnownVersions } from '../../src/references/live-read.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
-import { ServableConfigs, type StoredConfig } from '../../src/references/servable-configs.ts';
 import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import type { Judgement } from '../../src/webhook/judgement.ts';
 import { ClusterModel } from './cluster-model.ts';
@@ -43,22 +42,11 @@ export type CreateReader = (
   index: KnownVersions & { readonly referrers: () => Iterable<Referrer> },
 ) => Pick<LiveReader, 'read'>;
 
-/** Creates the memory of a replica, real or broken. */
-export type CreateHistory = (
-  servableConfigs: ServableConfigs,
-  configs: ReadonlyMap<string, Date>,
-) => Pick<ServableConfigs, 'historyOf'>;
-
 interface Replica {
   readonly api: SimulatedApi;
   /** From its watches. They can be late. */
   readonly watches: readonly Watch[];
   readonly index: ReferrersByConfig;
-  readonly servableConfigs: ServableConfigs;
-  /** The status that it has read last. */
-  read?: readonly StoredConfig[];
-  /** The status that it is about to write. */
-  status?: readonly StoredConfig[];
   readonly judge: Judge;
   stop(): void;
 }
@@ -69,18 +57,14 @@ interface Watch {
   readonly referrers: Map<string, Referrer>;
   readonly changes: Change[];
   version?: string;
-  listedAt: number;
 }
 
 interface Deletion {
   readonly config: string;
   /** The step in which the API server sent the review. */
   readonly sentAt: number;
-  /** When a pool last named the config, and when a node that did was removed, before the review. */
+  /** When a pool last named the config before the review, in milliseconds. */
   readonly servedUntil: number;
-  readonly removedAt: number;
-  /** The earliest last change that the pool has shown since. */
-  poolChange: number;
   readonly replica: Replica;
   readonly timer: ReturnType<typeof setTimeout>;
   judgement?: Judgement;
@@ -97,22 +81,18 @@ export class Simulation {
   readonly #random: Random;
   readonly #model: ClusterModel;
   readonly #createReader: CreateReader;
-  readonly #createHistory: CreateHistory;
   readonly #replicas: Replica[];
   readonly #deletions: Deletion[] = [];
   readonly #counts: Record<string, number> = {};
   #settings: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
   /** The step since which they are in force. */
   #settingsSince = 0;
-  /** The configs in the status of the MachineConfigGuard. */
-  #stored: readonly StoredConfig[] = [];
   #step = 0;
   #violation: SimulationResult['violation'];
 
   constructor(
     seed: number,
     createReader: CreateReader = (api, versions) => new LiveReader({ api, versions }),
-    createHistory: CreateHistory = (servableConfigs) => servableConfigs,
   ) {
     this.#seed = seed;
     this.#random = new Random(seed);
@@ -122,7 +102,6 @@ export class Simulation {
     vi.setSystemTime(START);
     this.#model = new ClusterModel(this.#random);
     this.#createReader = createReader;
-    this.#createHistory = createHistory;
     this.#replicas = Array.from({ length: REPLICAS }, () => this.#createReplica());
   }
 
@@ -145,22 +124,14 @@ export class Simulation {
   #takeStep(): void {
     const number = this.#random.next();
     if (number < 0.55) this.#random.pick(this.#replicas).api.step();
-    else if (number < 0.7) this.#write();
+    else if (number < 0.7) this.#model.writeOnce(this.#step);
     else if (number < 0.8) this.#requestDeletion();
     else if (number < 0.9) this.#deliverEvents();
-    else if (number < 0.92) this.#followStatus();
     else if (number < 0.994) vi.advanceTimersByTime(this.#random.pick(TIME_STEPS_MS));
     else if (number < 0.996)
       this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
     else if (number < 0.999) this.#crash();
     else this.#changeSettings();
-  }
-
-  #write(): void {
-    this.#model.writeOnce(this.#step);
-    const poolChange = this.#model.lastPoolChange();
-    for (const deletion of this.#deletions)
-      deletion.poolChange = Math.min(deletion.poolChange, poolChange);
   }
 
   /** A watch delivers some changes, or lists again and misses those since the last one. */
@@ -178,7 +149,7 @@ export class Simulation {
       const after = type === 'DELETED' ? undefined : resource.parse(object);
       if (after === undefined) referrers.delete(name);
       else referrers.set(name, after);
-      this.#update(replica, before, after);
+      replica.index.update(before, after);
       watch.version = String(version);
     }
   }
@@ -187,43 +158,17 @@ export class Simulation {
     const { changes, referrers, resource } = watch;
     changes.length = 0;
     const listed = this.#model.cluster.list(resource.name).map(resource.parse);
-    replica.servableConfigs.startList(resource.kind);
     for (const [name, before] of referrers) {
       if (listed.some((referrer) => referrer.name === name)) continue;
       referrers.delete(name);
-      this.#update(replica, before, undefined);
+      replica.index.update(before, undefined);
     }
     for (const after of listed) {
       const before = referrers.get(after.name);
       referrers.set(after.name, after);
-      this.#update(replica, before, after);
+      replica.index.update(before, after);
     }
-    replica.servableConfigs.endList(resource.kind);
     watch.version = String(this.#model.cluster.store.version);
-    watch.listedAt = Date.now();
-  }
-
-  #update(replica: Replica, before: Referrer | undefined, after: Referrer | undefined): void {
-    replica.index.update(before, after);
-    replica.servableConfigs.update(before, after);
-  }
-
-  /**
-   * A replica reads the status, or writes the one that it has read before. Both may believe to be the leader, and a
-   * person may delete the status.
-   */
-  #followStatus(): void {
-    const replica = this.#random.pick(this.#replicas);
-    const { servableConfigs, status } = replica;
-    if (this.#random.chance(0.002)) this.#stored = [];
-    if (status === undefined || this.#random.chance(0.3)) {
-      servableConfigs.mergeStored(this.#stored);
-      replica.read = this.#stored;
-      if (servableConfigs.isComplete) replica.status = servableConfigs.toStored();
-    } else {
-      this.#stored = status;
-      delete replica.status;
-    }
   }
 
   #changeSettings(): void {
@@ -249,9 +194,8 @@ export class Simulation {
     const api = new SimulatedApi(this.#model.cluster, this.#random);
     const client = api as unknown as KubeApi;
     const index = new ReferrersByConfig();
-    const servableConfigs = new ServableConfigs({ isStored: true });
     const watches = REFERRER_RESOURCES.map((resource): Watch => {
-      return { resource, referrers: new Map(), changes: [], listedAt: Number.POSITIVE_INFINITY };
+      return { resource, referrers: new Map(), changes: [] };
     });
     const findWatch = (name: string) => watches.find(({ resource }) => resource.name === name);
     const stop = this.#model.cluster.store.onChange((change) =>
@@ -261,24 +205,22 @@ export class Simulation {
       api: client,
       index: { findReferrers: index.find.bind(index) },
       configs: { isIndexed: () => true, find: async () => await Promise.resolve({ state: 'exists' }) },
-      live: this.#createReader(client, {
-        referrers: () => watches.flatMap(({ referrers }) => [...referrers.values()]),
-        newestVersion: (resource) => findWatch(resource)?.version,
-        checkVersions: () => {
-          throw new Error('the versions of this cluster never go back');
+      live: this.#createReader(
+        client,
+        {
+          referrers: () => watches.flatMap(({ referrers }) => [...referrers.values()]),
+          newestVersion: (resource) => findWatch(resource)?.version,
+          checkVersions: () => {
+            throw new Error('the versions of this cluster never go back');
+          },
         },
-      }),
-      historyOf: (config, referrers) => {
-        const createdAt = (name: string) => this.#model.configs.get(name);
-        return {
-          ...this.#createHistory(servableConfigs, this.#model.configs).historyOf(config, referrers),
-          createdAt,
-        };
-      },
+        this.#model.configs,
+      ),
+      createdAt: (name) => this.#model.configs.get(name),
       settings: () => this.#settings,
       log: pino({ level: 'silent' }),
     });
-    return { api, watches, index, servableConfigs, judge, stop };
+    return { api, watches, index, judge, stop };
   }
 
   #requestDeletion(): void {
@@ -291,19 +233,17 @@ export class Simulation {
       config,
       sentAt: this.#step,
       servedUntil: this.#model.servedUntil(config),
-      removedAt: this.#model.removedAt(config),
-      poolChange: this.#model.lastPoolChange(),
       replica,
       timer,
     };
     this.#deletions.push(deletion);
-    void replica.judge.judge(toReview(config, this.#step), deadline.signal).then((judgement) => {
+    void replica.judge.judge(this.#toReview(config), deadline.signal).then((judgement) => {
       deletion.judgement = judgement;
     });
   }
 
   #finishDeletion(deletion: Deletion): void {
-    const { config, sentAt, timer, judgement, isLost } = deletion;
+    const { config, sentAt, servedUntil, timer, judgement, isLost } = deletion;
     clearTimeout(timer);
     this.#deletions.splice(this.#deletions.indexOf(deletion), 1);
     if (isLost === true || judgement === undefined) return;
@@ -320,10 +260,9 @@ export class Simulation {
     const { mode, holdSupersededMs } = this.#settings;
     const isEnforced = mode === 'Enforce' && this.#settingsSince < sentAt;
     if (isEnforced && holdSupersededMs > 0) this.#count('allowed with a hold');
-    const heldSince = isEnforced ? this.#findHeldSince(deletion) : 0;
-    if (heldSince + holdSupersededMs > Date.now()) {
+    if (isEnforced && servedUntil + holdSupersededMs > Date.now()) {
       this.#violate(
-        `${config} was allowed within the hold, and was needed ${Date.now() - heldSince} ms ago`,
+        `${config} was allowed within the hold: a pool named it ${Date.now() - servedUntil} ms ago`,
       );
     } else if (isEnforced && this.#model.wasInUseThroughout(config, sentAt)) {
       this.#violate(`${config} was allowed, and was in use the whole time`);
@@ -331,30 +270,6 @@ export class Simulation {
       // The cluster keeps a config that came into use after the review.
       this.#count('deleted');
     }
-  }
-
-  /**
-   * When a machine last needed the config, as far as the replica can know it: from its watches, from the status that it
-   * has read, or from the times of the pool. The node watch can be so late that it misses a whole registration.
-   */
-  #findHeldSince(deletion: Deletion): number {
-    const { config, servedUntil, removedAt, replica } = deletion;
-    const { watches, read } = replica;
-    const [nodes, pools] = watches;
-    if (nodes === undefined || pools === undefined) throw new Error('nodes and pools are always watched');
-    const stored = read?.find(({ name }) => name === config);
-    const isStoredSince = (time: string | undefined, ms: number): boolean =>
-      time !== undefined && new Date(time).getTime() >= ms;
-    const isServedKnown =
-      pools.listedAt < servedUntil ||
-      servedUntil < deletion.poolChange ||
-      isStoredSince(stored?.lastServable, servedUntil);
-    const isRemovedKnown = nodes.listedAt < removedAt || isStoredSince(stored?.nodeRemoved, removedAt);
-    const isRegistrationMissed = nodes.changes.some(({ type }) => type === 'ADDED');
-    return Math.max(
-      isServedKnown ? servedUntil : 0,
-      isRemovedKnown && !isRegistrationMissed ? removedAt : 0,
-    );
   }
 
   /** A guard that denies every deletion would be safe and useless. */
@@ -365,7 +280,7 @@ export class Simulation {
     if (config === undefined) return;
     const codes: string[] = [];
     const { signal } = new AbortController();
-    void judge.judge(toReview(config, this.#step), signal).then(({ verdict }) => codes.push(verdict.code));
+    void judge.judge(this.#toReview(config), signal).then(({ verdict }) => codes.push(verdict.code));
     for (let turn = 0; turn < 200 && codes.length === 0; turn += 1) {
       api.step();
       vi.advanceTimersByTime(1);
@@ -373,6 +288,16 @@ export class Simulation {
     }
     const [code = 'missing'] = codes;
     if (code !== 'MCG_NOT_IN_USE') this.#violate(`${config} is unused, and the answer is ${code}`);
+  }
+
+  #toReview(name: string): Review {
+    const step = this.#step;
+    const config = {
+      name: toConfigName(name),
+      uid: `uid-${step}`,
+      createdAt: this.#model.configs.get(name),
+    };
+    return { uid: `review-${step}`, isDryRun: false, user: 'somebody', config };
   }
 
   #count(event: string): void {
@@ -388,9 +313,4 @@ async function runPendingCallbacks(): Promise<void> {
   await new Promise((resolve) => {
     realSetImmediate(resolve);
   });
-}
-
-function toReview(config: string, step: number): Review {
-  const reviewed = { name: toConfigName(config), uid: `uid-${step}` };
-  return { uid: `review-${step}`, isDryRun: false, user: 'somebody', config: reviewed };
 }
