@@ -36,10 +36,15 @@ export interface SimulationResult {
   readonly violation: { readonly step: number; readonly message: string } | undefined;
 }
 
-/** Creates the live reader of a replica, real or broken. */
+/**
+ * Creates the live reader of a replica, real or broken.
+ *
+ * @param configs the creation times of the configs
+ */
 export type CreateReader = (
   api: KubeApi,
   index: KnownVersions & { readonly referrers: () => Iterable<Referrer> },
+  configs: ReadonlyMap<string, Date>,
 ) => Pick<LiveReader, 'read'>;
 
 interface Replica {
