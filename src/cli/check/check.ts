@@ -18,7 +18,6 @@ import { Progress } from './progress.ts';
 
 interface CheckFlags extends ClusterFlags {
   readonly bootstrapDir?: string;
-  readonly showContents?: boolean;
   readonly manifests?: string;
   readonly split?: string;
   readonly role?: string;
@@ -51,14 +50,13 @@ export function createCheckCommand(): Command {
     .addOption(
       new Option('--manifests <dir>', "check an installer's directory before the install instead")
         .argParser(parseDirectory)
-        .conflicts(['bootstrapDir', 'showContents', 'role', 'selector', 'minNodes', 'wait', 'timeout']),
+        .conflicts(['bootstrapDir', 'role', 'selector', 'minNodes', 'wait', 'timeout']),
     )
     .option(
       '--split <dir>',
       'with --manifests: write one document per file into this new directory',
       parseDirectory,
     )
-    .option('--show-contents', 'with --bootstrap-dir: print contents that differ; they can be secret')
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
     .addOption(createOutputOption(['table', 'json', 'name', 'wide', 'yaml']))
@@ -99,14 +97,12 @@ Examples:
   machineconfig-guard check --manifests cluster/ --split cluster-split/`,
     )
     .action(async (flags: CheckFlags) => {
-      const { bootstrapDir, showContents, manifests, split } = flags;
+      const { bootstrapDir, manifests, split } = flags;
       if (manifests !== undefined) {
         const { checkManifests } = await import('./check-manifests.ts');
         await checkManifests(manifests, flags, command);
       } else if (split !== undefined) throw new CliError('--split needs --manifests', EXIT_CODE.usage);
       else if (bootstrapDir !== undefined) await checkBootstrap(bootstrapDir, flags, command);
-      else if (showContents === true)
-        throw new CliError('--show-contents needs --bootstrap-dir', EXIT_CODE.usage);
       else await check(flags, command);
     });
   return addClusterFlags(command);
@@ -150,8 +146,7 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
 async function checkBootstrap(directory: string, flags: CheckFlags, command: Command): Promise<void> {
   const { configs, sources } = await withStopSignal((signal) => readBootstrapDirectory(directory, signal));
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
-    const showContents = flags.showContents === true;
-    const result = await checkBootstrapConfigs(api, { directory, configs, sources, showContents });
+    const result = await checkBootstrapConfigs(api, { directory, configs, sources });
     const report = {
       ...result,
       configs: result.configs.map((config) => addFlagsToRestore(config, flags)),
