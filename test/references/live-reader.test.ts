@@ -7,7 +7,7 @@ import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import type { KnownVersions } from '../../src/references/live-read.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
-import { METADATA } from '../../src/kube/lists/list-parser.ts';
+import { METADATA } from '../../src/kube/lists/json-list.ts';
 import type { Fault } from '../support/faults.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
