@@ -7,7 +7,7 @@ import { ConfigLookup } from '../../src/references/config-lookup.ts';
 const CONFIG = { name: toConfigName('rendered-worker-a'), uid: 'uid-a', createdAt: undefined };
 const NOT_FOUND = new ApiError(404, 'NotFound', 'not found');
 
-/** Looks up the config when a GET has these answers in turn, and the last one from then on, until some GETs were sent. */
+/** Looks up the config when the GETs have these answers in turn, and later ones the last, until `maxGets` were sent. */
 async function lookUp(
   answers: readonly (string | Error)[],
   { isIndexed = false, isForbidden = false, maxGets = 10 } = {},

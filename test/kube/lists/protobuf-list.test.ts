@@ -112,10 +112,7 @@ test.each([
   ['a list of whole objects', encodeAnswer(list, { apiVersion: 'v1', kind: 'NodeList' })],
   ['two lists', Buffer.concat([encodeAnswer(list), bytesField(2, list)])],
   ['an incomplete field', Buffer.concat([encodeAnswer(list), Buffer.from([0x22])])],
-  [
-    'an item that is longer than the list',
-    encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 2])])),
-  ],
+  ['an item that is longer than the list', encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 2])]))],
   ['a number where an item should be', encodeAnswer(Buffer.concat([list, numberField(2, 1)]))],
   ['a number without end', encodeAnswer(Buffer.concat([list, Buffer.alloc(12, 0xff)]))],
   ['an unknown wire type in an item', encodeAnswer(bytesField(2, Buffer.from([0x0b])))],
