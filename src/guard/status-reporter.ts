@@ -24,11 +24,11 @@ import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './sta
 import type { FollowedTlsProfile } from './tls-profile-follower.ts';
 
 export interface StatusReporterOptions {
-  readonly api: KubeApi;
+  readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  readonly index: ReferenceIndex;
-  readonly configs: ConfigIndex;
-  readonly events: EventRecorder;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'referrers'>;
+  readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'names' | 'deletedAt'>;
+  readonly events: Pick<EventRecorder, 'record'>;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly mode: () => Mode;
   /** Undefined if flags set the TLS parameters. */

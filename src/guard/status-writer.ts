@@ -51,8 +51,6 @@ export interface StatusWriterOptions {
   /** The last denial does not depend on it: the replica that denied writes it. */
   readonly isLeader: () => boolean;
   readonly status: () => GuardStatus;
-  readonly intervalMs?: number;
-  readonly denialIntervalMs?: number;
 }
 
 const INTERVAL_MS = 1_000;
@@ -94,7 +92,7 @@ export class StatusWriter {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.writeIfChanged(signal);
-      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal);
+      await sleep(INTERVAL_MS, signal);
     }
   }
 
@@ -132,8 +130,7 @@ export class StatusWriter {
   async #writeDenial(signal: AbortSignal): Promise<void> {
     const denial = this.#denial;
     const now = performance.now();
-    const intervalMs = this.#options.denialIntervalMs ?? DENIAL_INTERVAL_MS;
-    if (denial === undefined || now - this.#denialWrittenAt < intervalMs) return;
+    if (denial === undefined || now - this.#denialWrittenAt < DENIAL_INTERVAL_MS) return;
     const { time, name, user, references } = denial;
     const referrers = references.slice(0, MAX_DENIAL_REFERRERS).map((reference) => ({
       kind: reference.kind,

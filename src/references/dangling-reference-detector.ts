@@ -33,13 +33,12 @@ type FindingKey = Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>;
 
 export interface DanglingReferenceDetectorOptions {
   readonly api: Pick<KubeApi, 'json'>;
-  readonly index: ReferenceIndex;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers'>;
   readonly configs: Pick<ConfigIndex, 'deletedAt' | 'names' | 'isSynced'>;
   readonly log: Logger;
   /** Called once for each new finding. */
   readonly onFound?: (finding: DanglingFinding) => void;
   readonly now?: () => Date;
-  readonly intervalMs?: number;
 }
 
 /** A dangling reference is reported within five seconds. */
@@ -74,7 +73,7 @@ export class DanglingReferenceDetector {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.check(signal);
-      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal);
+      await sleep(INTERVAL_MS, signal);
     }
   }
 

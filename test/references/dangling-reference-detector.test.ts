@@ -6,7 +6,6 @@ import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/references/dangling-reference-detector.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
-import type { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 
 vi.mock(import('../../src/decision/nearest-name.ts'), { spy: true });
@@ -44,7 +43,7 @@ class DetectorTest {
         return await (typeof this.answer === 'function' ? this.answer(request) : this.answer);
       },
     },
-    index: this as unknown as ReferenceIndex,
+    index: this,
     configs: {
       isSynced: true,
       names: () => new Set(this.configs),
@@ -61,8 +60,9 @@ class DetectorTest {
   }
 
   /** With `isSynced` the part of an index that a detector uses. */
-  referrers() {
-    return [...this.configOfNode.map(toReferrer), ...this.pools];
+  *referrers(): Generator<Referrer> {
+    yield* this.configOfNode.map(toReferrer);
+    yield* this.pools;
   }
 }
 
