@@ -5,9 +5,8 @@ import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/
 import { type ApiObject, MalformedObject } from '../../src/kube/api-object.ts';
 import { parseCollection } from '../../src/kube/api-paths.ts';
 import { MalformedList } from '../../src/kube/errors.ts';
-import { JsonListParser } from '../../src/kube/lists/json-list-parser.ts';
-import { type ListParser, METADATA, type ObjectType } from '../../src/kube/lists/list-parser.ts';
-import { ProtobufListParser } from '../../src/kube/lists/protobuf-list-parser.ts';
+import { METADATA, type ObjectType, parseJsonList } from '../../src/kube/lists/json-list.ts';
+import { ProtobufListParser } from '../../src/kube/lists/protobuf-list.ts';
 import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
@@ -101,25 +100,38 @@ function selectNames(value: unknown): unknown[] {
   return [kind, request?.uid];
 }
 
-/** Writes a list to its parser in chunks. */
-function runList(
-  bytes: Buffer,
-  random: Random,
-  createParser: (onObject: (object: ApiObject) => void) => ListParser,
-) {
-  const parser = createParser((object) => {
-    for (const { parse } of REFERRER_RESOURCES) tryParse(() => parse(object), MalformedObject);
+/** Parses a list and the objects in it. `parse` returns its resourceVersion. */
+function runList(parse: (onObject: (object: ApiObject) => void) => string): string {
+  const version = tryParse(
+    () =>
+      parse((object) => {
+        for (const resource of REFERRER_RESOURCES) tryParse(() => resource.parse(object), MalformedObject);
+      }),
+    MalformedList,
+  );
+  if (version === undefined) return 'malformed';
+  return version === '' ? 'no version' : 'list';
+}
+
+function runJsonList(bytes: Buffer): string {
+  return runList((onObject) => {
+    const { items, resourceVersion } = parseJsonList(bytes.toString('utf8'), TYPES);
+    items.forEach(onObject);
+    return resourceVersion;
   });
-  const list = tryParse(() => {
+}
+
+/** Writes the list to its parser in chunks. */
+function runProtobufList(bytes: Buffer, random: Random): string {
+  return runList((onObject) => {
+    const parser = new ProtobufListParser(onObject, NODES);
     for (let at = 0; at < bytes.length;) {
       const length = 1 + random.below(bytes.length);
       parser.write(bytes.subarray(at, at + length));
       at += length;
     }
     return parser.end();
-  }, MalformedList);
-  if (list === undefined) return 'malformed';
-  return list.resourceVersion === '' ? 'no version' : 'list';
+  });
 }
 
 const TYPES: readonly ObjectType[] = REFERRER_RESOURCES.map(({ kind, paths: [path] }) => {
@@ -170,7 +182,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: 'JSON list',
     seeds: [...LISTS.map(toJson), ...readSeeds('JSON-list')],
-    run: (bytes, random) => runList(bytes, random, (onObject) => new JsonListParser(onObject, TYPES)),
+    run: runJsonList,
   },
   {
     name: 'protobuf list',
@@ -178,6 +190,6 @@ export const TARGETS: readonly Target[] = [
       encodeAnswer(encodeList({ resourceVersion: '7', items: ITEMS })),
       ...readSeeds('protobuf-list'),
     ],
-    run: (bytes, random) => runList(bytes, random, (onObject) => new ProtobufListParser(onObject, NODES)),
+    run: runProtobufList,
   },
 ];
