@@ -1,5 +1,6 @@
 import PQueue from 'p-queue';
 import type { ConfigName } from '../decision/config-name.ts';
+import { LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import type { ConfigToDelete } from '../decision/review.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -22,8 +23,6 @@ const MISSING: LookupResult = { state: 'missing', reason: 'none has this name an
 
 /** Made-up names must not keep the API server busy. */
 const MAX_CONCURRENT_GETS = 8;
-/** The API client sends a GET again after 1 s of silence. */
-const GET_TIMEOUT_MS = 2_000;
 
 /** Finds out whether a config of this name and uid exists: in the index, else with a GET. */
 export class ConfigLookup {
@@ -71,7 +70,7 @@ export class ConfigLookup {
       name,
       async (joined) =>
         await this.#queue.add(async () =>
-          withTimeout(GET_TIMEOUT_MS, joined, async (limited) => await getConfig(this.#api, name, limited)),
+          withTimeout(LOOK_UP_TIMEOUT_MS, joined, async (limited) => await getConfig(this.#api, name, limited)),
         ),
       signal,
     );

@@ -1,4 +1,5 @@
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
+import { MAX_BATCH_DELAY_MS, MAX_NODE_DELAY_MS } from '../decision/deadline.ts';
 import type { ClusterState, Referrer, UnreadableSource } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi } from '../kube/api.ts';
@@ -13,19 +14,13 @@ import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 const POOLS_AND_BUILDS: readonly Resource<Referrer>[] = [POOLS, BUILDS];
 /** After this many restarts, the read is late because of changing objects, not a slow API server. */
 const MANY_RESTARTS = 2;
-/**
- * How long the lists of pools and builds may delay the list of nodes. If one hangs, the read must still find
- * a node that names the config.
- */
-const MAX_NODE_DELAY_MS = 250;
 
 /**
  * With this many waiting reviews, the guard assumes a bulk deletion. The read then starts when no review has
- * arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest. A review has 3.8 s.
+ * arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest.
  */
 const BATCH_SIZE = 10;
 const BATCH_QUIET_MS = 50;
-const MAX_BATCH_DELAY_MS = 1_500;
 
 /** The resource versions that the guard has seen. */
 export interface KnownVersions {
