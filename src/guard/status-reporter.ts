@@ -18,7 +18,7 @@ import {
 } from '../references/dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
-import type { Decision } from '../webhook/decision.ts';
+import type { JudgedReview } from '../webhook/judged-review.ts';
 import { describeTlsProfile } from '../webhook/tls-profile.ts';
 import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './status-writer.ts';
 import type { FollowedTlsProfile } from './tls-profile-follower.ts';
@@ -111,8 +111,9 @@ export class StatusReporter {
     await Promise.all([this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)));
   }
 
-  recordDenial({ name, user, verdict }: Decision): void {
-    this.#writer.recordDenial({ time: this.#now(), name, user, references: verdict.references });
+  recordDenial({ review: { user }, verdict }: JudgedReview): void {
+    const { config: name = '', references } = verdict;
+    this.#writer.recordDenial({ time: this.#now(), name, user, references });
   }
 
   /** Every replica finds and records it, and the API server keeps one Event. */

@@ -1,4 +1,5 @@
 import PQueue from 'p-queue';
+import { LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import type { ConfigToDelete } from '../decision/review.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
@@ -19,8 +20,6 @@ const MISSING: LookupResult = { state: 'missing', reason: 'none has this name an
 
 /** Made-up names must not keep the API server busy. */
 const MAX_CONCURRENT_GETS = 8;
-/** The API client sends a GET again after 1 s of silence. */
-const GET_TIMEOUT_MS = 2_000;
 
 /** Finds out whether a config of this name and uid exists: in the index, else with a GET. */
 export class ConfigLookup {
@@ -60,7 +59,7 @@ export class ConfigLookup {
   /** Sends a GET after this call, because the config may just have been created. */
   async #exists({ name, uid }: ConfigToDelete, signal: AbortSignal): Promise<boolean> {
     const get = async () =>
-      await withTimeout(GET_TIMEOUT_MS, signal, async (limited) => await getConfig(this.#api, name, limited));
+      await withTimeout(LOOK_UP_TIMEOUT_MS, signal, async (limited) => await getConfig(this.#api, name, limited));
     const config = await waitOrAbort(this.#queue.add(get), signal);
     return config !== undefined && config.metadata?.uid === uid;
   }

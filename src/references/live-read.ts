@@ -1,4 +1,5 @@
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
+import { MAX_BATCH_DELAY_MS } from '../decision/deadline.ts';
 import type { ClusterState, Referrer, UnreadableSource } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi } from '../kube/api.ts';
@@ -16,11 +17,10 @@ const MANY_RESTARTS = 2;
 
 /**
  * With this many waiting reviews, the guard assumes a bulk deletion. The read then starts when no review has
- * arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest. A review has 3.8 s.
+ * arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest.
  */
 const BATCH_SIZE = 10;
 const BATCH_QUIET_MS = 50;
-const MAX_BATCH_DELAY_MS = 1_500;
 
 /** The resource versions that the guard has seen. */
 export interface KnownVersions {
