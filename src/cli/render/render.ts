@@ -86,8 +86,8 @@ export function createRenderCommand(): Command {
       'open the webhook port to all addresses, for API servers that are not on the host network of the nodes',
     )
     .option(
-      '--reference-guard',
-      'deny that a person makes a node or a pool reference a missing MachineConfig (OpenShift 4.15 or newer)',
+      '--reference-policy',
+      'deny that a node or a pool names a text that no rendered MachineConfig can have (OpenShift 4.17 or newer)',
     )
     .option('--from-cluster', 'read the version of the cluster, and keep the authority of an installed guard')
     .addOption(
