@@ -263,7 +263,11 @@ function findUnreadable({ webhooks, floor, deployment, lease }: StatusEvidence):
   return (Object.keys(parts) as EvidencePart[]).filter((part) => parts[part] === undefined);
 }
 
-function describePart<T>(noun: EvidencePart, part: T | null | undefined, describe: (part: T) => string): string {
+function describePart<T>(
+  noun: EvidencePart,
+  part: T | null | undefined,
+  describe: (part: T) => string,
+): string {
   if (part === undefined) return `${noun}: not readable`;
   return `${noun}: ${part === null ? 'none' : describe(part)}`;
 }
