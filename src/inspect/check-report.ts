@@ -74,7 +74,7 @@ async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
   return { server: api.address, at: new Date(), consistency, requests, explanations, repairs, holdings };
 }
 
-/** The pools with a config that no node and no pool references and the guard holds, and until when it holds the last. */
+/** The pools whose unused configs the guard holds, and until when it holds the last one. */
 function findHeldPools(
   { nodes, pools, allConfigs, readAt }: Awaited<ReturnType<typeof readClusterSnapshot>>,
   holdMs: number,

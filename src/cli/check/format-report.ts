@@ -183,15 +183,13 @@ function formatHolds(format: TextFormat, { pools }: CheckReport): string {
     .toSorted()
     .at(-1);
   if (last === undefined) return '';
-  const subjects = joinFirst(
+  const names = joinFirst(
     held.map(({ name }) => name),
     MAX_HELD_POOLS,
   );
-  const advice = 'To list the others: machineconfig-guard who-uses --unused';
-  return wrapParagraph(
-    format,
-    `The guard holds unused configs of ${held.length === 1 ? 'pool' : 'pools'} ${subjects} until ${formatTime(new Date(last))}. ${advice}`,
-  );
+  const subjects = `${held.length === 1 ? 'pool' : 'pools'} ${names}`;
+  const sentence = `The guard holds unused configs of ${subjects}, until ${formatTime(new Date(last))} at the latest.`;
+  return wrapParagraph(format, `${sentence} List all with: machineconfig-guard who-uses --unused`);
 }
 
 function formatProblems(format: TextFormat, problems: Problems): string {

@@ -62,7 +62,7 @@ test('shows until when the guard holds unused configs', async () => {
   const { exitCode, stdout } = await run('check');
   expect(exitCode).toBe(0);
   expect(stdout.replaceAll('\n', ' ')).toMatch(
-    /The guard holds unused configs of pool worker until \S+Z\. To list the others: machineconfig-guard who-uses --unused/,
+    /The guard holds unused configs of pool worker, until \S+Z at the latest\. List all with: .* who-uses --unused/,
   );
   const report = JSON.parse((await run('check', '-o', 'json')).stdout) as Holds;
   expect(report).toMatchObject({ holdSeconds: 3_600, pools: [{ name: 'worker', heldUntil: TIME }] });
