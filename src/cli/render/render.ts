@@ -68,7 +68,7 @@ export function createRenderCommand(): Command {
     )
     .option(
       '--hold <duration>',
-      'like --mode: how long to hold a config after a pool last named it, such as 24h for bare metal; ' +
+      'like --mode: how long to hold unused configs after their pool last changed, such as 24h for bare metal; ' +
         '0s is off (default: 2h)',
       parseHold,
     )
