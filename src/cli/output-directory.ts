@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { OutputFile } from '../install/manifest.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
@@ -31,6 +31,16 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
   if (existingFiles.length === 0 || overwrite) return;
   const existClause = existingFiles.length === 1 ? '1 file exists' : `${existingFiles.length} files exist`;
   throw new CliError(`${existClause} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
+}
+
+/** @throws CliError if the directory is not empty, or cannot be created */
+export async function prepareEmptyDirectory(directory: string): Promise<void> {
+  const names = await explainFileErrors(directory, async () => {
+    await mkdir(directory, { recursive: true });
+    return await readdir(directory);
+  });
+  if (names.length === 0) return;
+  throw new CliError(`${directory} is not empty; choose another directory`, EXIT_CODE.usage);
 }
 
 /** Stages all files first, so a full disk leaves the old files unchanged. Private key files have mode 0600. */

@@ -1,6 +1,9 @@
 import { Composer, type Document, Lexer, LineCounter, Parser } from 'yaml';
 import { FileError } from './file-error.ts';
 
+/** Of several texts together, such as the files of a directory. */
+export type TokenBudget = { tokensLeft: number };
+
 export interface YamlDocument {
   readonly document: Document;
   /** Of its first line. */
@@ -10,8 +13,10 @@ export interface YamlDocument {
 }
 
 /** Lexical tokens of one text. A rendered config of 3 MiB has about 100,000, and each needs about 300 bytes. */
-export const MAX_TOKENS = 500_000;
+const MAX_TOKENS = 500_000;
 const MAX_ALIASES = 100;
+/** V8 ends the process if it compiles a regular expression at the end of its stack. */
+const MAX_NESTING = 500;
 
 /**
  * Parses a YAML stream in linear time. It ends at `maxDocuments`, because an empty document costs 3 bytes. All scalars
@@ -23,8 +28,9 @@ const MAX_ALIASES = 100;
 export function parseYamlDocuments(
   text: string,
   source: string,
-  { maxDocuments, maxTokens = MAX_TOKENS }: { readonly maxDocuments: number; readonly maxTokens?: number },
+  limits: { readonly maxDocuments: number; readonly maxTokens?: number; readonly budget?: TokenBudget },
 ): YamlDocument[] {
+  const { maxDocuments, maxTokens = MAX_TOKENS, budget = { tokensLeft: maxTokens } } = limits;
   const lines = new LineCounter();
   const documents: YamlDocument[] = [];
   const add = (document: Document): void => {
@@ -48,7 +54,11 @@ export function parseYamlDocuments(
   try {
     for (const lexeme of new Lexer().lex(text)) {
       tokens += 1;
+      budget.tokensLeft -= 1;
       if (tokens > maxTokens) throw new FileError(`${source} has more than ${maxTokens} YAML tokens`);
+      if (budget.tokensLeft < 0)
+        throw new FileError(`${source} and the files before it have too many YAML tokens`);
+      if (parser.stack.length > MAX_NESTING) throw new FileError(`${source} is nested too deeply`);
       for (const token of parser.next(lexeme)) {
         for (const document of composer.next(token)) add(document);
       }

@@ -223,10 +223,8 @@ function certificatesCondition(expiries: readonly Expiry[], now: Date): Conditio
 
 function tlsProfileCondition({ profile, problem }: FollowedTlsProfile): Condition {
   const type = 'TLSProfileApplied';
-  if (problem !== undefined) return { type, status: 'Unknown', ...problem };
-  const { type: reason, unusable } = profile;
-  const message = describeTlsProfile(profile);
-  return unusable === undefined
-    ? { type, status: 'True', reason, message }
-    : { type, status: 'False', reason: 'NoSupportedCipherSuite', message: `${unusable}; ${message}` };
+  if (problem !== undefined) {
+    return { type, status: problem.reason === 'Unsupported' ? 'False' : 'Unknown', ...problem };
+  }
+  return { type, status: 'True', reason: profile.type, message: describeTlsProfile(profile) };
 }

@@ -10,6 +10,7 @@ import {
   parseTlsProfile,
   type TlsPolicy,
   type TlsProfile,
+  UnusableTlsProfile,
 } from '../webhook/tls-profile.ts';
 
 export interface TlsProfileFollowerOptions {
@@ -77,13 +78,7 @@ export class TlsProfileFollower implements TlsPolicy {
         // Kubernetes without OpenShift does not serve it.
         onRead: (object) => this.#apply(object === undefined ? INTERMEDIATE : parseTlsProfile(object)),
         onFailure: (error) => {
-          const isForbidden = error instanceof ApiError && error.status === 403;
-          this.#failure = isForbidden
-            ? { reason: 'Forbidden', message: 'the guard may not read apiservers.config.openshift.io' }
-            : {
-                reason: 'Unreadable',
-                message: `cannot read apiservers.config.openshift.io: ${describeError(error)}`,
-              };
+          this.#failure = describeFailure(error);
           this.#problem.warn(this.#failure.message);
         },
       },
@@ -93,15 +88,23 @@ export class TlsProfileFollower implements TlsPolicy {
 
   #apply(profile: TlsProfile): void {
     this.#failure = undefined;
-    const { type, unusable, unsupported } = profile;
-    const description = describeTlsProfile(profile);
-    if (unusable !== undefined) this.#problem.warn(`${unusable}; serving with ${description}`);
-    else if (unsupported.length > 0) this.#problem.warn(`TLS profile ${type}: ${description}`);
+    const { type, minVersion, ciphers, groups, unsupported } = profile;
+    if (unsupported.length > 0) this.#problem.warn(`TLS profile ${type}: ${describeTlsProfile(profile)}`);
     else this.#problem.clear();
-    const { minVersion, ciphers } = this.#profile;
+    const before = this.#profile;
     this.#profile = profile;
-    if (profile.minVersion === minVersion && profile.ciphers === ciphers) return;
-    this.#options.log.info({ profile: type, minVersion: profile.minVersion }, `TLS profile is ${type}`);
+    if (minVersion === before.minVersion && ciphers === before.ciphers && groups === before.groups) return;
+    this.#options.log.info({ profile: type, minVersion }, `TLS profile is ${type}`);
     for (const listener of this.#listeners) listener();
   }
+}
+
+function describeFailure(error: unknown): { readonly reason: string; readonly message: string } {
+  if (error instanceof UnusableTlsProfile) return { reason: 'Unsupported', message: error.message };
+  if (error instanceof ApiError && error.status === 403)
+    return { reason: 'Forbidden', message: 'the guard may not read apiservers.config.openshift.io' };
+  return {
+    reason: 'Unreadable',
+    message: `cannot read apiservers.config.openshift.io: ${describeError(error)}`,
+  };
 }

@@ -8,7 +8,6 @@ import { hasMatchingName } from '../rendered-config/config-hash.ts';
 import {
   type ConfigPart,
   diffSpecs,
-  formatPartContent,
   listParts,
   type PartDifference,
   summarizePart,
@@ -26,8 +25,6 @@ export interface BootstrapOptions {
   readonly configs: readonly RenderedConfig[];
   /** The source MachineConfigs of the bootstrap host. Undefined if unknown. */
   readonly sources: ReadonlySet<string> | undefined;
-  /** Whether the report contains the contents of files and units, which can be secret. */
-  readonly showContents: boolean;
 }
 
 /** The JSON of `check --bootstrap-dir DIR --output json`. Its keys are a contract. */
@@ -70,7 +67,6 @@ export interface BootstrapDifference {
   readonly cluster: string | null;
   /** The source MachineConfigs in the cluster that set the part. */
   readonly setBy: readonly string[];
-  readonly contents?: { readonly bootstrap: string | null; readonly cluster: string | null };
 }
 
 /** Their machines boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based Installer"). */
@@ -168,9 +164,6 @@ class Comparison {
         bootstrap: first === undefined ? null : summarizePart(first),
         cluster: second === undefined ? null : summarizePart(second),
         setBy: setBy.map(({ source }) => source),
-        ...(this.#options.showContents
-          ? { contents: { bootstrap: formatContent(first), cluster: formatContent(second) } }
-          : {}),
       };
     });
   }
@@ -206,8 +199,4 @@ class Comparison {
 
 function readSpec({ spec }: ApiObject): Readonly<Record<string, unknown>> {
   return (spec ?? {}) as Readonly<Record<string, unknown>>;
-}
-
-function formatContent(part: ConfigPart | undefined): string | null {
-  return part === undefined ? null : formatPartContent(part);
 }

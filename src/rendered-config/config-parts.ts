@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { gunzipSync } from 'node:zlib';
 import { toPrintableLine } from '../decision/printable-text.ts';
 
 /** A part of a config that differs or is set on its own, such as a file, a unit or a kernel argument. */
@@ -39,8 +38,6 @@ const IDENTITIES = ['path', 'name', 'device', 'label'];
 const SETTING = 'setting';
 const DIGEST_LENGTH = 12;
 const MAX_VALUE_LENGTH = 120;
-const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
-const DATA_URL = /^data:(?<type>[^,]*?)(?<base64>;base64)?,(?<data>.*)$/s;
 
 /** Lists the parts of a spec. Empty values are no parts. */
 export function listParts(spec: Json): ConfigPart[] {
@@ -94,19 +91,6 @@ export function summarizePart({ kind, name, value }: ConfigPart): string {
   return digest(value);
 }
 
-/** The content of a part as text: attributes as JSON, then the decoded content. It can contain secrets. */
-export function formatPartContent({ value }: ConfigPart): string {
-  if (!isRecord(value)) return typeof value === 'string' ? value : canonicalize(value);
-  const { contents, ...attributes } = value;
-  if (typeof contents === 'string') return `${canonicalize(attributes)}\n${contents}`;
-  if (!isRecord(contents) || typeof contents['source'] !== 'string') return canonicalize(value);
-  const { source, ...encoding } = contents;
-  const { type, base64 = '', data } = DATA_URL.exec(source)?.groups ?? {};
-  if (data === undefined) return canonicalize(value);
-  const header = { ...attributes, contents: { ...encoding, source: `data:${type}${base64},` } };
-  return `${canonicalize(header)}\n${decodeData(data, base64 !== '', contents['compression'] === 'gzip')}`;
-}
-
 function listIgnitionParts(config: Json): ConfigPart[] {
   const field = 'config';
   return Object.entries(config).flatMap(([section, lists]) => {
@@ -155,16 +139,6 @@ function indexParts(parts: readonly ConfigPart[]): Map<string, ConfigPart> {
 
 function toKey({ kind, name }: Pick<ConfigPart, 'kind' | 'name'>): string {
   return `${kind} ${name}`;
-}
-
-function decodeData(data: string, isBase64: boolean, isCompressed: boolean): string {
-  try {
-    const bytes = Buffer.from(isBase64 ? data : decodeURIComponent(data), isBase64 ? 'base64' : 'utf8');
-    const content = isCompressed ? gunzipSync(bytes, { maxOutputLength: MAX_CONTENT_BYTES }) : bytes;
-    return new TextDecoder('utf-8', { fatal: true }).decode(content);
-  } catch {
-    return `(${data.length} characters that are not text)`;
-  }
 }
 
 function isEmpty(value: unknown): boolean {

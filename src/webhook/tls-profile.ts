@@ -1,4 +1,5 @@
-import { getCiphers, type SecureVersion } from 'node:tls';
+import { getFips } from 'node:crypto';
+import { createSecureContext, getCiphers, type SecureVersion } from 'node:tls';
 import { countNoun, joinFirst, toPrintableLine } from '../decision/printable-text.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslName, TLS_1_3_SUITES } from './cipher-suites.ts';
@@ -8,6 +9,8 @@ export interface TlsParameters {
   readonly minVersion: SecureVersion;
   /** OpenSSL's list. */
   readonly ciphers: string;
+  /** OpenSSL's list of groups for the key exchange, or `auto` for its own. */
+  readonly groups: string;
 }
 
 /** TLS parameters that can be replaced at any time. */
@@ -21,17 +24,18 @@ export interface TlsPolicy {
 export interface TlsProfile extends TlsParameters {
   readonly type: 'Old' | 'Intermediate' | 'Modern' | 'Custom';
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
-  /** Cipher suites of a Custom profile that Node.js does not support. */
+  /** Cipher suites and groups of a Custom profile that this Node.js does not support. */
   readonly unsupported: readonly string[];
-  /** Why the cipher suites of Intermediate apply instead of those of the cluster. */
-  readonly unusable?: string;
 }
 
+/** Nothing of the cluster's profile can be applied. The message says why. */
+export class UnusableTlsProfile extends Error {}
+
 /**
- * The tables of openshift/api, config/v1/types_tlssecurityprofile.go. Old has the suites of Intermediate and these.
+ * The tables of openshift/api, config/v1/types_tlssecurityprofile.go of May 2026, after Mozilla's guidelines 5.8. Old
+ * has the suites of Intermediate and these. All built-in profiles have the same groups.
  */
 const OLD_SUITES = [
-  'DHE-RSA-CHACHA20-POLY1305',
   'ECDHE-ECDSA-AES128-SHA256',
   'ECDHE-RSA-AES128-SHA256',
   'ECDHE-ECDSA-AES128-SHA',
@@ -40,8 +44,6 @@ const OLD_SUITES = [
   'ECDHE-RSA-AES256-SHA384',
   'ECDHE-ECDSA-AES256-SHA',
   'ECDHE-RSA-AES256-SHA',
-  'DHE-RSA-AES128-SHA256',
-  'DHE-RSA-AES256-SHA256',
   'AES128-GCM-SHA256',
   'AES256-GCM-SHA384',
   'AES128-SHA256',
@@ -51,10 +53,16 @@ const OLD_SUITES = [
   'DES-CBC3-SHA',
 ];
 
+const GROUPS = ['X25519MLKEM768', 'X25519', 'secp256r1', 'secp384r1'];
+
+/** Without a profile that names groups, OpenSSL chooses. */
+export const DEFAULT_GROUPS = 'auto';
+
 export const INTERMEDIATE: TlsProfile = {
   type: 'Intermediate',
   minVersion: 'TLSv1.2',
   ciphers: INTERMEDIATE_CIPHERS,
+  groups: GROUPS.filter(isGroupSupported).join(':'),
   unsupported: [],
 };
 
@@ -71,7 +79,7 @@ const MODERN: TlsProfile = {
   ciphers: TLS_1_3_SUITES.join(':'),
 };
 
-const MAX_LISTED_SUITES = 10;
+const MAX_LISTED_NAMES = 10;
 const MAX_NAME_LENGTH = 64;
 
 /**
@@ -79,6 +87,8 @@ const MAX_NAME_LENGTH = 64;
  *
  * TLS 1.2 is the minimum of every profile: OpenSSL 3 negotiates older versions only at security level 0, which would
  * also accept weak client certificates. The clients, API server and Prometheus, speak TLS 1.3.
+ *
+ * @throws UnusableTlsProfile
  */
 export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
   const { tlsSecurityProfile } = (spec ?? {}) as { readonly tlsSecurityProfile?: StoredProfile | null };
@@ -94,7 +104,7 @@ export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
     case 'Custom':
       return toCustomProfile(custom ?? {});
     default:
-      return { ...INTERMEDIATE, unusable: `the profile type ${quote(type)} is unknown` };
+      throw new UnusableTlsProfile(`the TLS profile type ${quote(type)} is unknown`);
   }
 }
 
@@ -105,7 +115,7 @@ export function describeTlsProfile({ minVersion, ciphers, unsupported }: TlsProf
   const omitted =
     unsupported.length === 0
       ? ''
-      : `, without ${joinFirst(unsupported.map(quote), MAX_LISTED_SUITES)}, which Node.js does not support`;
+      : `, without ${joinFirst(unsupported.map(quote), MAX_LISTED_NAMES)}, which Node.js does not support`;
   return `${version} with ${suites}${omitted}`;
 }
 
@@ -116,28 +126,55 @@ export function createFixedTlsPolicy(parameters: TlsParameters): TlsPolicy {
 
 interface StoredProfile {
   readonly type?: unknown;
-  readonly custom?: { readonly ciphers?: unknown; readonly minTLSVersion?: unknown } | null;
+  readonly custom?: {
+    readonly ciphers?: unknown;
+    readonly groups?: unknown;
+    readonly minTLSVersion?: unknown;
+  } | null;
 }
 
 /** As in Go, TLS 1.3 keeps all its suites if the profile names none of them, and an empty list means the default. */
-function toCustomProfile({ ciphers, minTLSVersion }: NonNullable<StoredProfile['custom']>): TlsProfile {
-  const minVersion = minTLSVersion === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2';
-  const names = Array.isArray(ciphers) ? ciphers.map(String) : [];
-  const suites = names.map(toOpenSslName);
-  const supported = suites.filter(isSupported);
-  const unsupported = names.filter((_name, index) => !isSupported(suites[index] ?? ''));
-  const profile = { type: 'Custom', minVersion, unsupported } as const;
-  if (supported.length === 0) {
-    const unusable = 'the profile Custom names no cipher suite that Node.js supports';
-    return { ...profile, ciphers: INTERMEDIATE_CIPHERS, ...(names.length === 0 ? {} : { unusable }) };
-  }
-  const hasTls13 = supported.some((suite) => TLS_1_3_SUITES.includes(suite));
-  return { ...profile, ciphers: [...(hasTls13 ? [] : TLS_1_3_SUITES), ...supported].join(':') };
+function toCustomProfile({ ciphers, groups, minTLSVersion }: NonNullable<StoredProfile['custom']>): TlsProfile {
+  const names = toNames(ciphers);
+  const suites = names.map(toOpenSslName).filter(isSupported);
+  const groupNames = toNames(groups);
+  const supportedGroups = groupNames.filter(isGroupSupported);
+  if (names.length > 0 && suites.length === 0)
+    throw new UnusableTlsProfile('the TLS profile Custom names no cipher suite that Node.js supports');
+  if (groupNames.length > 0 && supportedGroups.length === 0)
+    throw new UnusableTlsProfile('the TLS profile Custom names no group that Node.js supports');
+  const hasTls13 = suites.some((suite) => TLS_1_3_SUITES.includes(suite));
+  return {
+    type: 'Custom',
+    minVersion: minTLSVersion === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2',
+    ciphers:
+      suites.length === 0 ? INTERMEDIATE_CIPHERS : [...(hasTls13 ? [] : TLS_1_3_SUITES), ...suites].join(':'),
+    groups: supportedGroups.join(':') || DEFAULT_GROUPS,
+    unsupported: [
+      ...names.filter((name) => !isSupported(toOpenSslName(name))),
+      ...groupNames.filter((name) => !isGroupSupported(name)),
+    ],
+  };
+}
+
+function toNames(list: unknown): string[] {
+  return Array.isArray(list) ? list.map(String) : [];
 }
 
 /** Node.js lists its cipher suites in lower case. */
 function isSupported(suite: string): boolean {
   return getCiphers().includes(suite.toLowerCase());
+}
+
+/** OpenSSL's FIPS provider accepts X25519MLKEM768, which is not approved (openshift/api). */
+function isGroupSupported(group: string): boolean {
+  if (!/^\w+$/.test(group) || (getFips() === 1 && group.startsWith('X25519'))) return false;
+  try {
+    createSecureContext({ ecdhCurve: group });
+    return group !== DEFAULT_GROUPS;
+  } catch {
+    return false;
+  }
 }
 
 function quote(value: unknown): string {

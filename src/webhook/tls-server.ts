@@ -38,12 +38,13 @@ export class TlsServer {
     // setSecureContext resets omitted options, such as minVersion.
     const tlsOptions = (): ServerOptions => {
       const { certificatePem, privateKeyPem } = certificate.current();
-      const { minVersion, ciphers } = tlsPolicy.current();
+      const { minVersion, ciphers, groups } = tlsPolicy.current();
       return {
         cert: certificatePem,
         key: privateKeyPem,
         minVersion,
         ciphers,
+        ecdhCurve: groups,
         ALPNProtocols: ['http/1.1'],
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
         // A TLS 1.2 client could repeat the handshake on an open connection without end.

@@ -1,11 +1,5 @@
-import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import {
-  type ConfigPart,
-  diffSpecs,
-  formatPartContent,
-  summarizePart,
-} from '../../src/rendered-config/config-parts.ts';
+import { type ConfigPart, diffSpecs, summarizePart } from '../../src/rendered-config/config-parts.ts';
 
 const SPEC = {
   config: {
@@ -112,39 +106,4 @@ test('counts an item that a list contains twice', () => {
   expect(diffSpecs(SPEC, change('kernelArguments', ['a=1', 'a=1', 'b=2']))).toMatchObject([
     { kind: 'kernel argument', name: 'a=1', first: undefined },
   ]);
-});
-
-const gzip = gzipSync('text\n').toString('base64');
-
-test.each([
-  ['a=1', 'a=1'],
-  [{ name: 'a.service', contents: '[Unit]\n' }, '{"name":"a.service"}\n[Unit]\n'],
-  [
-    { path: '/a', contents: { source: 'data:,a%20b' } },
-    '{"contents":{"source":"data:,"},"path":"/a"}\na b',
-  ],
-  [
-    { contents: { source: 'data:text/plain;charset=utf-8;base64,w6Q=' } },
-    '{"contents":{"source":"data:text/plain;charset=utf-8;base64,"}}\nä',
-  ],
-  [
-    { contents: { source: `data:;base64,${gzip}`, compression: 'gzip' } },
-    '{"contents":{"compression":"gzip","source":"data:;base64,"}}\ntext\n',
-  ],
-  [{ contents: { source: 'data:,%FF' } }, /\n\(3 characters that are not text\)$/],
-  [{ contents: { source: 'https://a/b' } }, '{"contents":{"source":"https://a/b"}}'],
-  [{ path: '/a', contents: {} }, '{"contents":{},"path":"/a"}'],
-])('formats the content of %j', (value, content) => {
-  const part = { kind: 'file', name: 'name', field: 'config', value };
-  expect(formatPartContent(part)).toEqual(
-    content instanceof RegExp ? expect.stringMatching(content) : content,
-  );
-});
-
-test('decompresses no content that is larger than any config', () => {
-  const source = `data:;base64,${gzipSync(Buffer.alloc(8 * 1024 * 1024 + 1)).toString('base64')}`;
-  const value = { contents: { source, compression: 'gzip' } };
-  expect(formatPartContent({ kind: 'file', name: 'name', field: 'config', value })).toMatch(
-    /\n\(\d+ characters that are not text\)$/,
-  );
 });

@@ -1,7 +1,7 @@
 import { createSecureContext } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { INTERMEDIATE_CIPHERS } from '../../src/webhook/cipher-suites.ts';
-import { describeTlsProfile, parseTlsProfile } from '../../src/webhook/tls-profile.ts';
+import { describeTlsProfile, parseTlsProfile, UnusableTlsProfile } from '../../src/webhook/tls-profile.ts';
 
 const TLS_1_3 = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256';
 const [AES_128, AES_256] = ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES256-GCM-SHA384'];
@@ -10,8 +10,12 @@ function parse(tlsSecurityProfile?: object | null) {
   return parseTlsProfile({ spec: { tlsSecurityProfile } });
 }
 
-function parseCustom(ciphers: readonly string[], minTLSVersion = 'VersionTLS12') {
-  return parse({ type: 'Custom', custom: { ciphers, minTLSVersion } });
+function parseCustom(
+  ciphers: readonly string[],
+  minTLSVersion = 'VersionTLS12',
+  groups?: readonly string[],
+) {
+  return parse({ type: 'Custom', custom: { ciphers, minTLSVersion, groups } });
 }
 
 test.each([
@@ -20,11 +24,11 @@ test.each([
   ['its type is empty', { type: '' }],
   ['its type is Intermediate', { type: 'Intermediate', intermediate: {} }],
 ])('is Intermediate if %s', (_case, profile) => {
-  const ciphers = INTERMEDIATE_CIPHERS;
   expect(parse(profile)).toEqual({
     type: 'Intermediate',
     minVersion: 'TLSv1.2',
-    ciphers,
+    ciphers: INTERMEDIATE_CIPHERS,
+    groups: expect.stringMatching(/^(?:X25519MLKEM768:)?X25519:secp256r1:secp384r1$/) as string,
     unsupported: [],
   });
 });
@@ -42,14 +46,13 @@ test('Old adds the suites that Node.js supports, from TLS 1.2 on', () => {
   expect([minVersion, unsupported]).toEqual(['TLSv1.2', []]);
   expect(ciphers.startsWith(`${INTERMEDIATE_CIPHERS}:`)).toBe(true);
   expect(ciphers.split(':')).toContain('AES128-SHA');
-  expect(ciphers).not.toContain('DES');
+  expect(ciphers).not.toMatch(/DES|\bDHE/);
 });
 
-test('an unknown type means Intermediate, and says so', () => {
-  expect(parse({ type: 'Quantum' })).toMatchObject({
-    type: 'Intermediate',
-    unusable: 'the profile type "Quantum" is unknown',
-  });
+test('an unknown type is unusable', () => {
+  expect(() => parse({ type: 'Quantum' })).toThrow(
+    new UnusableTlsProfile('the TLS profile type "Quantum" is unknown'),
+  );
 });
 
 describe('Custom', () => {
@@ -58,6 +61,7 @@ describe('Custom', () => {
       type: 'Custom',
       minVersion: 'TLSv1.2',
       ciphers: `${TLS_1_3}:${AES_256}:${AES_128}`,
+      groups: 'auto',
       unsupported: [],
     });
   });
@@ -80,20 +84,32 @@ describe('Custom', () => {
     const ciphers = [AES_128, 'DES-CBC3-SHA', 'ALL:@SECLEVEL=0'];
     const profile = parseCustom(ciphers);
     expect(profile).toMatchObject({ ciphers: `${TLS_1_3}:${AES_128}`, unsupported: ciphers.slice(1) });
-    expect(profile).not.toHaveProperty('unusable');
     expect(describeTlsProfile(profile)).toBe(
       'TLS 1.2 and later with 4 cipher suites, without "DES-CBC3-SHA" and "ALL:@SECLEVEL=0", ' +
         'which Node.js does not support',
     );
   });
 
-  test('uses the suites of Intermediate if none is supported, and says so', () => {
-    expect(parseCustom(['DES-CBC3-SHA', ''], 'VersionTLS13')).toMatchObject({
-      minVersion: 'TLSv1.3',
-      ciphers: INTERMEDIATE_CIPHERS,
-      unsupported: ['DES-CBC3-SHA', ''],
-      unusable: 'the profile Custom names no cipher suite that Node.js supports',
+  test('has the named groups in their order, without those that Node.js does not support', () => {
+    const profile = parseCustom([AES_128], 'VersionTLS12', [
+      'secp521r1',
+      'X25519MLKEM9999',
+      'auto',
+      'P-256:x',
+    ]);
+    expect(profile).toMatchObject({
+      groups: 'secp521r1',
+      unsupported: ['X25519MLKEM9999', 'auto', 'P-256:x'],
     });
+  });
+
+  test.each([
+    ['cipher suite', ['DES-CBC3-SHA', ''], undefined],
+    ['group', [AES_128], ['X25519MLKEM9999']],
+  ])('is unusable if no %s is supported', (noun, ciphers, groups) => {
+    expect(() => parseCustom(ciphers, 'VersionTLS13', groups)).toThrow(
+      new UnusableTlsProfile(`the TLS profile Custom names no ${noun} that Node.js supports`),
+    );
   });
 
   test.each([[{}], [{ custom: null }], [{ custom: { ciphers: [] } }], [{ custom: { ciphers: 'x' } }]])(
@@ -104,6 +120,7 @@ describe('Custom', () => {
         type: 'Custom',
         minVersion: 'TLSv1.2',
         ciphers: INTERMEDIATE_CIPHERS,
+        groups: 'auto',
         unsupported: [],
       });
     },
@@ -115,8 +132,8 @@ test.each([
   parse({ type: 'Intermediate' }),
   parse({ type: 'Modern' }),
   parseCustom(['TLS_AES_128_GCM_SHA256']),
-  parseCustom(['DHE-RSA-AES128-GCM-SHA256'], 'VersionTLS13'),
+  parseCustom(['DHE-RSA-AES128-GCM-SHA256'], 'VersionTLS13', ['secp256r1', 'secp384r1']),
   parseCustom(['AES256-SHA', 'x']),
-])('OpenSSL accepts $type with $ciphers', ({ minVersion, ciphers }) => {
-  expect(() => createSecureContext({ minVersion, ciphers })).not.toThrow();
+])('OpenSSL accepts $type with $ciphers', ({ minVersion, ciphers, groups }) => {
+  expect(() => createSecureContext({ minVersion, ciphers, ecdhCurve: groups })).not.toThrow();
 });

@@ -88,11 +88,16 @@ test('serves new connections with a new TLS profile and keeps the old connection
   expect(await negotiate(server, 'AES128-SHA')).toBe('AES128-SHA');
   await expect(shakeHands(server, { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })).rejects.toThrow(/.+/);
   const ciphers = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA1'];
-  setProfile({ type: 'Custom', custom: { ciphers, minTLSVersion: 'VersionTLS10' } });
+  setProfile({
+    type: 'Custom',
+    custom: { ciphers, groups: ['secp384r1'], minTLSVersion: 'VersionTLS10' },
+  });
   expect(await negotiate(server, 'ECDHE-RSA-AES256-GCM-SHA384')).toBe('ECDHE-RSA-AES256-GCM-SHA384');
   await expect(negotiate(server, 'ECDHE-RSA-AES128-GCM-SHA256')).rejects.toThrow('handshake failure');
-  expect(await shakeHands(server)).toBe('TLSv1.3');
+  expect(await shakeHands(server, { ecdhCurve: 'X25519:secp384r1' })).toBe('TLSv1.3');
+  await expect(shakeHands(server, { ecdhCurve: 'X25519' })).rejects.toThrow('handshake failure');
   server.certificate.exchange(server.pairs[1]);
+  await expect(shakeHands(server, { ecdhCurve: 'X25519' })).rejects.toThrow('handshake failure');
   await expect(negotiate(server, 'ECDHE-RSA-AES128-GCM-SHA256')).rejects.toThrow('handshake failure');
 
   expect((await client()).isReused).toBe(true);

@@ -18,7 +18,8 @@ import { Progress } from './progress.ts';
 
 interface CheckFlags extends ClusterFlags {
   readonly bootstrapDir?: string;
-  readonly showContents?: boolean;
+  readonly manifests?: string;
+  readonly split?: string;
   readonly role?: string;
   readonly selector?: string;
   readonly minNodes: number;
@@ -46,7 +47,16 @@ export function createCheckCommand(): Command {
         .argParser(parseDirectory)
         .conflicts(['role', 'selector', 'minNodes', 'wait', 'timeout']),
     )
-    .option('--show-contents', 'with --bootstrap-dir: print contents that differ; they can be secret')
+    .addOption(
+      new Option('--manifests <dir>', "check an installer's directory before the install instead")
+        .argParser(parseDirectory)
+        .conflicts(['bootstrapDir', 'role', 'selector', 'minNodes', 'wait', 'timeout']),
+    )
+    .option(
+      '--split <dir>',
+      'with --manifests: write one document per file into this new directory',
+      parseDirectory,
+    )
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
     .addOption(createOutputOption(['table', 'json', 'name', 'wide', 'yaml']))
@@ -68,6 +78,11 @@ control plane needs. If one is missing, the command compares it with the
 config that the cluster rendered: source configs, files, units, arguments.
 Permissions: also get machineconfigs.
 
+With --manifests no cluster is needed. The result is fine if nothing in
+manifests/ and openshift/ lets the bootstrap host fail or render other configs
+than the cluster. --split writes the files anew and checks them. With -o name
+the command prints the files that have problems.
+
 Exit codes:
   0  fine
   1  not fine; with --wait: after the timeout, or as soon as waiting cannot help
@@ -78,13 +93,16 @@ Examples:
   machineconfig-guard check
   machineconfig-guard check --role master --min-nodes 2 --wait --timeout 20m
   export KUBECONFIG=/opt/openshift/auth/kubeconfig-loopback
-  machineconfig-guard check --bootstrap-dir /etc/mcs/bootstrap`,
+  machineconfig-guard check --bootstrap-dir /etc/mcs/bootstrap
+  machineconfig-guard check --manifests cluster/ --split cluster-split/`,
     )
     .action(async (flags: CheckFlags) => {
-      const { bootstrapDir, showContents } = flags;
-      if (bootstrapDir !== undefined) await checkBootstrap(bootstrapDir, flags, command);
-      else if (showContents === true)
-        throw new CliError('--show-contents needs --bootstrap-dir', EXIT_CODE.usage);
+      const { bootstrapDir, manifests, split } = flags;
+      if (manifests !== undefined) {
+        const { checkManifests } = await import('./check-manifests.ts');
+        await checkManifests(manifests, flags, command);
+      } else if (split !== undefined) throw new CliError('--split needs --manifests', EXIT_CODE.usage);
+      else if (bootstrapDir !== undefined) await checkBootstrap(bootstrapDir, flags, command);
       else await check(flags, command);
     });
   return addClusterFlags(command);
@@ -128,8 +146,7 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
 async function checkBootstrap(directory: string, flags: CheckFlags, command: Command): Promise<void> {
   const { configs, sources } = await withStopSignal((signal) => readBootstrapDirectory(directory, signal));
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
-    const showContents = flags.showContents === true;
-    const result = await checkBootstrapConfigs(api, { directory, configs, sources, showContents });
+    const result = await checkBootstrapConfigs(api, { directory, configs, sources });
     const report = {
       ...result,
       configs: result.configs.map((config) => addFlagsToRestore(config, flags)),

@@ -6,8 +6,6 @@ import { applyStyle, type Style, type TextFormat, wrapParagraph } from '../text-
 import { formatObjectNames } from '../format-object-names.ts';
 
 const NONE = '<none>';
-/** Of each part, with --show-contents. */
-const MAX_CONTENT_LINES = 100;
 
 const CONFIG_COLUMNS = ['CONFIG', 'NAMED BY', 'API'].map((header) => ({ header }));
 const DIFFERENCE_COLUMNS = ['DIFFERENT', 'NAME', 'BOOTSTRAP HOST', 'CLUSTER', 'SET BY'].map((header) => ({
@@ -53,7 +51,6 @@ function formatConfig(format: TextFormat, config: BootstrapConfig): string[] {
     parts[0] += `\n${wrapParagraph(format, `Differences from ${config.comparedWith} in the API:`)}`;
     parts.push(formatTable(format, DIFFERENCE_COLUMNS, config.differences.map(toRow)));
   }
-  parts.push(...config.differences.flatMap((difference) => formatContents(difference)));
   if (config.restore !== null) {
     const comment = '# create it again; without --confirm this writes nothing';
     parts.push(`  ${comment}\n  ${config.restore}\n  ${config.restore} --confirm`);
@@ -114,30 +111,6 @@ function toRow({ kind, name, bootstrap, cluster, setBy }: BootstrapDifference): 
   ].map((text) => ({
     text,
   }));
-}
-
-/** The lines between the first and the last difference. */
-function formatContents({ kind, name, contents }: BootstrapDifference): string[] {
-  if (contents === undefined) return [];
-  const [first, second] = [contents.bootstrap?.split('\n') ?? [], contents.cluster?.split('\n') ?? []];
-  let start = 0;
-  while (start < Math.min(first.length, second.length) && first[start] === second[start]) start += 1;
-  let end = 0;
-  while (end < Math.min(first.length, second.length) - start && first.at(-1 - end) === second.at(-1 - end))
-    end += 1;
-  const lines = [
-    ...formatLines('-', first.slice(start, first.length - end)),
-    ...formatLines('+', second.slice(start, second.length - end)),
-  ];
-  return [`${kind} ${formatName(name)} (- bootstrap host, + cluster):\n${lines.join('\n')}`];
-}
-
-function formatLines(sign: string, lines: readonly string[]): string[] {
-  const more = lines.length - MAX_CONTENT_LINES;
-  const shown = lines
-    .slice(0, MAX_CONTENT_LINES)
-    .map((line) => `${sign} ${line.replace(/[^\P{C}\t]/gu, '\uFFFD')}`);
-  return more > 0 ? [...shown, `${sign} (and ${more} more lines, see --output json)`] : shown;
 }
 
 function formatConclusion({ ok, directory, configs }: BootstrapReport): string {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
@@ -6,7 +6,7 @@ import { parseDuration } from '../../decision/duration.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { parseOutputDirectory } from '../option-parsers.ts';
-import { explainFileErrors } from '../output-directory.ts';
+import { explainFileErrors, prepareEmptyDirectory } from '../output-directory.ts';
 
 interface GatherFlags extends ClusterFlags {
   readonly out: string;
@@ -93,15 +93,6 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
   });
   command.configureOutput().writeOut?.(`wrote ${count} files to ${out}\n`);
   if (failures.length > 0) throw new CliError('', EXIT_CODE.failure);
-}
-
-async function prepareEmptyDirectory(directory: string): Promise<void> {
-  const names = await explainFileErrors(directory, async () => {
-    await mkdir(directory, { recursive: true });
-    return await readdir(directory);
-  });
-  if (names.length === 0) return;
-  throw new CliError(`${directory} is not empty; choose another directory`, EXIT_CODE.usage);
 }
 
 function parseSince(value: string): number {

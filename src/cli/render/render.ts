@@ -158,6 +158,9 @@ Examples:
       }
       const report = await writeDirectory(flags, rendered);
       printReport(command, flags.output, report, formatReport(report));
+      const { listManifestWarnings } = await import('../check/check-manifests.ts');
+      const problems = await listManifestWarnings(flags.out).catch((error: Error) => [error.message]);
+      for (const problem of problems) output.writeErr?.(`machineconfig-guard: warning: ${problem}\n`);
     });
   return addClusterFlags(command);
 }

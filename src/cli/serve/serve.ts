@@ -11,7 +11,7 @@ import { type Mode, MODES } from '../../decision/settings.ts';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
-import type { TlsParameters } from '../../webhook/tls-profile.ts';
+import { DEFAULT_GROUPS, type TlsParameters } from '../../webhook/tls-profile.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../option-parsers.ts';
@@ -235,6 +235,7 @@ function toTlsParameters({ tlsMinVersion, tlsCipherSuites }: ServeFlags): TlsPar
   return {
     minVersion: TLS_VERSIONS[tlsMinVersion ?? 'VersionTLS12'],
     ciphers: tlsCipherSuites ?? INTERMEDIATE_CIPHERS,
+    groups: DEFAULT_GROUPS,
   };
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { beforeEach, expect, test } from 'vitest';
@@ -42,6 +42,30 @@ test('warns on stderr about an image without a digest', async () => {
   expect(stderr).toMatch(
     /^machineconfig-guard: warning: --image example\.com\/guard:1 has no digest.+\n$/,
   );
+});
+
+test('warns on stderr about other manifests in the directory, and succeeds', async () => {
+  mkdirSync(out);
+  for (const name of ['a', 'b', 'c', 'd']) writeFileSync(path.join(out, `${name}.yaml`), '# empty\n');
+  const { exitCode, stdout, stderr } = await render('--output', 'json', '--openshift-version', '4.18');
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ directory: out, warnings: [] });
+  expect(stderr.split('\n')).toEqual([
+    ...['a', 'b', 'c'].map(
+      (name) => expect.stringContaining(`warning: ${name}.yaml:1: EmptyDocument: `) as string,
+    ),
+    `machineconfig-guard: warning: to see all problems, run machineconfig-guard check --manifests ${out}`,
+    '',
+  ]);
+});
+
+test('warns on stderr about a directory that it cannot check, and succeeds', async () => {
+  mkdirSync(path.join(out, 'a.yaml'), { recursive: true });
+  const { exitCode, stderr } = await render('--openshift-version', '4.18');
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 0,
+    stderr: `machineconfig-guard: warning: cannot read ${out}/a.yaml: it is a directory\n`,
+  });
 });
 
 test.each([

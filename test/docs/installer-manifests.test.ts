@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { EXPLANATIONS } from '../../src/installer-manifests/find-problems.ts';
+import { findAll, readFile } from './pages.ts';
+
+const [, section = ''] = /^### Before the install\n(.*?)^### /ms.exec(readFile('docs/inspect.md')) ?? [];
+
+test('docs/inspect.md lists every code of check --manifests once', () => {
+  expect(findAll(section, /^\| `(\w+)` \|/gm).toSorted()).toEqual(Object.keys(EXPLANATIONS).toSorted());
+});
+
+test('docs/inspect.md shows the explanation that the command prints', () => {
+  const explanation = EXPLANATIONS.MultipleDocuments.replace('%s', '2');
+  expect(findAll(section, /^- (.*)\.$/gm)).toEqual([`MultipleDocuments: ${explanation}`]);
+});
