@@ -5,15 +5,13 @@
 export const CODE_DESCRIPTIONS = {
   MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
   MCG_HELD:
-    'Denied: a pool named the config less than spec.holdSuperseded ago. A machine may be booting with it.',
+    'Denied: the pool of the config changed less than spec.holdSuperseded ago. A machine may be booting.',
   MCG_UNVERIFIED: 'Denied: the guard could not list all references in time, or the config does not exist.',
-  MCG_UNKNOWN_CONFIG: 'Denied: a node or a pool would reference a MachineConfig that does not exist.',
+  MCG_UNKNOWN_CONFIG: 'Denied: a node or a pool would name a text that no rendered MachineConfig can have.',
   MCG_NOT_IN_USE: 'Allowed: no node, pool or unfinished build references the config.',
   MCG_OVERRIDDEN: 'Allowed: the config has the allow-deletion annotation with a reason.',
   MCG_WOULD_DENY: 'Allowed by mode Warn or Audit. Mode Enforce would deny it.',
   MCG_DISABLED: 'Allowed: the mode is Disabled.',
-  MCG_KNOWN_CONFIG: 'Allowed: the MachineConfigs that a node or a pool would reference exist.',
-  MCG_UNCHECKED: 'Allowed: the guard could not check whether the referenced MachineConfig exists.',
   MCG_BAD_REVIEW: 'Denied: the request is not a valid AdmissionReview.',
 } as const;
 

@@ -5,8 +5,10 @@ import { readPendingCertificateRequests } from './certificate-requests.ts';
 import { isNotServed, isRetryableRead } from './cluster-access.ts';
 import { readClusterSnapshot } from './cluster-reader.ts';
 import { checkConsistency, type CheckScope, findReferencedConfig, type Problem } from './consistency.ts';
-import { readGuardExplanations } from './guard-explanations.ts';
+import { readGuardReport } from './guard-report.ts';
+import { findHolds } from './holds.ts';
 import { pollUntilSettled, RETRY_INTERVAL_MS, RETRY_TIMEOUT_MS } from './poll.ts';
+import { findUnusedConfigs } from './references-report.ts';
 import { planRepairs, type Repair } from './repairs.ts';
 
 export interface CheckOptions {
@@ -53,10 +55,7 @@ export async function checkCluster(
 }
 
 async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
-  const otherReads = Promise.all([
-    readPendingCertificateRequests(api, signal),
-    readGuardExplanations(api, signal),
-  ]);
+  const otherReads = Promise.all([readPendingCertificateRequests(api, signal), readGuardReport(api, signal)]);
   const readAndCheck = async () => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
     return { snapshot, consistency: checkConsistency(snapshot, scope, new Date()) };
@@ -64,14 +63,41 @@ async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
   let { snapshot, consistency } = await readAndCheck();
   // Between two lists a node can change its config, and its old config can be deleted.
   if (!consistency.ok && !consistency.isRecoverable) ({ snapshot, consistency } = await readAndCheck());
-  const [requests, explanations] = await otherReads;
+  const [requests, { explanations, holdMs }] = await otherReads;
   const pendingNames = requests.requests.map(({ name }) => name);
   const repairs = planRepairs(consistency, snapshot.configs, pendingNames);
-  return { server: api.address, at: new Date(), consistency, requests, explanations, repairs };
+  // A selected part of the nodes does not show which configs are unused.
+  const holdings =
+    holdMs === undefined || scope.selector !== undefined
+      ? undefined
+      : { holdMs, untilByPool: findHeldPools(snapshot, holdMs) };
+  return { server: api.address, at: new Date(), consistency, requests, explanations, repairs, holdings };
+}
+
+/** The pools whose unused configs the guard holds, and until when it holds the last one. */
+function findHeldPools(
+  { nodes, pools, allConfigs, readAt }: Awaited<ReturnType<typeof readClusterSnapshot>>,
+  holdMs: number,
+): ReadonlyMap<string, Date> {
+  const referrers = [...nodes, ...pools].map(({ referrer }) => referrer);
+  const unused = findUnusedConfigs({
+    configs: allConfigs.filter(({ isTerminating }) => !isTerminating),
+    referrers,
+  });
+  const untilByPool = new Map<string, Date>();
+  for (const { pool, until } of findHolds(unused, {
+    configs: allConfigs,
+    referrers,
+    at: readAt,
+    holdMs,
+  }).values()) {
+    if (until > (untilByPool.get(pool) ?? readAt)) untilByPool.set(pool, until);
+  }
+  return untilByPool;
 }
 
 export function buildCheckReport(inspection: Inspection, waitedMs: number) {
-  const { server, at, consistency, requests, explanations, repairs } = inspection;
+  const { server, at, consistency, requests, explanations, repairs, holdings } = inspection;
   const { ok, isRecoverable, nodes, skippedNodes, pools, problems } = consistency;
   return {
     server,
@@ -79,6 +105,7 @@ export function buildCheckReport(inspection: Inspection, waitedMs: number) {
     waitedSeconds: Math.round(waitedMs / 1_000),
     ok,
     recoverable: isRecoverable,
+    holdSeconds: holdings === undefined ? null : holdings.holdMs / 1_000,
     nodes: nodes.map(({ node: { referrer, state, reason }, pool, problems: { length } }) => ({
       name: referrer.name,
       ok: length === 0,
@@ -99,6 +126,7 @@ export function buildCheckReport(inspection: Inspection, waitedMs: number) {
         terminating: referrer.isTerminating === true,
         machineCount,
         updatedMachineCount,
+        heldUntil: holdings?.untilByPool.get(referrer.name)?.toISOString() ?? null,
       }),
     ),
     problems: problems.map((problem) => toReportProblem(problem, explanations)),

@@ -16,16 +16,22 @@ const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
 
 // All read functions throw a ClusterAccessError, or the signal's reason.
 
+interface TimedSnapshot extends ClusterSnapshot {
+  /** By the clock of the API server. */
+  readonly readAt: Date;
+  readonly allConfigs: readonly WatchedConfig[];
+}
+
 /** Lists the configs last, see {@link ClusterSnapshot}. */
 export async function readClusterSnapshot(
   api: KubeApi,
   labelSelector: string | undefined,
   signal: AbortSignal,
-): Promise<ClusterSnapshot> {
+): Promise<TimedSnapshot> {
   const query = labelSelector === undefined ? {} : { labelSelector };
-  const allNodes = await listAll(api, NODES, parseInspectedNode, signal, query);
+  const { items: allNodes, servedAt: readAt } = await list(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
-  const configNames = await readConfigNames(api, signal);
+  const allConfigs = await readConfigs(api, signal);
   const roles = allNodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
   const nodes = new Set(filterManaged(allNodes, pools));
   const skippedNodes = allNodes.filter((node) => !nodes.has(node));
@@ -33,8 +39,10 @@ export async function readClusterSnapshot(
     nodes: sortByName([...nodes]),
     skippedNodes: sortByName(skippedNodes).map(({ referrer }) => referrer.name),
     pools: sortByName(pools),
-    ...configNames,
+    ...groupNames(allConfigs),
     roles,
+    readAt,
+    allConfigs,
   };
 }
 
@@ -51,7 +59,10 @@ export async function readConfigNames(
   api: KubeApi,
   signal: AbortSignal,
 ): Promise<Pick<ClusterSnapshot, 'configs' | 'terminatingConfigs'>> {
-  const all = await readConfigs(api, signal);
+  return groupNames(await readConfigs(api, signal));
+}
+
+function groupNames(all: readonly WatchedConfig[]) {
   const findNames = (areTerminating: boolean) =>
     new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
   return { configs: findNames(false), terminatingConfigs: findNames(true) };
@@ -90,13 +101,17 @@ export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promi
   return [...referenced].filter((config) => isObjectName(config) && !existing.has(config));
 }
 
-export async function readReferrers(api: KubeApi, signal: AbortSignal): Promise<Referrer[]> {
-  const nodes = await listAll(api, NODES, NODES.parse, signal);
+/** @returns also the time of the first list by the clock of the API server */
+export async function readReferrers(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<{ readonly referrers: Referrer[]; readonly at: Date }> {
+  const { items: nodes, servedAt: at } = await list(api, NODES, NODES.parse, signal);
   const pools = await listAll(api, POOLS, POOLS.parse, signal);
   const referrers = [...nodes.filter((node) => isManagedByOperator(node, pools)), ...pools];
   const addBuild = (build: ApiObject): void => void referrers.push(BUILDS.parse(build));
   await accessCluster('list', BUILDS.paths[0], signal, () => listResource(api, BUILDS, addBuild, signal));
-  return referrers;
+  return { referrers, at };
 }
 
 /** The bytes of a config's JSON. Undefined if it does not exist. */
@@ -115,24 +130,26 @@ export async function readConfigSize(
   });
 }
 
+type Listable = Pick<Resource<{ readonly name: string }>, 'kind' | 'paths' | 'isMetadataOnly'>;
+
+export async function listAll<T>(...args: Parameters<typeof list<T>>): Promise<T[]> {
+  return (await list(...args)).items;
+}
+
 /** A 404 is an error: a missing CRD does not mean that no references exist. */
-export async function listAll<T>(
+async function list<T>(
   api: KubeApi,
-  {
-    kind,
-    paths: [path],
-    isMetadataOnly,
-  }: Pick<Resource<{ readonly name: string }>, 'kind' | 'paths' | 'isMetadataOnly'>,
+  { kind, paths: [path], isMetadataOnly }: Listable,
   parse: (object: ApiObject) => T,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
-): Promise<T[]> {
+): Promise<{ readonly items: T[]; readonly servedAt: Date }> {
   const items: T[] = [];
   const addItem = (object: ApiObject): void => void items.push(parse(object));
-  await accessCluster('list', path, signal, () =>
+  const { servedAt } = await accessCluster('list', path, signal, () =>
     listCollection(api, path, { kind, isMetadataOnly }, addItem, signal, query),
   );
-  return items;
+  return { items, servedAt };
 }
 
 export function parseInspectedNode(node: ApiObject): InspectedNode {

@@ -29,6 +29,8 @@ export interface ClusterStatus extends Protection {
   readonly server: string;
   /** What the state follows from, as sentences. */
   readonly evidence: readonly string[];
+  /** The parts of the evidence that the user may not read. Their values are null. */
+  readonly unreadable: readonly EvidencePart[];
   readonly version: string | null;
   readonly mode: string | null;
   readonly failurePolicy: string | null;
@@ -42,6 +44,8 @@ export interface ClusterStatus extends Protection {
   readonly danglingCount: number | null;
   readonly lastDenial: { readonly time: string; readonly name: string; readonly user: string } | null;
 }
+
+export type EvidencePart = 'webhook' | 'policy floor' | 'Deployment' | 'Lease';
 
 /** The condition CertificatesValid. */
 export interface CertificateState {
@@ -72,9 +76,6 @@ export interface StoredGuard {
   readonly spec?: unknown;
   readonly status?: {
     readonly version?: string;
-    readonly failurePolicy?: string;
-    readonly replicas?: number;
-    readonly readyReplicas?: number;
     readonly protectedConfigs?: number;
     readonly danglingCount?: number;
     readonly lastDenial?: { readonly time?: string; readonly name?: string; readonly user?: string };
@@ -126,12 +127,12 @@ export function summarizeEvidence(evidence: StatusEvidence, now: Date): Omit<Clu
   return {
     ...assessEvidence(evidence, now),
     evidence: describeEvidence(evidence, now),
+    unreadable: findUnreadable(evidence),
     version: status.version ?? null,
     mode: guard === null ? null : parseSettings(guard).settings.mode,
-    failurePolicy: webhook?.failurePolicy ?? (webhooks === undefined ? (status.failurePolicy ?? null) : null),
-    replicas: deployment?.replicas ?? (deployment === undefined ? (status.replicas ?? null) : null),
-    readyReplicas:
-      deployment?.readyReplicas ?? (deployment === undefined ? (status.readyReplicas ?? null) : null),
+    failurePolicy: webhook?.failurePolicy ?? null,
+    replicas: deployment?.replicas ?? null,
+    readyReplicas: deployment?.readyReplicas ?? null,
     // The identity is the name of the pod and a random part.
     leader: lease?.holder.replace(/_.*$/, '') ?? null,
     leaderRenewedAt: lease?.renewedAt ?? null,
@@ -257,7 +258,16 @@ function describeEvidence({ webhooks, floor, deployment, lease }: StatusEvidence
   ];
 }
 
-function describePart<T>(noun: string, part: T | null | undefined, describe: (part: T) => string): string {
+function findUnreadable({ webhooks, floor, deployment, lease }: StatusEvidence): EvidencePart[] {
+  const parts = { webhook: webhooks, 'policy floor': floor, Deployment: deployment, Lease: lease };
+  return (Object.keys(parts) as EvidencePart[]).filter((part) => parts[part] === undefined);
+}
+
+function describePart<T>(
+  noun: EvidencePart,
+  part: T | null | undefined,
+  describe: (part: T) => string,
+): string {
   if (part === undefined) return `${noun}: not readable`;
   return `${noun}: ${part === null ? 'none' : describe(part)}`;
 }

@@ -2,15 +2,18 @@ import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/co
 import { findNearestName } from '../decision/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
+import { findHolds, readHoldMs, readOwner } from './holds.ts';
 import { readWithRetries } from './poll.ts';
 import { type NamedReference, type Referrer, summarizeReferences } from '../decision/references.ts';
+import type { HeldConfig } from '../decision/review.ts';
 import type { WatchedConfig } from '../references/sources.ts';
 import { resolveConfigName } from './resolve-name.ts';
 
 export interface ClusterReferences {
   readonly server: string;
+  /** By the clock of the API server. */
   readonly at: Date;
-  readonly configs: readonly Pick<WatchedConfig, 'name' | 'createdAt'>[];
+  readonly configs: readonly (HeldConfig & Pick<WatchedConfig, 'createdAt'>)[];
   readonly referrers: readonly Referrer[];
 }
 
@@ -37,9 +40,8 @@ export async function readReferencesReport(
   names: readonly ConfigName[],
 ): Promise<ReferencesReport> {
   const references = await readWithRetries(async (signal) => {
-    const referrers = await readReferrers(api, signal);
-    const configs = await readConfigs(api, signal);
-    return { server: api.address, at: new Date(), configs, referrers };
+    const references = await readReferrers(api, signal);
+    return { server: api.address, ...references, configs: await readConfigs(api, signal) };
   });
   return buildReferencesReport(references, names);
 }
@@ -47,10 +49,14 @@ export async function readReferencesReport(
 /** @throws ClusterAccessError, TimeoutError */
 export async function readUnusedReport(api: KubeApi): Promise<{ report: UnusedReport; renderedCount: number }> {
   const references = await readConfigsAndReferrers(api);
-  const unused = findUnusedConfigs(references);
+  const holdMs = await readWithRetries((signal) => readHoldMs(api, signal));
+  const unused: ReturnType<typeof findUnusedConfigs> = [];
+  for (const config of findUnusedConfigs(references))
+    unused.push(await readWithRetries((signal) => readOwner(api, config, signal)));
+  const holds = findHolds(unused, { ...references, holdMs });
   const sizes = await readSizes(api, unused);
   const rendered = references.configs.filter(({ name }) => isRenderedConfig(name));
-  return { report: buildUnusedReport(references, unused, sizes), renderedCount: rendered.length };
+  return { report: buildUnusedReport(references, unused, sizes, holds), renderedCount: rendered.length };
 }
 
 /**
@@ -71,8 +77,7 @@ export async function readConfigListReport(api: KubeApi): Promise<ConfigListRepo
 async function readConfigsAndReferrers(api: KubeApi): Promise<ClusterReferences> {
   return await readWithRetries(async (signal) => {
     const configs = await readConfigs(api, signal);
-    const referrers = await readReferrers(api, signal);
-    return { server: api.address, at: new Date(), configs, referrers };
+    return { server: api.address, ...(await readReferrers(api, signal)), configs };
   });
 }
 
@@ -182,11 +187,11 @@ function compare(a: string | Date = '', b: string | Date = ''): number {
   return a < b ? -1 : Number(a > b);
 }
 
-export function findUnusedConfigs({ configs, referrers }: ClusterReferences) {
-  const unused = configs.flatMap(({ name, createdAt }) => {
-    const { strong, weak } = summarizeReferences(name, referrers);
-    return isRenderedConfig(name) && strong.total === 0
-      ? [{ name, createdAt, weakReferences: weak.references }]
+export function findUnusedConfigs({ configs, referrers }: Pick<ClusterReferences, 'configs' | 'referrers'>) {
+  const unused = configs.flatMap((config) => {
+    const { strong, weak } = summarizeReferences(config.name, referrers);
+    return isRenderedConfig(config.name) && strong.total === 0
+      ? [{ ...config, weakReferences: weak.references }]
       : [];
   });
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
@@ -197,6 +202,7 @@ export function buildUnusedReport(
   { server, at, referrers }: ClusterReferences,
   unused: ReturnType<typeof findUnusedConfigs>,
   sizes: ReadonlyMap<ConfigName, number>,
+  holds: ReturnType<typeof findHolds>,
 ) {
   const configReports = unused.flatMap(({ name, createdAt, weakReferences }) => {
     const sizeBytes = sizes.get(name);
@@ -205,6 +211,7 @@ export function buildUnusedReport(
       name,
       pool: parsePoolName(name) ?? null,
       createdAt: createdAt.toISOString(),
+      heldUntil: holds.get(name)?.until.toISOString() ?? null,
       sizeBytes,
       mentionedBy: weakReferences.map(({ kind, name: referrer, field }) => ({ kind, name: referrer, field })),
     };

@@ -108,7 +108,7 @@ async function stillExists(api: KubeApi, { config, uid }: Candidate): Promise<bo
 
 export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates> {
   const signal = AbortSignal.timeout(LIST_TIMEOUT_MS);
-  const referrers = await readReferrers(api, signal);
+  const { referrers } = await readReferrers(api, signal);
   const configs = await listAll(api, MACHINE_CONFIGS, parseConfig, signal);
   const rendered = configs.filter(({ config }) => isRenderedConfig(config));
   const candidates = rendered.filter(({ isSkipped }) => !isSkipped);

@@ -28,8 +28,8 @@ export interface InstallationOptions {
   readonly machineconfigAccess?: boolean;
   /** Whether the webhook port is open to all addresses instead of the host network only. */
   readonly openNetwork?: boolean;
-  /** Whether a webhook checks the configs that nodes and pools reference. */
-  readonly referenceGuard?: boolean;
+  /** Whether a policy denies references that cannot be the name of a rendered config. */
+  readonly referencePolicy?: boolean;
   readonly kubernetesVersion?: KubernetesVersion | undefined;
 }
 
@@ -89,7 +89,7 @@ const FIRST_FILE_NUMBER: Readonly<Record<string, number>> = {
 /** MCO 4.14 deletes the config of a KubeletConfig before it removes the finalizer of the KubeletConfig. */
 const IGNORE_REASON =
   'Kubernetes 1.27 (OpenShift 4.14) ignores matchConditions. With failurePolicy Fail, the Machine Config Operator ' +
-  'could not delete source MachineConfigs while the guard is down';
+  'could not delete source MachineConfigs while the guard is down. This version serves no policy floor';
 
 /** Kinds that the guard works without, and the first version that serves them. */
 const NEWER_KINDS = [
@@ -109,22 +109,10 @@ const NEWER_KINDS = [
  */
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, authority, mode, hold, image, kubernetesVersion } = options;
-  if (profile === 'fail-open-with-floor' && !isAtLeast(kubernetesVersion, ADMISSION_POLICY)) {
-    const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
-    const advice = kubernetesVersion === undefined ? 'set --openshift-version' : 'use fail-closed';
-    throw new InvalidInstallation(`the profile fail-open-with-floor ${requirement}; ${advice}`);
-  }
-  // Without match conditions every heartbeat of a kubelet would wait for the guard.
-  if (options.referenceGuard === true && !isAtLeast(kubernetesVersion, MATCH_CONDITIONS)) {
-    const requirement = 'needs match conditions of Kubernetes 1.28 (OpenShift 4.15)';
-    const advice = kubernetesVersion === undefined ? 'set --openshift-version' : 'leave it out';
-    throw new InvalidInstallation(`the reference guard ${requirement}; ${advice}`);
-  }
-  if (options.referenceGuard === true && options.machineconfigAccess === false) {
-    throw new InvalidInstallation(
-      'the reference guard needs the right to read MachineConfigs; leave out --no-machineconfig-access',
-    );
-  }
+  if (profile === 'fail-open-with-floor')
+    assertPolicies(kubernetesVersion, 'profile fail-open-with-floor', 'use fail-closed');
+  if (options.referencePolicy === true)
+    assertPolicies(kubernetesVersion, 'reference policy', 'leave out --reference-policy');
   const omitted = NEWER_KINDS.filter(({ since }) => !isAtLeast(kubernetesVersion, since));
   const manifests = buildManifests(chooseDirectories(options));
   const deployment = findByKind(manifests, 'Deployment');
@@ -140,10 +128,7 @@ export function buildInstallation(options: InstallationOptions): Installation {
     webhook.contents.commentBefore = ` While the guard is unreachable, the API server allows deletions.\n ${reason}.`;
   }
   if (authority !== undefined) {
-    for (const manifest of manifests) {
-      if (manifest.get('kind') !== 'ValidatingWebhookConfiguration') continue;
-      manifest.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(authority.certificatePem));
-    }
+    webhook.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(authority.certificatePem));
     const comment = ' The authority that signs the serving certificate of each replica. Keep it secret.';
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
@@ -160,6 +145,13 @@ export function buildInstallation(options: InstallationOptions): Installation {
   };
 }
 
+function assertPolicies(version: KubernetesVersion | undefined, subject: string, advice: string): void {
+  if (isAtLeast(version, ADMISSION_POLICY)) return;
+  const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
+  const nextStep = version === undefined ? 'set --openshift-version' : advice;
+  throw new InvalidInstallation(`the ${subject} ${requirement}; ${nextStep}`);
+}
+
 function chooseDirectories({
   profile,
   authority,
@@ -167,24 +159,20 @@ function chooseDirectories({
   hostNetwork = false,
   machineconfigAccess = true,
   openNetwork = false,
-  referenceGuard = false,
+  referencePolicy = false,
   kubernetesVersion,
 }: InstallationOptions): string[] {
   return [
     'base',
     authority === undefined ? 'components/service-ca' : 'components/generated',
-    ...(profile === 'fail-open-with-floor' ? ['overlays/policy-floor', 'components/fail-open'] : []),
+    ...(profile === 'fail-open-with-floor' ? ['components/fail-open-with-floor'] : []),
     ...(singleNode ? ['components/single-node'] : []),
     ...(hostNetwork ? ['components/host-network'] : []),
     ...(machineconfigAccess ? [] : ['components/no-machineconfig-access']),
     ...(openNetwork ? ['components/open-network'] : []),
-    ...(referenceGuard ? [chooseReferenceGuard(authority)] : []),
+    ...(referencePolicy ? ['components/reference-policy'] : []),
     ...chooseReleaseComponent(kubernetesVersion),
   ];
-}
-
-function chooseReferenceGuard(authority: Authority | undefined): string {
-  return authority === undefined ? 'components/reference-guard' : 'components/reference-guard-generated';
 }
 
 /** Each component includes those of the newer releases. */

@@ -40,7 +40,10 @@ function applyDirectory(manifests: Manifest[], directory: string): void {
   const readFile = (name: string): string => readManifestFile(resolve(name));
   const kustomization = parse(readFile('kustomization.yaml')) as Kustomization;
   const { resources = [], components = [], patches = [] } = kustomization;
-  for (const resource of resources) manifests.push(...parseManifests(readFile(resource)));
+  for (const resource of resources) {
+    if (resource.endsWith('.yaml')) manifests.push(...parseManifests(readFile(resource)));
+    else applyDirectory(manifests, resolve(resource));
+  }
   for (const component of components) applyDirectory(manifests, resolve(component));
   for (const { target, path: file } of patches) {
     const index = manifests.findIndex((candidate) => {

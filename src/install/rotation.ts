@@ -12,7 +12,6 @@ import {
 import {
   findInjector,
   type Injector,
-  REFERENCE_WEBHOOK_NAME,
   type StoredMetadata,
   type StoredWebhookConfiguration,
   WEBHOOK_NAME,
@@ -20,8 +19,6 @@ import {
 
 export interface RotationInput {
   readonly webhookConfiguration: unknown;
-  /** Undefined if the reference guard is not installed. */
-  readonly referenceWebhookConfiguration?: unknown;
   readonly secret: unknown;
 }
 
@@ -29,8 +26,6 @@ export interface RotationInput {
 export class RotationError extends Error {
   override readonly name = 'RotationError';
 }
-
-const OWN_WEBHOOKS = new Set<unknown>([WEBHOOK_NAME, REFERENCE_WEBHOOK_NAME]);
 
 const OTHER_ISSUERS: Readonly<Record<Injector, { readonly issuer: string; readonly rotation: string }>> = {
   'service-ca': {
@@ -57,13 +52,8 @@ export function findOtherIssuer(webhookConfiguration: unknown) {
  *
  * @throws RotationError
  */
-export function planRotation(
-  { webhookConfiguration, referenceWebhookConfiguration, secret }: RotationInput,
-  now: Date,
-) {
+export function planRotation({ webhookConfiguration, secret }: RotationInput, now: Date) {
   const configuration = webhookConfiguration as StoredWebhookConfiguration;
-  const references = referenceWebhookConfiguration as StoredWebhookConfiguration | undefined;
-  const configurations = references === undefined ? [configuration] : [configuration, references];
   const trusted = parseTrustedAuthorities(configuration);
   const { metadata } = secret as { readonly metadata?: StoredMetadata };
   const { certificatePem: oldCertificatePem } = readAuthoritySecret(secret);
@@ -89,25 +79,20 @@ export function planRotation(
     const trustNew = ' 3 of 3. The API servers trust only the new authority.';
     // Scripts rely on the names.
     return [
-      toFile(
-        '1-trust-both.yaml',
-        ...createConfigurations(trustBoth, configurations, [oldCertificatePem, newPem]),
-      ),
+      toFile('1-trust-both.yaml', createConfiguration(trustBoth, configuration, [oldCertificatePem, newPem])),
       toFile(
         '2-issue-from-new.yaml',
         createAuthoritySecret(issueFromNew, stripServerFields(metadata), newAuthority),
       ),
-      toFile('3-trust-new.yaml', ...createConfigurations(trustNew, configurations, [newPem])),
+      toFile('3-trust-new.yaml', createConfiguration(trustNew, configuration, [newPem])),
     ];
   };
   // Other authorities in the caBundle are from an unfinished rotation.
   return { oldCertificatePem, leftOver: trusted.length - 1, renderFiles };
 }
 
-function toFile(name: string, ...manifests: readonly Manifest[]): OutputFile {
-  const isPrivate = manifests.some((manifest) => manifest.get('kind') === 'Secret');
-  const content = manifests.map((manifest) => manifest.toString({ lineWidth: 0 })).join('---\n');
-  return { name, content, isPrivate };
+function toFile(name: string, manifest: Manifest): OutputFile {
+  return { name, content: manifest.toString({ lineWidth: 0 }), isPrivate: manifest.get('kind') === 'Secret' };
 }
 
 function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): readonly X509Certificate[] {
@@ -123,24 +108,22 @@ function parseTrustedAuthorities(configuration: StoredWebhookConfiguration): rea
   throw new RotationError('the caBundle of the webhook configuration contains no certificate');
 }
 
-function createConfigurations(
+function createConfiguration(
   comment: string,
-  configurations: readonly StoredWebhookConfiguration[],
+  { apiVersion, kind, metadata, webhooks = [] }: StoredWebhookConfiguration,
   trustedPems: readonly string[],
-): readonly Manifest[] {
+): Manifest {
   const caBundle = encodeBase64(trustedPems.map((pem) => `${pem.trim()}\n`).join(''));
-  return configurations.map(({ apiVersion, kind, metadata, webhooks = [] }) =>
-    createManifest(comment, {
-      apiVersion,
-      kind,
-      metadata: stripServerFields(metadata),
-      webhooks: webhooks.map((webhook) =>
-        OWN_WEBHOOKS.has(webhook.name)
-          ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }
-          : webhook,
-      ),
-    }),
-  );
+  return createManifest(comment, {
+    apiVersion,
+    kind,
+    metadata: stripServerFields(metadata),
+    webhooks: webhooks.map((webhook) =>
+      webhook.name === WEBHOOK_NAME
+        ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }
+        : webhook,
+    ),
+  });
 }
 
 /** The last-applied annotation can contain the old private key. */

@@ -41,9 +41,6 @@ export interface StoredMetadata {
 /** The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
-/** Checks references (manifests/components/reference-guard). */
-export const REFERENCE_WEBHOOK_NAME = 'references.machineconfig-guard.io';
-
 /** The policy floor, keyed by the kind that each checks (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {
   Node: 'nodes.machineconfig-guard.io',

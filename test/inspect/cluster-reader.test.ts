@@ -66,7 +66,7 @@ test.each([
   [[], ['MachineConfigPool', 'Node', 'Node']],
 ])('reads all referrers if builds are served at %j', async (versions, kinds) => {
   cluster.serve('machineosbuilds', versions);
-  const referrers = await readReferrers(api, deadline());
+  const { referrers } = await readReferrers(api, deadline());
   expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(kinds);
 });
 
@@ -77,7 +77,7 @@ test('skips the nodes that the operator does not manage', async () => {
   const { nodes, skippedNodes } = await readClusterSnapshot(api, undefined, deadline());
   expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
   expect(skippedNodes).toEqual(['edge', 'windows']);
-  const referrers = await readReferrers(api, deadline());
+  const { referrers } = await readReferrers(api, deadline());
   expect(referrers.map(({ name }) => name).toSorted()).toEqual(['b0', 'w0', 'w1', 'worker']);
 });
 

@@ -39,9 +39,6 @@ function toGuard(spec: object, certificates = 'True'): StatusEvidence['guard'] {
     spec,
     status: {
       version: '0.1.0',
-      failurePolicy: 'Ignore',
-      replicas: 3,
-      readyReplicas: 3,
       protectedConfigs: 4,
       danglingCount: 0,
       lastDenial: { time: '2026-11-23T07:00:00Z', name: 'rendered-worker-1', user: 'alice' },
@@ -76,6 +73,7 @@ test('reports every value and its evidence', () => {
       'Deployment: 2 of 2 replicas ready',
       'Lease: renewed at 2026-11-23T07:59:40.000000Z',
     ],
+    unreadable: [],
     version: '0.1.0',
     mode: 'Enforce',
     failurePolicy: 'Fail',
@@ -99,7 +97,7 @@ test('of a cluster without a guard, every value is null', () => {
   expect(new Set(values)).toEqual(new Set([null]));
 });
 
-test('uses the values of the status if the objects are not readable', () => {
+test('names the objects that are not readable, and guesses none of their values', () => {
   const unreadable = { webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
   expect(summarize(unreadable)).toMatchObject({
     state: 'UNKNOWN',
@@ -110,9 +108,10 @@ test('uses the values of the status if the objects are not readable', () => {
       'Deployment: not readable',
       'Lease: not readable',
     ],
-    failurePolicy: 'Ignore',
-    replicas: 3,
-    readyReplicas: 3,
+    unreadable: ['webhook', 'policy floor', 'Deployment', 'Lease'],
+    failurePolicy: null,
+    replicas: null,
+    readyReplicas: null,
     leader: null,
   });
 });

@@ -20,7 +20,7 @@ test('sorts unused configs by age, then by name, and leaves out deleted ones', (
     [toConfigName('rendered-a'), 900],
     [toConfigName('rendered-b'), 100],
   ]);
-  const report = buildUnusedReport(references, unused, sizes);
+  const report = buildUnusedReport(references, unused, sizes, new Map());
   expect(report.unused.map(({ name }) => name)).toEqual(['rendered-b', 'rendered-a']);
   expect(report.totalBytes).toBe(1_000);
 });

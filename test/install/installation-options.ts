@@ -27,10 +27,9 @@ const COMBINATIONS = CHANGES.reduce<InstallationOptions[]>(
   [DEFAULT_OPTIONS],
 );
 
-/** All combinations of the options that change the set. The reference guard only adds an object. */
+/** All combinations of the options that change the set. The reference policy only adds objects. */
 export const ALL_OPTIONS: readonly InstallationOptions[] = [
   ...COMBINATIONS,
-  { ...DEFAULT_OPTIONS, referenceGuard: true },
-  { ...DEFAULT_OPTIONS, authority: undefined, referenceGuard: true },
+  { ...DEFAULT_OPTIONS, referencePolicy: true },
   { ...DEFAULT_OPTIONS, kubernetesVersion: { major: 1, minor: 27 } },
 ];

@@ -8,6 +8,7 @@ import {
   InvalidInstallation,
   OWN_FILE_NAME,
 } from '../../src/install/installation.ts';
+import { ADMISSION_POLICIES } from '../../src/install/webhook-configuration.ts';
 import { ALL_OPTIONS, DEFAULT_OPTIONS } from './installation-options.ts';
 
 /** The API server serves these before any operator runs. The set contains our own CRD. */
@@ -121,13 +122,36 @@ test('a rollout on a single node keeps the old pod until the new one is ready, e
 });
 
 test.each([
-  [undefined, /--openshift-version/],
-  [{ major: 1, minor: 29 }, /use fail-closed/],
-])('rejects the profile fail-open-with-floor on Kubernetes %j', (kubernetesVersion, message) => {
-  const buildFailOpen = () => build({ profile: 'fail-open-with-floor', kubernetesVersion });
-  expect(buildFailOpen).toThrow(InvalidInstallation);
-  expect(buildFailOpen).toThrow(message);
+  [{ profile: 'fail-open-with-floor' }, undefined, /--openshift-version/],
+  [{ profile: 'fail-open-with-floor' }, { major: 1, minor: 29 }, /use fail-closed/],
+  [{ referencePolicy: true }, undefined, /--openshift-version/],
+  [{ referencePolicy: true }, { major: 1, minor: 29 }, /leave out --reference-policy/],
+] as const)('rejects %j on Kubernetes %j', (changes, kubernetesVersion, message) => {
+  const buildWithPolicies = () => build({ ...changes, kubernetesVersion });
+  expect(buildWithPolicies).toThrow(InvalidInstallation);
+  expect(buildWithPolicies).toThrow(message);
 });
+
+test.each([27, 29, 30])(
+  'on Kubernetes 1.%i, a set whose webhook fails open has the policy floor, if the version serves policies',
+  (minor) => {
+    const kubernetesVersion = { major: 1, minor };
+    const servesPolicies = minor >= 30;
+    const openSets = ALL_OPTIONS.filter(({ profile }) => servesPolicies || profile === 'fail-closed')
+      .map((options) => buildInstallation({ ...options, referencePolicy: false, kubernetesVersion }))
+      .filter(({ failurePolicy }) => failurePolicy === 'Ignore');
+    expect(openSets.length > 0).toBe(servesPolicies || minor === 27);
+    for (const { files, warnings } of openSets) {
+      const names = new Set(files.map(({ kind, objectName }) => `${kind} ${objectName}`));
+      const kinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
+      const floor = kinds.flatMap((kind) =>
+        Object.values(ADMISSION_POLICIES).map((policy) => `${kind} ${policy}`),
+      );
+      expect(floor.every((name) => names.has(name))).toBe(servesPolicies);
+      expect(warnings.join().includes('no policy floor')).toBe(!servesPolicies);
+    }
+  },
+);
 
 test.each([
   [undefined, 'Fail', ['FlowSchema', 'ValidatingAdmissionPolicy']],
@@ -186,58 +210,10 @@ test('without machineconfigAccess, no role lets the guard read MachineConfigs', 
   expect(reduced).toHaveLength(full.length - 2);
 });
 
-test.each([
-  [
-    'an authority',
-    {},
-    undefined,
-    Buffer.from(DEFAULT_OPTIONS.authority.certificatePem).toString('base64'),
-  ],
-  [
-    'the service CA',
-    { authority: undefined },
-    { 'service.beta.openshift.io/inject-cabundle': 'true' },
-    undefined,
-  ],
-])('with referenceGuard and %s, both webhooks trust it', (_issuer, changes, annotations, caBundle) => {
-  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, ...changes, referenceGuard: true });
-  const configurations = files
-    .filter(({ kind }) => kind === 'ValidatingWebhookConfiguration')
-    .map(({ content }) => parse(content) as WebhookConfiguration);
-  expect(configurations.map(({ metadata }) => metadata.name)).toEqual([
-    'machineconfig-guard',
-    'machineconfig-guard-references',
-  ]);
-  for (const { metadata, webhooks } of configurations) {
-    expect(metadata.annotations).toEqual(annotations);
-    expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).toEqual([caBundle]);
-  }
-});
-
-test('without referenceGuard, the set has one webhook', () => {
-  const { files } = buildInstallation(DEFAULT_OPTIONS);
-  expect(files.filter(({ kind }) => kind === 'ValidatingWebhookConfiguration')).toHaveLength(1);
-});
-
-test.each([
-  [{ kubernetesVersion: undefined }, /--openshift-version/],
-  [{ kubernetesVersion: { major: 1, minor: 27 } }, /Kubernetes 1\.28 .*; leave it out/],
-  [{ machineconfigAccess: false }, /--no-machineconfig-access/],
-])('rejects referenceGuard with %j', (changes, message) => {
-  const buildReferenceGuard = () => build({ ...changes, referenceGuard: true });
-  expect(buildReferenceGuard).toThrow(InvalidInstallation);
-  expect(buildReferenceGuard).toThrow(message);
-});
-
 type Deployment = {
   readonly spec: {
     readonly template: {
       readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] };
     };
   };
-};
-
-type WebhookConfiguration = {
-  readonly metadata: { readonly name: string; readonly annotations?: object };
-  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
 };

@@ -1,4 +1,4 @@
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { expect, test } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import { buildInstallation } from '../../src/install/installation.ts';
@@ -75,24 +75,6 @@ test('changes only the own caBundle, and omits fields of the API server and kube
   expected.webhooks.push(other);
   expect(first).toEqual(expected);
   expect(second.metadata.annotations).toEqual({ mine: 'yes' });
-});
-
-test('changes the caBundle of the reference guard, too, if it is installed', () => {
-  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, referenceGuard: true });
-  const references = files.find(({ objectName }) => objectName === 'machineconfig-guard-references');
-  const referenceWebhookConfiguration: unknown = parse(references?.content ?? '');
-  const plan = planRotation({ ...createInput(), referenceWebhookConfiguration }, NOW);
-  const [first, , third] = plan.renderFiles(NEW);
-  for (const [file, trusted] of [
-    [first, encode(OLD.certificatePem, NEW.certificatePem)],
-    [third, encode(NEW.certificatePem)],
-  ] as const) {
-    const documents = parseAllDocuments(file?.content ?? '').map(
-      (document) => document.toJS() as Configuration,
-    );
-    expect(documents.map(bundleOf)).toEqual([trusted, trusted]);
-    expect(documents[1]).toMatchObject({ metadata: { name: 'machineconfig-guard-references' } });
-  }
 });
 
 test('after an unfinished rotation, starts from the authority in the Secret', () => {

@@ -4,7 +4,6 @@ import { Command } from 'commander';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { readObject } from '../../inspect/cluster-access.ts';
 import type { RotationInput } from '../../install/rotation.ts';
-import type { ApiObject } from '../../kube/api-object.ts';
 import { AUTHORITY_SECRET_PATH, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { summarizeCertificate } from '../certificate-summary.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
@@ -25,7 +24,6 @@ interface RotateFlags extends ClusterFlags {
 type RotateReport = Awaited<ReturnType<typeof rotate>>;
 
 const NAME = 'machineconfig-guard';
-const REFERENCE_NAME = `${NAME}-references`;
 /** A new Secret takes effect after 2 s. */
 const WAIT_SECONDS = 30;
 
@@ -42,7 +40,8 @@ export function createRotateCommand(): Command {
       `
 The command applies nothing. You can repeat each step. If you stop after a step,
 calls still succeed, and a new run continues from there.
-Permissions: get Secret machineconfig-guard-ca and the webhook configurations.
+Permissions: get Secret machineconfig-guard-ca and
+ValidatingWebhookConfiguration machineconfig-guard.
 Exit codes: 0 written, 1 nothing to rotate, 2 wrong usage, unwritable directory
 or existing files, 3 the API server is unreachable or denies access.
 
@@ -85,14 +84,8 @@ async function rotate({ out, from, days, force, ...clusterFlags }: RotateFlags, 
 async function readCluster(flags: ClusterFlags): Promise<RotationInput> {
   return await withKubeApi(flags, 'machineconfig-guard-certs', async (api) => {
     const webhookConfiguration = await readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, NAME));
-    const referenceWebhookConfiguration = await readObject(
-      api,
-      objectPath(WEBHOOK_CONFIGURATIONS_PATH, REFERENCE_NAME),
-    );
     const secret = (await readObject(api, AUTHORITY_SECRET_PATH)) ?? {};
-    if (webhookConfiguration !== undefined) {
-      return { webhookConfiguration, referenceWebhookConfiguration, secret };
-    }
+    if (webhookConfiguration !== undefined) return { webhookConfiguration, secret };
     const message = `${api.address} has no webhook configuration ${NAME}: the guard is not installed`;
     throw new CliError(message, EXIT_CODE.failure);
   });
@@ -103,21 +96,15 @@ async function readRenderedSet(directory: string): Promise<RotationInput> {
     import('yaml'),
     import('../../install/installation.ts'),
   ]);
-  const read = async (kind: string): Promise<readonly ApiObject[]> => {
+  const read = async (kind: string): Promise<object> => {
     const names = await readdir(directory);
-    const files = names.filter((name) => OWN_FILE_NAME.test(name) && name.endsWith(`-${kind}.yaml`));
-    return await Promise.all(
-      files.map(async (name) => parse(await readFile(path.join(directory, name), 'utf8')) as ApiObject),
-    );
+    const name = names.find((file) => OWN_FILE_NAME.test(file) && file.endsWith(`-${kind}.yaml`));
+    return name === undefined ? {} : (parse(await readFile(path.join(directory, name), 'utf8')) as object);
   };
   try {
-    const configurations = await read('validatingwebhookconfiguration');
-    const find = (name: string) => configurations.find(({ metadata }) => metadata?.name === name);
-    const [secret = {}] = await read('secret');
     return {
-      webhookConfiguration: find(NAME) ?? {},
-      referenceWebhookConfiguration: find(REFERENCE_NAME),
-      secret,
+      webhookConfiguration: await read('validatingwebhookconfiguration'),
+      secret: await read('secret'),
     };
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'a file is not YAML';

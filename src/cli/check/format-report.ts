@@ -1,4 +1,4 @@
-import { formatName } from '../../decision/message.ts';
+import { formatName, formatTime } from '../../decision/message.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
@@ -23,6 +23,7 @@ type Problems = readonly ReportProblem[];
 
 const NONE = '<none>';
 const MAX_SKIPPED_NODES = 3;
+const MAX_HELD_POOLS = 5;
 /** Of a further line of a command: its indent, and the backslash. */
 const CONTINUATION_WIDTH = 6;
 const MAX_REASONS = 10;
@@ -46,6 +47,7 @@ export function formatCheckReport(
   const parts = [
     ...formatTables(format, report),
     formatSkippedNodes(format, report.skippedNodes),
+    formatHolds(format, report),
     formatProblems(format, report.problems),
     formatReasons(format, report),
     formatRequests(format, report.pendingCertificateRequests, new Date(report.checkedAt)),
@@ -172,6 +174,22 @@ function formatSkippedNodes(format: TextFormat, names: readonly string[]): strin
   if (names.length === 0) return '';
   const shown = joinFirst(names, MAX_SKIPPED_NODES);
   return wrapParagraph(format, `Skipped nodes that the Machine Config Operator does not manage: ${shown}.`);
+}
+
+function formatHolds(format: TextFormat, { pools }: CheckReport): string {
+  const held = pools.filter(({ heldUntil }) => heldUntil !== null);
+  const last = held
+    .map(({ heldUntil }) => heldUntil ?? '')
+    .toSorted()
+    .at(-1);
+  if (last === undefined) return '';
+  const names = joinFirst(
+    held.map(({ name }) => name),
+    MAX_HELD_POOLS,
+  );
+  const subjects = `${held.length === 1 ? 'pool' : 'pools'} ${names}`;
+  const sentence = `The guard holds unused configs of ${subjects}, until ${formatTime(new Date(last))} at the latest.`;
+  return wrapParagraph(format, `${sentence} List all with: machineconfig-guard who-uses --unused`);
 }
 
 function formatProblems(format: TextFormat, problems: Problems): string {

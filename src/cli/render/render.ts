@@ -68,7 +68,7 @@ export function createRenderCommand(): Command {
     )
     .option(
       '--hold <duration>',
-      'like --mode: how long to hold a config after a pool last named it, such as 24h for bare metal; ' +
+      'like --mode: how long to hold unused configs after their pool last changed, such as 24h for bare metal; ' +
         '0s is off (default: 2h)',
       parseHold,
     )
@@ -86,8 +86,8 @@ export function createRenderCommand(): Command {
       'open the webhook port to all addresses, for API servers that are not on the host network of the nodes',
     )
     .option(
-      '--reference-guard',
-      'deny that a person makes a node or a pool reference a missing MachineConfig (OpenShift 4.15 or newer)',
+      '--reference-policy',
+      'deny that a node or a pool names a text that no rendered MachineConfig can have (OpenShift 4.17 or newer)',
     )
     .option('--from-cluster', 'read the version of the cluster, and keep the authority of an installed guard')
     .addOption(

@@ -44,21 +44,32 @@ const OMITTED_COLUMNS = [
   'MODE',
 ];
 
+/** The user may not read the value. */
+const UNKNOWN: Cell = { text: '<unknown>' };
+
 const COLUMNS: readonly StatusColumn[] = [
   { header: 'CONTEXT', toCell: ({ context }) => toCell(context) },
   { header: 'STATE', toCell: ({ state }) => toCell(state, state !== 'PROTECTED') },
   { header: 'VERSION', toCell: ({ version }) => toCell(version) },
   { header: 'MODE', toCell: ({ mode }) => toCell(mode) },
-  { header: 'FAILURE POLICY', toCell: ({ failurePolicy }) => toCell(failurePolicy) },
+  {
+    header: 'FAILURE POLICY',
+    toCell: ({ failurePolicy, unreadable }) =>
+      unreadable.includes('webhook') ? UNKNOWN : toCell(failurePolicy),
+  },
   {
     header: 'REPLICAS',
     isRightAligned: true,
-    toCell: ({ replicas, readyReplicas }) => {
+    toCell: ({ replicas, readyReplicas, unreadable }) => {
+      if (unreadable.includes('Deployment')) return UNKNOWN;
       if (replicas === null || readyReplicas === null) return toCell(null);
       return toCell(`${readyReplicas}/${replicas}`, readyReplicas < replicas);
     },
   },
-  { header: 'LEADER', toCell: ({ leader }) => toCell(leader) },
+  {
+    header: 'LEADER',
+    toCell: ({ leader, unreadable }) => (unreadable.includes('Lease') ? UNKNOWN : toCell(leader)),
+  },
   {
     header: 'CERTIFICATES',
     toCell: ({ certificates }) => toCell(certificates?.reason ?? null, certificates?.valid === false),

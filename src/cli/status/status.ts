@@ -28,6 +28,7 @@ const UNREAD = {
   by: null,
   advice: '',
   evidence: [],
+  unreadable: [],
   version: null,
   mode: null,
   failurePolicy: null,

@@ -1,4 +1,4 @@
-import { formatName } from '../../decision/message.ts';
+import { formatName, formatTime } from '../../decision/message.ts';
 import { countNoun, joinWithAnd } from '../../decision/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type {
@@ -116,36 +116,48 @@ export function formatUnusedReport(format: TableFormat, report: UnusedReport, re
   if (unused.length === 0) return 'Every rendered config is in use.\n';
   const now = new Date(readAt).getTime();
   const hasNotes = unused.some(({ mentionedBy }) => mentionedBy.length > 0);
+  const heldCount = unused.filter(({ heldUntil }) => heldUntil !== null).length;
   const columns = [
     { header: 'NAME' },
     { header: 'POOL' },
     { header: 'AGE', isRightAligned: true },
     { header: 'SIZE', isRightAligned: true },
     ...(hasNotes ? [{ header: 'NOTES', isRightAligned: true }] : []),
+    ...(heldCount === 0 ? [] : [{ header: 'HELD UNTIL' }]),
   ];
-  const rows = unused.map(({ name, pool, createdAt, sizeBytes, mentionedBy }) => [
+  const rows = unused.map(({ name, pool, createdAt, sizeBytes, mentionedBy, heldUntil }) => [
     { text: formatName(name) },
     { text: pool ?? NONE },
     { text: formatAge(now - new Date(createdAt).getTime()) },
     { text: formatSize(sizeBytes) },
     ...(hasNotes ? [{ text: mentionedBy.length === 0 ? '' : String(mentionedBy.length) }] : []),
+    ...(heldCount === 0 ? [] : [{ text: heldUntil === null ? '' : formatTime(new Date(heldUntil)) }]),
   ]);
   const sentences = [
     `${countNoun(unused.length, 'unused rendered config')}, ${formatSize(totalBytes)} in total.`,
     POINT_IN_TIME_NOTICE,
-    'The guard still holds a config that a pool has named lately.',
+    heldCount === 0
+      ? ''
+      : 'The guard denies the deletion of a held config, because a machine may be booting with it.',
     hasNotes
       ? 'NOTES counts informational references. They do not keep the config; who-uses NAME lists them.'
       : '',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
   ];
   const table = { columns, rows };
-  const tables = format.isWide === true ? [table] : [table, omitColumn(table, 'POOL')];
+  const short = omitColumn(table, 'POOL');
+  const tables = format.isWide === true ? [table] : [table, short, omitColumn(short, 'SIZE')];
   return `${formatFittingTable(format, tables)}\n${formatSentences(format, sentences)}`;
 }
 
+/** Without held configs, so that their names can be piped to a deletion. */
 export function formatUnusedNames({ unused }: UnusedReport): string {
-  return toLines(unused.map(({ name }) => name));
+  return toLines(unused.filter(({ heldUntil }) => heldUntil === null).map(({ name }) => name));
+}
+
+export function formatHeldNotice({ unused }: UnusedReport): string {
+  const held = unused.filter(({ heldUntil }) => heldUntil !== null);
+  return held.length === 0 ? '' : `Omitted ${countNoun(held.length, 'held config')}.\n`;
 }
 
 function formatSize(bytes: number): string {

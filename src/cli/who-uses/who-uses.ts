@@ -14,6 +14,7 @@ import { createTableFormat } from '../text-format.ts';
 import {
   formatConfigList,
   formatConfigNames,
+  formatHeldNotice,
   formatReferencesReport,
   formatReferrerNames,
   formatUnusedNames,
@@ -43,8 +44,11 @@ currentConfig or desiredConfig, a pool's spec or status, or an unfinished
 MachineOSBuild. Informational references do not keep it: a finished build, a
 drain or the firstPivotConfig annotation. Missing names are reported with the
 closest match and the remaining references.
+
+HELD UNTIL is when the guard allows the deletion of an unused config, if no pool
+changes before. -o name omits held configs.
 Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
-get machineconfigs without names.
+get machineconfigs without names, and machineconfigguards with --unused.
 
 Exit codes:
   0  all named configs are in use; always without names
@@ -74,7 +78,8 @@ Examples:
             ? formatUnusedNames(report)
             : formatUnusedReport(format, report, renderedCount);
           printReport(command, flags.output, report, text);
-          if (isNameOutput) command.configureOutput().writeErr?.(`${POINT_IN_TIME_NOTICE}\n`);
+          if (isNameOutput)
+            command.configureOutput().writeErr?.(`${formatHeldNotice(report)}${POINT_IN_TIME_NOTICE}\n`);
         } else {
           const report = await readReferencesReport(api, configs);
           const text = isNameOutput ? formatReferrerNames(report) : formatReferencesReport(format, report);

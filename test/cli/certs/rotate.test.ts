@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { startEmptyCluster } from '../inspected-cluster.ts';
@@ -51,22 +51,6 @@ test('writes three files for a rendered set, and replaces them only with --force
   expect(forced.stdout).toMatch(
     /oc apply -f \S+1-trust-both\.yaml\n {2}sleep 30\n {2}oc apply -f \S+2-issue/,
   );
-});
-
-test('rotates the authority of both webhooks of a rendered set', async () => {
-  await runProgram([
-    'render',
-    '--out',
-    set,
-    '--image',
-    IMAGE,
-    '--kubernetes-version',
-    '1.31',
-    '--reference-guard',
-  ]);
-  expect((await rotate('--from', set)).exitCode).toBe(0);
-  const names = readFileSync(path.join(out, '1-trust-both.yaml'), 'utf8').match(/^ {2}name: .+$/gm);
-  expect(names).toEqual(['  name: machineconfig-guard', '  name: machineconfig-guard-references']);
 });
 
 test('if another issuer makes the certificates, exits with 1', async () => {

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
+import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
 import {
   annotate,
   createNode,
   createPool,
   GONE,
+  holdUnusedConfigs,
   NEW,
   OLD,
   startHealthyCluster,
@@ -47,6 +48,43 @@ test.each([
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
   expect(await run('check', ...args)).toEqual(usageError(sentence));
+});
+
+interface Holds {
+  readonly holdSeconds: number | null;
+  readonly pools: readonly { readonly name: string; readonly heldUntil: string | null }[];
+}
+
+test('shows until when the guard holds unused configs', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  holdUnusedConfigs(cluster, '1h');
+
+  const { exitCode, stdout } = await run('check');
+  expect(exitCode).toBe(0);
+  expect(stdout.replaceAll('\n', ' ')).toMatch(
+    /The guard holds unused configs of pool worker, until \S+Z at the latest\. List all with: .* who-uses --unused/,
+  );
+  const report = JSON.parse((await run('check', '-o', 'json')).stdout) as Holds;
+  expect(report).toMatchObject({ holdSeconds: 3_600, pools: [{ name: 'worker', heldUntil: TIME }] });
+});
+
+test.each([
+  ['only selected nodes were read', ['--role', 'worker'], 'pass', { holdSeconds: null }],
+  ['the guard is unreadable', [], { status: 403 }, { holdSeconds: null }],
+  ['no guard is installed', [], { status: 404 }, { holdSeconds: 0 }],
+] as const)('guesses no hold if %s', async (_condition, args, fault, expected) => {
+  const { run, cluster } = await startHealthyCluster();
+  holdUnusedConfigs(cluster, '1h');
+  cluster.faults.intercept(({ path }) => (path === GUARD_PATH ? fault : 'pass'));
+  const { stdout } = await run('check', '-o', 'json', ...args);
+  expect(JSON.parse(stdout)).toMatchObject({ ...expected, pools: [{ heldUntil: null }] });
+});
+
+test('a pool without unused configs is not held', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  holdUnusedConfigs(cluster, '1h');
+  cluster.erase('machineconfigs', OLD);
+  expect((await run('check')).stdout).not.toContain('holds');
 });
 
 test('retries if the API server is busy', async () => {
@@ -115,6 +153,7 @@ test('prints exactly the documented JSON keys', async () => {
     waitedSeconds: 0,
     ok: false,
     recoverable: false,
+    holdSeconds: 7_200,
     nodes: [{ ...node, state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
     pools: [
@@ -124,6 +163,7 @@ test('prints exactly the documented JSON keys', async () => {
         terminating: false,
         machineCount: 1,
         updatedMachineCount: 1,
+        heldUntil: TIME,
       },
     ],
     problems: [

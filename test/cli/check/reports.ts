@@ -45,6 +45,7 @@ export function checkNodesAndPools(
       requests,
       explanations: new Map(Object.entries(explanations)),
       repairs,
+      holdings: undefined,
     },
     0,
   );

@@ -34,7 +34,7 @@ test.each(CODES)('prints the section of %s and no other', async (code, descripti
 
 test('indents the second line of a list item', async () => {
   const { stdout } = await runProgram(['explain', 'MCG_HELD']);
-  expect(stdout).toMatch(/^- `node … has not reported[^\n]+\n {2}\S/m);
+  expect(stdout).toMatch(/^- `node …, which may be booting[^\n]+\n {2}\S/m);
 });
 
 test('accepts a code in lower case, and without its prefix', async () => {

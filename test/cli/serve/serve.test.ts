@@ -165,9 +165,6 @@ describe('as a process', () => {
     expect(taken).toEqual({ ...usageError(problem), stdout });
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
     expect(missing).toEqual(usageError('/nowhere/tls.crt does not exist.\n'));
-    const noAuthority = await startServe({ '--client-ca-file': path.join(directory, 'tls.key') }).outcome;
-    const sentence = /cannot verify clients with \S+tls\.key: it contains no certificate in PEM\.\n$/;
-    expect(noAuthority).toEqual({ ...usageError(sentence), stdout });
   });
 });
 

@@ -14,6 +14,7 @@ const PROTECTED: StatusEntry = {
   explanation: 'the guard is registered, and its replicas are ready',
   advice: '',
   evidence: ['webhook: machineconfig-guard'],
+  unreadable: [],
   version: '0.1.0',
   mode: 'Enforce',
   failurePolicy: 'Fail',
@@ -101,6 +102,14 @@ test.each([
 
 test('keeps name and state at any width', () => {
   expect(format(10, [PROTECTED])[0]).toBe('CONTEXT  STATE');
+});
+
+test('prints <unknown> for a value that the user may not read, and <none> for one that does not exist', () => {
+  const missing = { failurePolicy: null, replicas: null, readyReplicas: null, leader: null };
+  const unreadable = { ...PROTECTED, ...missing, unreadable: ['webhook', 'Deployment', 'Lease'] } as const;
+  const [, first = '', second = ''] = format(200, [unreadable, { ...PROTECTED, ...missing }]);
+  expect(first.match(/<\w+>/g)).toEqual(['<unknown>', '<unknown>', '<unknown>']);
+  expect(second.match(/<\w+>/g)).toEqual(['<none>', '<none>', '<none>']);
 });
 
 test('says what only the floor cannot do', () => {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -92,13 +93,27 @@ test('asks one context for each cluster and user with all, and prefers the curre
   expect(states).toEqual(['a EXPOSED', 'b EXPOSED', expect.stringMatching(/^other /)]);
 });
 
-test('asks the clusters side by side, and does not wait for one that does not answer', async () => {
+test('asks the clusters side by side', async () => {
+  install(clusters[0]);
+  const events = new EventEmitter();
+  const isAsked = once(events, 'asked');
+  clusters[0]?.faults.intercept(() => {
+    events.emit('asked');
+    return 'pass';
+  });
+  // This cluster answers as soon as the next one was asked.
+  clusters[2]?.faults.intercept(() => (response) => {
+    void isAsked.then(() => response.writeHead(404).end());
+  });
+  const { states } = await readStates('--contexts', 'c,a');
+  expect(states).toEqual(['c EXPOSED', 'a PROTECTED']);
+});
+
+test('a cluster that does not answer costs one line', async () => {
   install(clusters[0]);
   await clusters[1]?.faults.goDown();
   clusters[2]?.faults.intercept(() => 'hang');
-  const startedAt = performance.now();
   const { exitCode, entries } = await readStates('--contexts', 'c,b,a', '--request-timeout', '1500ms');
-  expect(performance.now() - startedAt).toBeLessThan(4_000);
   expect(exitCode).toBe(1);
   expect(entries.map(({ state }) => state)).toEqual(['UNREACHABLE', 'UNREACHABLE', 'PROTECTED']);
   expect(entries[0]?.explanation).toMatch(/^the API server at 127\.0\.0\.1:\d+ did not answer in time$/);
@@ -123,12 +138,16 @@ test('reports that the API server denies access as the reason of the line', asyn
   expect(stdout).toMatch(/^a +UNKNOWN {2}the API server at \S+ denies you "get" on machineconfigguards/m);
 });
 
-test('reads what the user may read', async () => {
+test('reads what the user may read, and names the rest', async () => {
   install(clusters[0]);
   clusters[0]?.faults.intercept(({ path: requested }) =>
     /deployments|leases|policybindings/.test(requested) ? { status: 403 } : 'pass',
   );
-  expect(await readStates()).toMatchObject({ exitCode: 1, states: ['a UNKNOWN'] });
+  const report = await readStates();
+  expect(report).toMatchObject({ exitCode: 1, states: ['a UNKNOWN'] });
+  expect(report.entries).toMatchObject([
+    { failurePolicy: 'Fail', replicas: null, unreadable: ['policy floor', 'Deployment', 'Lease'] },
+  ]);
 });
 
 test('writes nothing and deletes nothing', async () => {

@@ -1,16 +1,27 @@
 import { expect, test } from 'vitest';
-import { formatConfigList, formatUnusedReport } from '../../../src/cli/who-uses/format-report.ts';
+import {
+  formatConfigList,
+  formatHeldNotice,
+  formatUnusedNames,
+  formatUnusedReport,
+} from '../../../src/cli/who-uses/format-report.ts';
 import { toConfigName } from '../../../src/decision/config-name.ts';
 
 const NOTE = { kind: 'Node', name: 'n', field: 'lastAppliedDrain' } as const;
 
-const toConfig = (createdAt: string, sizeBytes: number, mentionedBy = [NOTE]) => {
+const toConfig = (
+  createdAt: string,
+  sizeBytes: number,
+  mentionedBy = [NOTE],
+  heldUntil: string | null = null,
+) => {
   return {
     name: toConfigName(`rendered-${sizeBytes}`),
     pool: null,
     createdAt,
     sizeBytes,
     mentionedBy,
+    heldUntil,
   };
 };
 
@@ -37,6 +48,33 @@ test('formats unused configs with ages and sizes in one unit, and with notes', (
   expect(text?.replaceAll('\n', ' ')).toMatch(
     /^3 unused rendered configs, 1\.6 MiB in total\. Point-in-time .* NOTES .* 1 node has not .* configs\. $/,
   );
+});
+
+test('shows until when configs are held, and omits their names', () => {
+  const name = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+  const held = { ...toConfig('2026-11-20T11:00:00Z', 200_000, [], '2026-11-20T14:00:01.000Z'), name };
+  const unused = [{ ...held, pool: 'worker' }, toConfig('2026-11-20T11:00:00Z', 900, [])];
+  const report = {
+    server: 'x',
+    readAt: '2026-11-20T12:00:00Z',
+    unreportedNodes: 0,
+    unused,
+    totalBytes: 200_900,
+  };
+  const format = (columns: number) =>
+    formatUnusedReport({ width: 80, hasColors: false, columns }, report, 4).split('\n');
+  expect(format(100).slice(0, 3)).toEqual([
+    'NAME                                              POOL    AGE     SIZE  HELD UNTIL',
+    `${name}  worker  60m  195 KiB  2026-11-20T14:00:01Z`,
+    'rendered-900                                      <none>  60m    900 B',
+  ]);
+  expect(format(80)[1]).toBe(`${name}  60m  2026-11-20T14:00:01Z`);
+  expect(format(80).join(' ')).toContain(
+    'The guard denies the deletion of a held config, because a machine may',
+  );
+  expect(formatUnusedNames(report)).toBe('rendered-900\n');
+  expect(formatHeldNotice(report)).toBe('Omitted 1 held config.\n');
+  expect(formatHeldNotice({ ...report, unused: [] })).toBe('');
 });
 
 const HASH = 'a4983d88dabdc54ecf977ee120fd3796';

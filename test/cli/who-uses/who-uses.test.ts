@@ -1,19 +1,21 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
+import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
 import {
   annotate,
   createConfig,
   createNode,
   GONE,
+  holdUnusedConfigs,
   NEW,
   OLD,
   startEmptyCluster,
   startHealthyCluster,
   TIME,
 } from '../inspected-cluster.ts';
-import { usageError } from '../run-program.ts';
+import { type Outcome, usageError } from '../run-program.ts';
 
+const OTHER_POOL = 'rendered-infra-a4983d88dabdc54ecf977ee120fd3796';
 const TYPO = NEW.replace('rendered', 'render');
 
 test('for a config in use, prints the referrers and exits with 0', async () => {
@@ -239,11 +241,73 @@ test('--unused prints names and a notice, or exactly the documented JSON keys', 
         name: OLD,
         pool: 'worker',
         createdAt: TIME,
+        heldUntil: null,
         sizeBytes,
         mentionedBy,
       },
     ],
     totalBytes: sizeBytes,
+  });
+});
+
+interface Unused {
+  readonly readAt: string;
+  readonly unused: readonly { readonly name: string; readonly heldUntil: string | null }[];
+}
+
+async function readUnused(run: (...args: string[]) => Promise<Outcome>): Promise<Unused> {
+  return JSON.parse((await run('who-uses', '--unused', '-o', 'json')).stdout) as Unused;
+}
+
+// The local clock is a day late, but the times of the hold are those of the API server.
+test('--unused holds the configs of a pool that has changed lately, by the clock of the API server', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  const changedAt = holdUnusedConfigs(cluster, '1h', 10);
+  cluster.create('machineconfigs', { metadata: { name: OTHER_POOL } });
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 });
+  onTestFinished(() => void vi.useRealTimers());
+
+  const { readAt, unused } = await readUnused(run);
+
+  // The creation of the config, and times of the API server have whole seconds.
+  const until = new Date(unused.find(({ name }) => name === OLD)?.heldUntil ?? '').getTime();
+  expect(until - changedAt.getTime()).toBeGreaterThanOrEqual(60 * 60_000);
+  expect(until - new Date(readAt).getTime()).toBeLessThanOrEqual(60 * 60_000 + 1_000);
+  expect(unused.find(({ name }) => name === OTHER_POOL)).toMatchObject({ heldUntil: null });
+  const names = await run('who-uses', '--unused', '-o', 'name');
+  expect(names.stdout).toBe(`${OTHER_POOL}\n`);
+  expect(names.stderr).toMatch(/^Omitted 1 held config\.\n/);
+});
+
+test.each([
+  ['after the hold', '1m', 10],
+  ['if the hold is off', '0s', 0],
+])('--unused holds no old config %s', async (_condition, hold, minutesAgo) => {
+  const { run, cluster } = await startHealthyCluster();
+  holdUnusedConfigs(cluster, hold, minutesAgo);
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 86_400_000 });
+  createConfig(cluster, GONE);
+  vi.useRealTimers();
+  const { unused } = await readUnused(run);
+  expect(unused.find(({ name }) => name === GONE)).toMatchObject({ heldUntil: null });
+});
+
+test('--unused finds the pool of a config without a pool in its name by its owner', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  holdUnusedConfigs(cluster, '1h');
+  const ownerReferences = [{ kind: 'MachineConfigPool', name: 'worker' }];
+  cluster.create('machineconfigs', { metadata: { name: 'rendered-by-hand', ownerReferences } });
+  const { unused } = await readUnused(run);
+  expect(unused.find(({ name }) => name === 'rendered-by-hand')?.heldUntil).toEqual(TIME);
+});
+
+test('--unused exits with 3 if the hold of the guard cannot be read', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  cluster.faults.intercept(({ path }) => (path === GUARD_PATH ? { status: 403 } : 'pass'));
+  expect(await run('who-uses', '--unused', '-o', 'name')).toMatchObject({
+    exitCode: 3,
+    stdout: '',
+    stderr: expect.stringContaining('denies you "get" on machineconfigguards') as string,
   });
 });
 

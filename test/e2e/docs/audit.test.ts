@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import type { Mode } from '../../../src/decision/settings.ts';
 import type { KubeResponse } from '../control-plane/kube-client.ts';
 import { auditedVerdicts, type AuditedOutcome } from '../support/audit-log.ts';
-import { PATHS } from '../support/paths.ts';
+import { unique } from '../support/cluster.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { renderedName } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
@@ -47,12 +48,12 @@ const deletions: AuditedDeletion[] = [];
 async function createConfig(situation: Situation): Promise<string> {
   const isOverridden = situation === 'overridden';
   const reason = { 'machineconfig-guard.io/allow-deletion': 'CHG-7' };
-  const name = await cluster.config({ annotations: isOverridden ? reason : {} });
+  const pool = unique('infra');
+  const annotations = isOverridden ? reason : {};
+  const name = await cluster.config({ name: renderedName(pool), annotations });
   if (isOverridden || situation === 'in use') await cluster.node({ currentConfig: name });
-  if (situation === 'held') {
-    const { metadata } = await cluster.pool({ spec: name });
-    await cluster.admin.delete(`${PATHS.pools}/${metadata.name}`);
-  }
+  // The pool has just been created without the config.
+  if (situation === 'held') await cluster.pool({ name: pool, spec: await cluster.config() });
   return name;
 }
 

@@ -7,6 +7,7 @@ import { removeGuard, sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
 import { awaitFloor, BINDINGS } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
+import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { Shell } from '../support/shell.ts';
 
@@ -84,6 +85,21 @@ test('docs/install.md renders files, upgrades and rotates the authority', async 
 
   await INSTALL.run(shell, { heading: 'Without access to MachineConfigs' });
 }, 180_000);
+
+test('docs/install.md switches the reference policy to a warning, and off', async () => {
+  const apply = ['apply', '--kustomize', join(MANIFESTS, 'components', 'reference-policy')];
+  await kubectlOk(controlPlane, apply);
+  const results = await INSTALL.run(shell, { heading: 'Deny misspelled references' });
+  expect(results.map(({ stdout }) => stdout)).toEqual([
+    expect.stringContaining(' patched\n'),
+    expect.stringContaining(' deleted\n'),
+  ]);
+  await kubectlOk(controlPlane, [
+    'delete',
+    'validatingadmissionpolicy',
+    'references.machineconfig-guard.io',
+  ]);
+});
 
 test('docs/install.md helps when the namespace was deleted before the webhook', async () => {
   await cluster.admin.delete(PATHS.guardNamespace);

@@ -130,28 +130,6 @@ test('the runbook NotEnforcing shows who changed the mode, and changes it back',
   await expect.poll(dryRunStatus, SOON).toBe(403);
 });
 
-test('the runbook TerminatingConfigInUse shows the config, its node and its finalizers', async () => {
-  const config = await cluster.config();
-  const setFinalizers = (finalizers: readonly string[] | null) =>
-    cluster.admin.patch(`${PATHS.configs}/${config}`, { metadata: { finalizers } });
-  await setFinalizers(['example.com/hold']);
-  expect((await cluster.delete(config)).status).toBe(200);
-  const node = await cluster.node({ currentConfig: CONFIG, desiredConfig: config });
-  const readMessage = () => readStdout("oc get mcguard cluster -o jsonpath='{.status.conditions}'");
-  await expect.poll(readMessage, SOON).toContain('in use and being deleted');
-
-  const [condition, check, finalizers, pools] = await run('TerminatingConfigInUse', {
-    exitCodes: { 'machineconfig-guard check': 1 },
-  });
-
-  expect(condition.stdout).toContain(`${config}, referenced by node ${node} (desiredConfig)`);
-  expect(check?.stdout).toContain('is in use and being deleted');
-  expect(finalizers?.stdout).toBe(`${config} ["example.com/hold"]\n`);
-  expect(pools?.stdout).toMatch(/^worker /m);
-  await cluster.admin.delete(`${PATHS.nodes}/${node}`);
-  await setFinalizers(null);
-});
-
 test('the runbooks Unverified and IndexStale show the loss of the rights', async () => {
   const unused = await cluster.config();
   await installed.withoutRights(async () => {

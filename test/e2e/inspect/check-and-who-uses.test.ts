@@ -26,6 +26,7 @@ const READ_ONLY: readonly Rule[] = [
     resources: ['machineconfigs', 'machineconfigpools', 'machineosbuilds'],
     verbs: ['get', 'list'],
   },
+  { apiGroups: ['machineconfig-guard.io'], resources: ['machineconfigguards'], verbs: ['get'] },
 ];
 const REQUESTS: Rule = {
   apiGroups: ['certificates.k8s.io'],
@@ -123,6 +124,33 @@ test('check and the guard skip the nodes that the operator does not manage', asy
   const annotations = { [`${MCO}/currentConfig`]: other };
   await admin.patch(`${PATHS.nodes}/${windows}`, { metadata: { annotations } });
   await cluster.expectDenied(other, [{ kind: 'Node', name: windows, field: 'currentConfig' }]);
+});
+
+test('check finds a config that a node moves to while it is being deleted', async () => {
+  const [other, config] = [await cluster.config(), await cluster.config()];
+  const path = `${PATHS.configs}/${config}`;
+  await admin.patch(path, { metadata: { finalizers: ['example.com/hold'] } });
+  const node = await cluster.node({ currentConfig: other, desiredConfig: other });
+  await cluster.pool({ name: 'worker', spec: other, status: other });
+  expect((await cluster.delete(config)).status).toBe(200);
+  expect((await admin.find(path))?.metadata.deletionTimestamp).toBeDefined();
+  expect((await checkCluster(api, CHECK)).report.problems).toEqual([]);
+
+  await cluster.moveNode(node, { desiredConfig: config });
+
+  const problem = { kind: 'Node', name: node, field: 'desiredConfig', config, recoverable: false };
+  expect((await checkCluster(api, CHECK)).report.problems).toMatchObject([
+    { ...problem, code: 'ConfigTerminating' },
+  ]);
+  const page = await admins.run('machineconfig-guard check');
+  expect(page.exitCode).toBe(1);
+  expect(page.stdout.replaceAll(/\s+/g, ' ')).toContain(
+    `${config} is in use and being deleted; node ${node} names it.`,
+  );
+  await admin.patch(path, { metadata: { finalizers: null } });
+  expect((await checkCluster(api, CHECK)).report.problems).toMatchObject([
+    { ...problem, code: 'ConfigMissing' },
+  ]);
 });
 
 test('check and the metric accept the first roll-out of a custom pool for 30 minutes', async () => {

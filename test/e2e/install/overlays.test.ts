@@ -188,7 +188,9 @@ test.each([
 test.each([
   ['no-machineconfig-access', { machineconfigAccess: false }],
   ['open-network', { openNetwork: true }],
-  ['reference-guard', { referenceGuard: true }],
+  ['reference-policy', { referencePolicy: true }],
+  // The component that fails open brings the policy floor.
+  ['fail-open-with-floor', { profile: 'fail-open-with-floor' }],
   // It includes openshift-4.15 and openshift-4.16.
   ['openshift-4.14', { kubernetesVersion: { major: 1, minor: 27 } }],
 ] as const)(
@@ -209,18 +211,6 @@ test('the component settings adds a MachineConfigGuard', async () => {
 
   const guards = objects.filter(({ kind }) => kind === 'MachineConfigGuard');
   expect(guards).toMatchObject([{ metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } }]);
-});
-
-test('cert-manager injects its authority into both webhooks', async () => {
-  const components = ['reference-guard-cert-manager'];
-  const directory = await combine(controlPlane, overlay('cert-manager'), components);
-  const objects = await buildDirectory(controlPlane, directory);
-
-  const webhooks = objects.filter(({ kind }) => kind === 'ValidatingWebhookConfiguration');
-  const injection = {
-    'cert-manager.io/inject-ca-from': 'machineconfig-guard/machineconfig-guard-serving',
-  };
-  expect(webhooks.map(({ metadata }) => metadata.annotations)).toEqual([injection, injection]);
 });
 
 const HOST_NETWORK = {

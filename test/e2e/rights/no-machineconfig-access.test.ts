@@ -6,8 +6,10 @@ import { afterAll, expect, test } from 'vitest';
 import type { GuardStatus } from '../../../src/guard/status-writer.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
+import { unique } from '../support/cluster.ts';
 import { parseJsonLines } from '../support/guard-process.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
+import { renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 
@@ -74,10 +76,11 @@ test('logs once that it cannot read MachineConfigs', async () => {
 
 test('holds a config that a pool has left, and allows the deletion of others', async () => {
   await installed.setSettings({ mode: 'Enforce', holdSuperseded: '1h' });
-  const config = await cluster.config();
-  const pool = await cluster.pool({ spec: config });
-  const path = `${PATHS.pools}/${pool.metadata.name}`;
-  await cluster.admin.patch(path, { spec: { configuration: { name: await cluster.config() } } });
+  const name = unique('infra');
+  const config = await cluster.config({ name: renderedName(name) });
+  await cluster.pool({ name, spec: config });
+  const next = await cluster.config({ name: renderedName(name) });
+  await cluster.admin.patch(`${PATHS.pools}/${name}`, { spec: { configuration: { name: next } } });
   expect(statusOf(await cluster.delete(config)).message).toContain('MCG_HELD');
-  await cluster.expectAllowed(await cluster.config());
+  await cluster.expectAllowed(await cluster.config({ name: renderedName('no-such-pool') }));
 });

@@ -41,13 +41,12 @@ function formatConditions({ conditions }: Status): readonly string[] {
 
 test('reports a ready and consistent cluster with valid certificates', async () => {
   const status = await awaitStatus(
-    ({ conditions, danglingCount, readyReplicas }) =>
-      conditions.length === 5 && danglingCount === 0 && readyReplicas === 2,
+    ({ conditions, danglingCount }) => conditions.length === 5 && danglingCount === 0,
     40_000,
   );
 
   const { version } = packageJson;
-  expect(status).toMatchObject({ mode: 'Enforce', version, failurePolicy: 'Fail', replicas: 2 });
+  expect(status).toMatchObject({ mode: 'Enforce', version });
   expect(formatConditions(status)).toEqual([
     'Ready=True',
     'ReferencesConsistent=True',
@@ -58,7 +57,7 @@ test('reports a ready and consistent cluster with valid certificates', async () 
 }, 60_000);
 
 test('the command status needs only the rights of a reader, and an unreachable cluster costs one line', async () => {
-  await awaitStatus(({ readyReplicas }) => readyReplicas === 2, 40_000);
+  await awaitStatus(({ danglingCount }) => danglingCount === 0, 40_000);
   const file = await writeReaderKubeconfig();
   const runStatus = (...args: readonly string[]) =>
     runProcess(process.execPath, [PROGRAM, 'status', '--kubeconfig', file, ...args]);

@@ -13,6 +13,8 @@ export interface AuditEvent {
   };
   readonly userAgent?: string;
   readonly requestReceivedTimestamp: string;
+  /** When the API server had answered. */
+  readonly stageTimestamp: string;
   readonly objectRef?: {
     readonly resource: string;
     readonly subresource?: string;

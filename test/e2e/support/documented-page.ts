@@ -24,10 +24,9 @@ const NEEDS_ANOTHER_MACHINE: readonly RegExp[] = [
   /alerting-rule\.yaml$/,
 ];
 
-/** The pages whose commands each test file of test/e2e/docs runs, or test/e2e/hostile/client-certificates.test.ts. */
+/** The pages whose commands each test file of test/e2e/docs runs. */
 export const PAGES = {
   audit: ['docs/audit.md'],
-  clientCertificates: ['docs/client-certificates.md'],
   inspection: ['docs/inspect.md'],
   installation: ['README.md', 'docs/install.md', 'docs/fleet/README.md', 'docs/policy-floor.md'],
   operation: ['docs/operate.md'],
@@ -72,12 +71,6 @@ export function documentedCommands(file: string): readonly DocumentedCommand[] {
 function parseCommand(heading: string, line: string): DocumentedCommand {
   const exitCode = Number(EXIT_CODE.exec(line)?.groups?.['code'] ?? 0);
   return { heading, line: line.replace(/\s+# .*$/, ''), exitCode };
-}
-
-/** The `yaml` blocks of a page. */
-export function documentedYaml(file: string): readonly string[] {
-  const blocks = readFileSync(join(ROOT, file), 'utf8').matchAll(/^```yaml\n(?<yaml>[^]*?)^```$/gm);
-  return [...blocks].map(({ groups }) => groups?.['yaml'] ?? '');
 }
 
 /** A part of a page. */

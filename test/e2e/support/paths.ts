@@ -20,8 +20,6 @@ export const PATHS = {
   /** The Lease of the replica that writes the status. */
   lease: '/apis/coordination.k8s.io/v1/namespaces/machineconfig-guard/leases/machineconfig-guard',
   webhookConfigurations: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
-  referenceWebhook:
-    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/machineconfig-guard-references',
   guardWebhook:
     '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/machineconfig-guard',
 } as const;

@@ -69,24 +69,22 @@ export class ServiceCa {
     }
     const bundle = `${authority.certificatePem}${this.#previousAuthority?.certificatePem ?? ''}`;
     await this.#injectIntoConfigMap(bundle);
-    await this.#injectIntoWebhooks(bundle);
+    await this.#injectIntoWebhook(bundle);
   }
 
   async #findSecretName(): Promise<string | undefined> {
     return (await this.#admin.find(SERVICE))?.metadata.annotations?.[SECRET_NAME];
   }
 
-  async #injectIntoWebhooks(bundle: string): Promise<void> {
+  async #injectIntoWebhook(bundle: string): Promise<void> {
     const caBundle = encodeBase64(bundle);
-    for (const path of [PATHS.guardWebhook, PATHS.referenceWebhook]) {
-      const configuration = (await this.#admin.find(path)) as WebhookConfiguration | undefined;
-      if (configuration?.metadata.annotations?.[INJECT] !== 'true') continue;
-      if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) continue;
-      const webhooks = configuration.webhooks.map((webhook) => {
-        return { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } };
-      });
-      await this.#admin.patch(path, { webhooks });
-    }
+    const configuration = (await this.#admin.find(PATHS.guardWebhook)) as WebhookConfiguration | undefined;
+    if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
+    if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
+    const webhooks = configuration.webhooks.map((webhook) => {
+      return { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } };
+    });
+    await this.#admin.patch(PATHS.guardWebhook, { webhooks });
   }
 
   /** Prometheus reads the authority from here. */

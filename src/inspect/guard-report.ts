@@ -1,0 +1,41 @@
+import { parseSettings } from '../decision/settings.ts';
+import { GUARD_PATH } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { orUndefined } from '../kube/errors.ts';
+import { withTimeout } from '../kube/wait.ts';
+
+/** What the MachineConfigGuard says, for `check`. */
+export interface GuardReport {
+  /** Keyed by missing config. */
+  readonly explanations: ReadonlyMap<string, string>;
+  /** 0 without a guard. Undefined if the object is unreadable. */
+  readonly holdMs: number | undefined;
+}
+
+interface StoredGuard {
+  readonly status?: {
+    readonly danglingReferences?: readonly ({
+      readonly config?: unknown;
+      readonly explanation?: unknown;
+    } | null)[];
+  };
+}
+
+const READ_TIMEOUT_MS = 5_000;
+
+/** Never rejects, because `check` works without a guard and without the right to read it. */
+export async function readGuardReport(api: KubeApi, signal: AbortSignal): Promise<GuardReport> {
+  const explanations = new Map<string, string>();
+  try {
+    const read = async (limited: AbortSignal) =>
+      await orUndefined(api.json({ path: GUARD_PATH, signal: limited }));
+    const guard = (await withTimeout(READ_TIMEOUT_MS, signal, read)) as StoredGuard | undefined;
+    for (const reference of guard?.status?.danglingReferences ?? []) {
+      const { config, explanation } = reference ?? {};
+      if (typeof config === 'string' && typeof explanation === 'string') explanations.set(config, explanation);
+    }
+    return { explanations, holdMs: guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs };
+  } catch {
+    return { explanations, holdMs: undefined };
+  }
+}

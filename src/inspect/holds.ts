@@ -1,0 +1,66 @@
+import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
+import { findHold, type Hold } from '../decision/hold.ts';
+import type { Referrer } from '../decision/references.ts';
+import type { HeldConfig } from '../decision/review.ts';
+import { parseSettings } from '../decision/settings.ts';
+import type { ApiObject } from '../kube/api-object.ts';
+import { GUARD_PATH, MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { orUndefined } from '../kube/errors.ts';
+import { parseHeldConfig } from '../kube/held-config.ts';
+import { accessCluster } from './cluster-access.ts';
+
+/** What decides holds, beside the configs. */
+export interface HoldFacts {
+  /** All configs of the cluster. */
+  readonly configs: readonly HeldConfig[];
+  readonly referrers: readonly Referrer[];
+  /** By the clock of the API server, when it listed the referrers. */
+  readonly at: Date;
+  readonly holdMs: number;
+}
+
+/**
+ * The hold of the cluster's guard in milliseconds; 0 without a guard.
+ *
+ * @throws ClusterAccessError, or the signal's reason
+ */
+export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
+  const guard = await get(api, GUARD_PATH, signal);
+  return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
+}
+
+/** The holds of unused configs, by the rule of the guard. */
+export function findHolds(
+  unused: readonly HeldConfig[],
+  { configs, referrers, at, holdMs }: HoldFacts,
+): ReadonlyMap<ConfigName, Hold> {
+  const created = new Map(configs.map(({ name, createdAt }) => [name, createdAt]));
+  const options = { holdMs, now: at, createdAt: (name: ConfigName) => created.get(name) };
+  const holds = new Map<ConfigName, Hold>();
+  for (const config of unused) {
+    const hold = findHold(config, referrers, options);
+    if (hold !== undefined) holds.set(config.name, hold);
+  }
+  return holds;
+}
+
+/**
+ * Adds the owner, on which the hold of a config without a pool in its name depends. A list of metadata lacks it.
+ *
+ * @throws ClusterAccessError, or the signal's reason
+ */
+export async function readOwner<T extends HeldConfig>(
+  api: KubeApi,
+  config: T,
+  signal: AbortSignal,
+): Promise<T> {
+  if (parsePoolName(config.name) !== undefined) return config;
+  const object = await get(api, objectPath(MACHINE_CONFIGS_PATH, config.name), signal);
+  return object === undefined ? config : { ...config, ...parseHeldConfig(object.metadata ?? {}) };
+}
+
+async function get(api: KubeApi, path: string, signal: AbortSignal): Promise<ApiObject | undefined> {
+  const read = async () => (await orUndefined(api.json({ path, signal }))) as ApiObject | undefined;
+  return await accessCluster('get', path, signal, read);
+}

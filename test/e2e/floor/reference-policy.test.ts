@@ -1,0 +1,209 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+
+import { KubeClient, statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
+import { until } from '../control-plane/until.ts';
+import { auditedVerdicts } from '../support/audit-log.ts';
+import { BINDINGS } from '../support/floor.ts';
+import { nodeConfigPatch, renderedName } from '../support/objects.ts';
+import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
+import { MANIFESTS } from '../support/overlays.ts';
+import { PATHS } from '../support/paths.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+
+const POLICY = 'references.machineconfig-guard.io';
+const POLICY_PATH = `/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/${POLICY}`;
+const HEARTBEATS = 100;
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane } = installed;
+const { admin } = cluster;
+const directory = await mkdtemp(join(controlPlane.directory, 'reference-policy-'));
+const component = relative(directory, join(MANIFESTS, 'components', 'reference-policy'));
+await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify({ components: [component] }));
+await installed.applyOverlay(directory);
+const probe = `${PATHS.nodes}/${await cluster.node()}`;
+await awaitProbe(403);
+
+afterAll(() => installed.deleteOverlay(directory));
+
+function sendPatch(path: string, patch: object, client = admin, query = {}): Promise<KubeResponse> {
+  return client.request('PATCH', path, patch, { contentType: 'application/merge-patch+json', query });
+}
+
+/** Waits until the API server answers a change of the name with a status. It reads its policies every second. */
+async function awaitProbe(status: number, desiredConfig = 'render-probe'): Promise<void> {
+  const patch = nodeConfigPatch({ desiredConfig });
+  const isAnswered = async () =>
+    (await sendPatch(probe, patch, admin, { dryRun: 'All' })).status === status;
+  await until(`the answer ${status}`, isAnswered, { timeoutMs: 30_000, everyMs: 50 });
+}
+
+/** A client with all rights and the name of another user. */
+function impersonate(user: string, ...groups: readonly string[]): KubeClient {
+  const options = { user, groups: ['system:masters', ...groups] };
+  return new KubeClient({ ...cluster.connection.admin, impersonate: options });
+}
+
+function impersonateOperator(account: string): KubeClient {
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${OPERATOR_NAMESPACE}`];
+  return impersonate(`system:serviceaccount:${OPERATOR_NAMESPACE}:${account}`, ...groups);
+}
+
+const toPoolSpec = (name: string) => ({ spec: { configuration: { name } } });
+
+// `render-worker-…` is the typo of a published example.
+test.each([
+  ['currentConfig', 'render-worker-25a1be6c1264c64551ae911d23717173'],
+  ['desiredConfig', 'rendered-worker-25a1be6c1264c64551ae911d2371717'],
+  ['desiredConfig', 'rendered-Worker-25a1be6c1264c64551ae911d23717173'],
+  ['desiredConfig', 'rendered-25a1be6c1264c64551ae911d23717173'],
+  ['desiredConfig', '99-worker-ssh'],
+  ['desiredConfig', ' '],
+])("denies that a person sets a node's %s to %j", async (field, typo) => {
+  const config = renderedName();
+  const name = await cluster.node({ currentConfig: config, desiredConfig: config });
+  const path = `${PATHS.nodes}/${name}`;
+
+  const response = await sendPatch(path, nodeConfigPatch({ [field]: typo }));
+
+  expect(statusOf(response)).toMatchObject({ code: 403, reason: 'Forbidden' });
+  expect(statusOf(response).message).toContain(
+    `ValidatingAdmissionPolicy '${POLICY}' with binding '${POLICY}' denied request: ` +
+      `MCG_UNKNOWN_CONFIG: node ${name} (${field}) would name "${typo}", but a rendered MachineConfig has the name ` +
+      'rendered-<pool>-<32 hexadecimal digits>. Correct the name; oc get machineconfigs lists all. ' +
+      'Run machineconfig-guard explain MCG_UNKNOWN_CONFIG, or see https://',
+  );
+  expect((await admin.find(path))?.metadata.annotations).toMatchObject({
+    [`machineconfiguration.openshift.io/${field}`]: config,
+  });
+  const referrers = [{ kind: 'Node', name, field }];
+  expect(auditedVerdicts(await cluster.auditEvent(response), POLICY)).toEqual({
+    denied: { name: typo, code: 'MCG_UNKNOWN_CONFIG', referrers, more: 0 },
+  });
+});
+
+test('denies a misspelled spec of a pool to a person and a GitOps controller, and allows its status', async () => {
+  const config = renderedName();
+  const { metadata } = await cluster.pool({ spec: config });
+  const path = `${PATHS.pools}/${metadata.name}`;
+  const typo = `${config}0`;
+  const gitOps = impersonate('system:serviceaccount:openshift-gitops:argocd', 'system:serviceaccounts');
+
+  for (const client of [admin, gitOps]) {
+    const response = await sendPatch(path, toPoolSpec(typo), client);
+    expect(response.status).toBe(403);
+    expect(statusOf(response).message).toContain(
+      `MCG_UNKNOWN_CONFIG: pool ${metadata.name} (spec) would name "${typo}", but`,
+    );
+  }
+
+  const status = { status: { configuration: { name: typo } } };
+  expect((await sendPatch(`${path}/status`, status)).status).toBe(200);
+  expect((await sendPatch(path, toPoolSpec(renderedName('a.b-c.d')))).status).toBe(200);
+});
+
+test.each([
+  ['a\u00a0b', '"a?b"', 'a?b'],
+  ['\u200brendered', '"?rendered"', '?rendered'],
+  ['line\nbreak "quoted" \\ end', '"line?break "quoted" \\ end"', 'line?break "quoted" \\ end'],
+  ['x'.repeat(120_000), `"${'x'.repeat(125)}..."`, `${'x'.repeat(125)}...`],
+])('the message and the audit log quote %j as one short line', async (typo, quoted, recorded) => {
+  const path = `${PATHS.nodes}/${await cluster.node()}`;
+
+  const response = await sendPatch(path, nodeConfigPatch({ currentConfig: typo, desiredConfig: typo }));
+
+  expect(statusOf(response).message).toContain(`(currentConfig, desiredConfig) would name ${quoted}, but`);
+  const { denied } = auditedVerdicts(await cluster.auditEvent(response), POLICY);
+  expect(denied).toMatchObject({ name: recorded });
+  expect(denied?.referrers.map(({ field }) => field)).toEqual(['currentConfig', 'desiredConfig']);
+});
+
+test('allows a well-formed name, which the guard reports if it does not exist', async () => {
+  const name = await cluster.node({ currentConfig: await cluster.config() });
+  const missing = renderedName();
+
+  const response = await sendPatch(`${PATHS.nodes}/${name}`, nodeConfigPatch({ desiredConfig: missing }));
+
+  expect(response).toMatchObject({ status: 200, warnings: [] });
+  const isReported = async () => {
+    const { status = {} } = (await admin.find(PATHS.guard)) ?? {};
+    const { danglingReferences = [] } = status as { danglingReferences?: readonly object[] };
+    return danglingReferences.some((reference) => 'config' in reference && reference.config === missing);
+  };
+  await until('the dangling reference in the status', isReported, { timeoutMs: 10_000 });
+  await cluster.admin.delete(`${PATHS.nodes}/${name}`);
+});
+
+test('allows the removal of a name, and other changes of a node with a misspelled name', async () => {
+  const typo = 'render-worker-25a1be6c1264c64551ae911d23717173';
+  // Kubelets register nodes, and a denial would keep the machine out of the cluster.
+  const name = await cluster.node({ currentConfig: typo, desiredConfig: typo });
+  const path = `${PATHS.nodes}/${name}`;
+
+  for (const patch of [
+    nodeConfigPatch({ desiredConfig: typo }),
+    nodeConfigPatch({ currentConfig: renderedName() }),
+    nodeConfigPatch({ desiredConfig: '' }),
+    { metadata: { annotations: { 'machineconfiguration.openshift.io/desiredDrain': `drain-${typo}` } } },
+    { metadata: { annotations: null } },
+  ]) {
+    expect(await sendPatch(path, patch)).toMatchObject({ status: 200, warnings: [] });
+  }
+});
+
+test('allows every write of the operator', async () => {
+  const path = `${PATHS.nodes}/${await cluster.node()}`;
+  const poolPath = `${PATHS.pools}/${(await cluster.pool()).metadata.name}`;
+  const daemon = impersonateOperator('machine-config-daemon');
+  // Its name for an empty config, and the hash of a hosted cluster (pkg/daemon/update.go, daemon.go).
+  for (const name of ['mco-empty-mc', 'f1c3d2a0', '', renderedName('infra')]) {
+    const patch = nodeConfigPatch({ currentConfig: name, desiredConfig: name });
+    expect((await sendPatch(path, patch, daemon)).status).toBe(200);
+  }
+  const controller = impersonateOperator('machine-config-controller');
+  for (const name of [renderedName('infra.zone-1'), 'anything', '']) {
+    expect((await sendPatch(poolPath, toPoolSpec(name), controller)).status).toBe(200);
+  }
+});
+
+test(`the policy evaluates none of ${HEARTBEATS} heartbeats and other updates of a node`, async () => {
+  const name = await cluster.node({ currentConfig: renderedName() });
+  const path = `${PATHS.nodes}/${name}`;
+  const kubelet = impersonate(`system:node:${name}`, 'system:nodes');
+  // Now the policy denies all that its match conditions let through.
+  await admin.patch(POLICY_PATH, {
+    spec: { validations: [{ expression: 'false', reason: 'Forbidden' }] },
+  });
+  await awaitProbe(403, renderedName());
+  const answers: number[] = [];
+
+  for (let beat = 0; beat < HEARTBEATS; beat += 1) {
+    const condition = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
+    const responses = [
+      await sendPatch(`${path}/status`, { status: { conditions: [condition] } }, kubelet),
+      await sendPatch(path, { metadata: { labels: { beat: `${beat}` } } }, kubelet),
+      await sendPatch(path, { metadata: { annotations: { 'k8s.ovn.org/beat': `${beat}` } } }),
+    ];
+    answers.push(...responses.map(({ status }) => status));
+  }
+
+  expect(new Set(answers)).toEqual(new Set([200]));
+  await installed.applyOverlay(directory);
+  await awaitProbe(200, renderedName());
+});
+
+test('the binding switches between denial and warning', async () => {
+  const path = `${BINDINGS}/${POLICY}`;
+  await admin.patch(path, { spec: { validationActions: ['Warn'] } });
+  await awaitProbe(200);
+
+  const response = await sendPatch(probe, nodeConfigPatch({ desiredConfig: 'render-worker' }));
+
+  expect(response.status).toBe(200);
+  expect(response.warnings.join()).toContain('MCG_UNKNOWN_CONFIG: node');
+  await admin.patch(path, { spec: { validationActions: ['Deny'] } });
+  await awaitProbe(403);
+});
