@@ -31,7 +31,7 @@ export const MAX_BATCH_DELAY_MS = 1_500;
  */
 export const LIVE_READ_SILENCE_MS = 1_000;
 
-/** How long the lists of pools and builds may delay the list of nodes, which must still find a node that names the config. */
+/** How long the lists of pools and builds may delay the list of nodes, whose result alone can deny. */
 export const MAX_NODE_DELAY_MS = 250;
 
 /** Of a webhook's timeout (kubernetes, admissionregistration/v1). A shorter one is from another client. */
