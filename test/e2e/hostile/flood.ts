@@ -43,7 +43,7 @@ export class Flood {
     this.#process = process;
   }
 
-  /** Returns when half of the connections have sent something. */
+  /** Returns when a tenth of the connections have sent something. A busy guard accepts the others slowly. */
   static async start(attacker: Attacker, attack: Attack): Promise<Flood> {
     const { kind, connections, bytes, port } = attack;
     const target = port === undefined ? attacker.target : { ...attacker.target, port };
