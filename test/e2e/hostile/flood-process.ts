@@ -8,7 +8,7 @@ import type { FloodOrder } from './flood.ts';
 import { RECORD_CIPHERS, TlsRecords } from './tls-records.ts';
 
 /** Each connection sends this many key updates in one write. */
-const KEY_UPDATES = 200;
+const KEY_UPDATES = 50;
 /** Between two connections of a client, so that a closed port costs the attacker no processor. */
 const RECONNECT_MS = 10;
 
