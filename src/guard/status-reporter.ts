@@ -185,8 +185,9 @@ export class StatusReporter {
       return { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' };
     }
     const described = findings.slice(0, MAX_DESCRIBED_FINDINGS).map(describeFinding).join('. ');
-    const more = findings.length - MAX_DESCRIBED_FINDINGS;
-    const message = `${countNoun(findings.length, 'dangling reference')}: ${described}${more > 0 ? `. And ${more} more` : ''}`;
+    const left = findings.length - MAX_DESCRIBED_FINDINGS;
+    const more = left > 0 ? `. And ${left} more` : '';
+    const message = `${countNoun(findings.length, 'dangling reference')}: ${described}${more}`;
     return { type, status: 'False', reason: 'DanglingReferences', message };
   }
 

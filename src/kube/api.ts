@@ -10,7 +10,7 @@ import type { Credentials, KubeConnection } from './connection.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
 import { PROTOBUF_MAGIC } from './lists/protobuf-reader.ts';
 import { parseProtobufStatus } from './lists/protobuf-status.ts';
-import { waitOrAbort } from './wait.ts';
+import { limitSignal, waitOrAbort } from './wait.ts';
 
 /** One request to the Kubernetes API. */
 export interface ApiRequest {
@@ -111,14 +111,24 @@ export class KubeApi {
     this.#pool.close();
   }
 
-  /** Applies the options. Only commands set them, so the signals do not accumulate. */
+  /** Applies the timeout, until the body of the response closes. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
-    const { requestTimeoutMs, onRequest } = this.#options;
-    const isLimited = requestTimeoutMs !== undefined && request.isWatch !== true;
-    const signal = isLimited
-      ? AbortSignal.any([request.signal, AbortSignal.timeout(requestTimeoutMs)])
-      : request.signal;
-    if (onRequest === undefined) return await this.#send({ ...request, signal });
+    const { requestTimeoutMs } = this.#options;
+    if (requestTimeoutMs === undefined || request.isWatch === true) return await this.#sendAndReport(request);
+    const { signal, release } = limitSignal(requestTimeoutMs, request.signal);
+    try {
+      const response = await this.#sendAndReport({ ...request, signal });
+      response.body.once('close', release);
+      return response;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async #sendAndReport(request: ApiRequest): Promise<ApiResponse> {
+    const { onRequest } = this.#options;
+    if (onRequest === undefined) return await this.#send(request);
     const startedAt = performance.now();
     const report = (result: string): void => {
       const { origin, pathname } = this.#connection.server;
@@ -128,7 +138,7 @@ export class KubeApi {
       onRequest(`${request.method ?? 'GET'} ${url} ${result} in ${ms} ms`);
     };
     try {
-      const response = await this.#send({ ...request, signal });
+      const response = await this.#send(request);
       report(String(response.status));
       return response;
     } catch (error) {

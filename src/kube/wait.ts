@@ -29,15 +29,17 @@ export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): 
   }
 }
 
+/** A signal with a timeout. {@link release} stops the timer and leaves the original signal. */
+export interface LimitedSignal {
+  readonly signal: AbortSignal;
+  readonly release: () => void;
+}
+
 /**
- * Calls `work` with a signal that also aborts after `ms` milliseconds, with a TimeoutError. AbortSignal.any
- * would leak: a long-lived signal keeps every signal that derives from it.
+ * Returns a signal that aborts with another one, or after `ms` milliseconds with a TimeoutError. AbortSignal.any would
+ * leak with a long-lived signal, and a garbage collection can remove its timeout (nodejs/node#57736).
  */
-export async function withTimeout<T>(
-  ms: number,
-  signal: AbortSignal,
-  work: (limited: AbortSignal) => Promise<T>,
-): Promise<T> {
+export function limitSignal(ms: number, signal: AbortSignal): LimitedSignal {
   signal.throwIfAborted();
   const limit = new AbortController();
   const onAbort = (): void => {
@@ -47,11 +49,24 @@ export async function withTimeout<T>(
     limit.abort(new DOMException(`took longer than ${ms} ms`, 'TimeoutError'));
   }, ms);
   signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await work(limit.signal);
-  } finally {
+  const release = (): void => {
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
+  };
+  return { signal: limit.signal, release };
+}
+
+/** Calls `work` with a signal that also aborts after `ms` milliseconds, with a TimeoutError. */
+export async function withTimeout<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (limited: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limited = limitSignal(ms, signal);
+  try {
+    return await work(limited.signal);
+  } finally {
+    limited.release();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Express, Request, RequestHandler, Response } from 'express';
+import PQueue from 'p-queue';
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { computeDeadlineMs } from '../decision/deadline.ts';
@@ -74,6 +75,8 @@ class ReviewCalls {
   readonly #limits: BodyLimits;
   readonly #provenBodies: BodiesInFlight;
   readonly #otherBodies: BodiesInFlight;
+  /** Without it, hundreds of reviews would be parsed before the next one of a proven connection is read. */
+  readonly #otherTurns = new PQueue({ concurrency: 1 });
 
   constructor(options: AdmissionAppOptions) {
     this.#options = options;
@@ -103,7 +106,9 @@ class ReviewCalls {
 
   async #receive(request: Request, timeoutMs: number): Promise<Review> {
     const isProven = this.#options.connections.isProven(request.socket);
-    const body = await readBody(request, isProven ? this.#provenBodies : this.#otherBodies, timeoutMs);
+    const body = isProven
+      ? await readBody(request, this.#provenBodies, timeoutMs)
+      : await readBody(request, this.#otherBodies, timeoutMs, this.#otherTurns);
     const review = parseReview(body);
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import type PQueue from 'p-queue';
 import type { BodiesInFlight } from './bodies-in-flight.ts';
 import { BadReview, findUid } from './parse-review.ts';
 
@@ -22,10 +24,12 @@ export class UnreadBody extends Error {
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Each piece costs a call, however small it is. TLS records of the API server have 1 to 16 KiB. */
 const MAX_PIECES = 1_000;
+const TOO_MANY = 'too many requests at once';
 
 /**
  * Reads the body of a request that announces its length.
  *
+ * @param turns lets the bodies of a flood be parsed one in each turn of the event loop
  * @throws BadReview if the body is compressed or too large; UnreadBody if it is late, in too many pieces or given up
  *   for other bodies; the error of the connection
  */
@@ -33,6 +37,7 @@ export async function readBody(
   request: IncomingMessage,
   bodies: BodiesInFlight,
   timeoutMs: number,
+  turns?: PQueue,
 ): Promise<Buffer> {
   // The API server never compresses reviews, and a few bytes can inflate to gigabytes.
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
@@ -46,16 +51,20 @@ export async function readBody(
   const stop = (reason: string): void => {
     unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
   };
-  const giveUp = (): void => stop('too many requests at once');
+  const giveUp = (): void => stop(TOO_MANY);
   const onData = (piece: Buffer): void => {
     pieces.push(piece);
     bodies.add(giveUp, piece.length);
     if (pieces.length > MAX_PIECES) stop(`the request body has more than ${MAX_PIECES} pieces`);
   };
-  const timer = setTimeout(() => stop('the request body did not arrive in time'), timeoutMs);
+  const stopLate = (): void => {
+    stop(request.complete ? TOO_MANY : 'the request body did not arrive in time');
+  };
+  const timer = setTimeout(stopLate, timeoutMs);
   request.on('data', onData);
   try {
     await once(request, 'end', { signal: unread.signal });
+    await turns?.add(async () => await setImmediate(), { signal: unread.signal });
     return Buffer.concat(pieces);
   } catch (error) {
     throw unread.signal.aborted ? unread.signal.reason : error;

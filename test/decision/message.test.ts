@@ -115,7 +115,8 @@ test.each<[string, readonly Referrer[]]>([
     [POOL],
   ],
   [
-    'until 2026-11-21T11:50:00Z: pool worker last changed at 2026-11-20T11:45:00Z, and node fresh, which may be booting',
+    'until 2026-11-21T11:50:00Z: pool worker last changed at 2026-11-20T11:45:00Z, ' +
+      'and node fresh, which may be booting',
     [POOL, FRESH],
   ],
 ])('says that a config is held %s', (text, referrers) => {

@@ -5,9 +5,10 @@ import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { KubeApi } from '../../src/kube/api.ts';
+import { KubeApi, type KubeApiOptions } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig, KubeConnection, KubeconfigError } from '../../src/kube/connection.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { testTls } from '../support/tls.ts';
 
 async function listenUntilEnd(server: Server) {
@@ -113,15 +114,18 @@ test('rejects with the 401 if the kubeconfig can no longer be read', async () =>
   expect(load).toHaveBeenCalledTimes(2);
 });
 
-async function getFrom(respond: (response: ServerResponse) => void): Promise<unknown> {
+async function getFrom(
+  respond: (response: ServerResponse) => void,
+  options?: KubeApiOptions,
+): Promise<unknown> {
   const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
   const server = createServer({ key, cert }, (_request, response) => respond(response));
   const config = new KubeConfig();
   const url = `https://127.0.0.1:${await listenUntilEnd(server)}`;
   config.loadFromClusterAndUser({ name: 'one', server: url, skipTLSVerify: true }, { name: 'one' });
-  const api = new KubeApi(new KubeConnection(() => config));
+  const api = new KubeApi(new KubeConnection(() => config), 'test', options);
   onTestFinished(() => api.close());
-  return await api.json({ path: '/api', signal: AbortSignal.timeout(20_000) });
+  return await api.json({ path: '/api', signal: new AbortController().signal });
 }
 
 test.each([
@@ -137,4 +141,13 @@ test.each([
 test('reads at most 16 MiB of JSON', async () => {
   const response = getFrom((response) => void response.end(`"${'x'.repeat(17 * 1024 * 1024)}"`));
   await expect(response).rejects.toThrow(/is too large$/);
+});
+
+test('ends a request after its timeout, although a garbage collection runs before', async () => {
+  const respond = (response: ServerResponse): void => {
+    response.write('{');
+    // The request waits for the rest of the body.
+    setImmediate(collectGarbage);
+  };
+  await expect(getFrom(respond, { requestTimeoutMs: 500 })).rejects.toThrow(/^the response is incomplete/);
 });

@@ -1,10 +1,6 @@
+import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { waitOrAbort } from '../../src/kube/wait.ts';
-
-async function rejectLater(): Promise<never> {
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  throw new Error('rejected');
-}
 
 test.each([
   ['before', (controller: AbortController) => controller.abort()],
@@ -16,9 +12,15 @@ test.each([
   const onUnhandled = (reason: unknown) => void unhandled.push(reason);
   const listeners = process.listeners('unhandledRejection');
   process.removeAllListeners('unhandledRejection').on('unhandledRejection', onUnhandled);
+  let reject = (_reason: Error) => {};
+  const promise = new Promise<never>((_resolve, rejectPromise) => {
+    reject = rejectPromise;
+  });
   try {
-    await expect(waitOrAbort(rejectLater(), controller.signal)).rejects.toThrow('aborted');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect(waitOrAbort(promise, controller.signal)).rejects.toThrow('aborted');
+    reject(new Error('rejected'));
+    // Node.js reports an unhandled rejection before the next turn of the event loop.
+    await waitForNextTurn();
   } finally {
     process.off('unhandledRejection', onUnhandled);
     for (const listener of listeners) process.on('unhandledRejection', listener);

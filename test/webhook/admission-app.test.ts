@@ -295,6 +295,30 @@ describe('a body that does not arrive', () => {
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toContain('MCG_UNVERIFIED');
   });
 
+  test('is parsed in a turn of its own, after a review on a connection that has delivered one', async () => {
+    const port = await serve();
+    const proven = await prove(port);
+    const names: string[] = [];
+    judge = async (review, signal) => {
+      names.push(review.user);
+      return await allowUnused(review, signal);
+    };
+    const bodyOf = (username: string) => JSON.stringify(reviewBody({ userInfo: { username } }));
+    const others = ['a', 'b', 'c'].map((name) => {
+      const body = bodyOf(name);
+      return [send(port, body.length, body.slice(0, -1)), body.slice(-1)] as const;
+    });
+    const body = bodyOf('proven');
+    const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+    proven.write(`POST /validate HTTP/1.1\r\n${headers}\r\n\r\n${body.slice(0, -1)}`);
+    await expect.poll(() => receivedCount).toBe(5);
+    // All bodies end in one turn of the event loop.
+    for (const [socket, end] of others) socket.write(end);
+    proven.write(body.slice(-1));
+    await expect.poll(() => names).toHaveLength(4);
+    expect(names[0]).toBe('proven');
+  });
+
   test('does not take the memory of connections that have delivered a review of an existing config', async () => {
     const port = await serve({ otherBytes: 1_000, provenBytes: 100_000 });
     const proven = await prove(port);

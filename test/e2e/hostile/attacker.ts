@@ -24,7 +24,7 @@ export interface RequestParts {
   readonly target?: string;
 }
 
-/** Where an attacker connects to. */
+/** Where an attacker connects to, and from which address. */
 export interface Target {
   readonly host: string;
   readonly port: number;
@@ -32,6 +32,7 @@ export interface Target {
   readonly ca: string;
   /** A DNS name in the certificate, if the host is not. */
   readonly servername?: string;
+  readonly localAddress?: string;
 }
 
 /** A client that is no API server. Its reviews ask for the deletion of a config in use. */
@@ -41,10 +42,10 @@ export class Attacker {
   readonly usedConfig: string;
   /** The uid of that config. */
   readonly uid: string;
-  readonly #target: Target;
+  readonly target: Target;
 
   private constructor(target: Target, cluster: Cluster, usedConfig: string, uid: string) {
-    this.#target = target;
+    this.target = target;
     this.cluster = cluster;
     this.usedConfig = usedConfig;
     this.uid = uid;
@@ -99,13 +100,13 @@ export class Attacker {
 
   /** Opens a connection without TLS. */
   async connectTcp(): Promise<Socket> {
-    const socket = connectTcp(this.#target.port, this.#target.host);
+    const socket = connectTcp(this.target.port, this.target.host);
     await once(socket, 'connect');
     return socket.on('error', () => undefined);
   }
 
   async connect(): Promise<TLSSocket> {
-    const socket = connectTls({ ...this.#target });
+    const socket = connectTls({ ...this.target });
     await once(socket, 'secureConnect');
     return socket.on('error', () => undefined);
   }

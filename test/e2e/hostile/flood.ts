@@ -1,101 +1,119 @@
-import type { TLSSocket } from 'node:tls';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 
-import type { Attacker } from './attacker.ts';
+import type { Attacker, Target } from './attacker.ts';
 
 const MIB = 2 ** 20;
-const PARALLEL_HANDSHAKES = 10;
-
-/** Sends requests over many connections: over each one the next request when the last one was answered. */
-export class Flood {
-  answers = 0;
-  readonly #attacker: Attacker;
-  readonly #createRequest: () => Buffer;
-  readonly #sockets = new Set<TLSSocket>();
-  #isRunning = true;
-
-  private constructor(attacker: Attacker, createRequest: () => Buffer) {
-    this.#attacker = attacker;
-    this.#createRequest = createRequest;
-  }
-
-  static async start(
-    attacker: Attacker,
-    connections: number,
-    createRequest: () => Buffer,
-  ): Promise<Flood> {
-    const flood = new Flood(attacker, createRequest);
-    const sockets: TLSSocket[] = [];
-    for (let index = 0; index < connections; index += 1) sockets.push(await attacker.connect());
-    for (const socket of sockets) flood.#send(socket);
-    return flood;
-  }
-
-  stop(): void {
-    this.#isRunning = false;
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #send(socket: TLSSocket): void {
-    // It may have connected after the end.
-    if (!this.#isRunning) {
-      socket.destroy();
-      return;
-    }
-    this.#sockets.add(socket);
-    socket.on('data', (chunk: Buffer) => {
-      if (!chunk.includes('AdmissionReview')) return;
-      this.answers += 1;
-      socket.write(this.#createRequest());
-    });
-    socket.on('close', () => {
-      this.#sockets.delete(socket);
-      // The guard may close a connection. Then the attacker opens another one.
-      if (this.#isRunning) void this.#attacker.connect().then(this.#send.bind(this), () => undefined);
-    });
-    socket.write(this.#createRequest());
-  }
-}
-
-/** Reviews that cost much, and how many connections send them. */
-export function createFloods(
-  attacker: Attacker,
-): readonly (readonly [title: string, connections: number, review: string])[] {
-  const entries = Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 'v'.repeat(9)]);
-  const largeAnnotation = { a: `\u00e9${'x'.repeat(1_900_000)}` };
-  const emptyArrays = Array.from({ length: 2_600_000 }, () => []);
-  return [
-    ['20,000 annotations', 512, attacker.forgedReview({ annotations: Object.fromEntries(entries) })],
-    ['one large annotation', 150, attacker.forgedReview({ annotations: largeAnnotation })],
-    ['8 MB of empty arrays', 16, attacker.review({ padding: emptyArrays })],
-    ['a config of another uid', 64, attacker.forgedReview({ name: attacker.usedConfig })],
-  ];
-}
-
-/** Opens connections that announce a body of 1 MiB and send a quarter of it. */
-export async function sendUnfinishedBodies(attacker: Attacker, count: number) {
-  const head = ['Content-Type: application/json', `Content-Length: ${MIB}`];
-  const body = attacker.review({ padding: 'x'.repeat(MIB) }).slice(0, MIB / 4);
-  const part = attacker.request(body, { head, target: '/validate?timeout=30s' });
-  const sockets = await connectMany(attacker, count);
-  for (const socket of sockets) socket.resume().write(part);
-  return sockets;
-}
+const TSX = fileURLToPath(new URL('../../../node_modules/tsx/dist/cli.mjs', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('flood-process.ts', import.meta.url));
 
 /**
- * Opens connections, and sends a text over each.
+ * What each connection of a flood does, again and again:
+ * - `requests`: sends a request, and the next one after the answer;
+ * - `parts`: sends the bytes, and waits;
+ * - `records`: sends a request in TLS records of one byte;
+ * - `key updates`: sends TLS 1.3 key updates.
  *
- * @param count a multiple of the parallel handshakes
+ * It opens another connection when the guard has closed it.
  */
-export async function connectMany(
-  attacker: Attacker,
-  count: number,
-  sent = '',
-): Promise<readonly TLSSocket[]> {
-  const sockets: TLSSocket[] = [];
-  while (sockets.length < count) {
-    const batch = await Promise.all(Array.from({ length: PARALLEL_HANDSHAKES }, () => attacker.connect()));
-    if (sent !== '') for (const socket of batch) socket.resume().write(sent);
-    sockets.push(...batch);
+export type FloodKind = 'requests' | 'parts' | 'records' | 'key updates';
+
+export interface Attack {
+  readonly title: string;
+  readonly kind: FloodKind;
+  readonly connections: number;
+  readonly bytes: Buffer;
+  /** The port of the webhook by default. */
+  readonly port?: number;
+}
+
+/** The input of a flood process. */
+export interface FloodOrder extends Omit<Attack, 'title' | 'bytes'> {
+  readonly target: Target;
+  /** In base64. */
+  readonly bytes: string;
+}
+
+/** An attack in a process of its own, so that the tests do not wait for it. */
+export class Flood {
+  readonly #process: ChildProcess;
+
+  private constructor(process: ChildProcess) {
+    this.#process = process;
   }
-  return sockets;
+
+  /** Returns when a tenth of the connections have sent something. A busy guard accepts the others slowly. */
+  static async start(attacker: Attacker, attack: Attack): Promise<Flood> {
+    const { kind, connections, bytes, port } = attack;
+    const target = port === undefined ? attacker.target : { ...attacker.target, port };
+    const order: FloodOrder = { target, kind, connections, bytes: bytes.toString('base64') };
+    const process = spawn('node', [TSX, PROGRAM], { stdio: ['pipe', 'pipe', 'inherit'] });
+    process.stdin?.write(`${JSON.stringify(order)}\n`);
+    if (process.stdout !== null) await once(process.stdout, 'data');
+    return new Flood(process);
+  }
+
+  /** Ends with the connections. */
+  async stop(): Promise<void> {
+    const ended = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await ended;
+  }
+}
+
+/** Bodies that cost much, in the size that the guard accepts, and larger ones. */
+export function createReviewFloods(attacker: Attacker): readonly Attack[] {
+  const entries = Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 'v'.repeat(9)]);
+  const largeAnnotation = { a: `\u00e9${'x'.repeat(1_900_000)}` };
+  const emptyArrays = (count: number) =>
+    attacker.review({ padding: Array.from({ length: count }, () => []) });
+  const reviews: readonly (readonly [title: string, connections: number, review: string])[] = [
+    [
+      'reviews with 20,000 annotations',
+      512,
+      attacker.forgedReview({ annotations: Object.fromEntries(entries) }),
+    ],
+    ['reviews of 1.9 MB', 150, attacker.forgedReview({ annotations: largeAnnotation })],
+    ['reviews of 4 MB that are empty arrays', 16, emptyArrays(1_300_000)],
+    ['reviews of 8 MB', 64, emptyArrays(2_600_000)],
+    [
+      'reviews with another uid of a config in use',
+      64,
+      attacker.forgedReview({ name: attacker.usedConfig }),
+    ],
+  ];
+  return reviews.map(([title, connections, review]) => {
+    return { title, kind: 'requests', connections, bytes: attacker.request(review) };
+  });
+}
+
+/** Connections that announce a body of 1 MiB and send a quarter of it. */
+export function createUnfinishedBodies(attacker: Attacker): Attack {
+  const head = ['Content-Type: application/json', `Content-Length: ${MIB}`];
+  const body = attacker.review({ padding: 'x'.repeat(MIB) }).slice(0, MIB / 4);
+  const bytes = attacker.request(body, { head, target: '/validate?timeout=30s' });
+  return { title: 'unfinished bodies', kind: 'parts', connections: 1_900, bytes };
+}
+
+/** Bytes whose TLS records cost more than their content. */
+export function createRecordFloods(attacker: Attacker, metricsPort: number): readonly Attack[] {
+  // Much larger than what the guard reads of it. More would only keep the attacker busy with encryption.
+  const body = attacker.review({ padding: 'x'.repeat(16_384) });
+  return [
+    {
+      title: 'bodies in TLS records of one byte',
+      kind: 'records',
+      connections: 30,
+      bytes: attacker.request(body),
+    },
+    {
+      title: 'bodies in TLS records of one byte to the metrics port',
+      kind: 'records',
+      connections: 50,
+      bytes: attacker.request(body, { target: '/metrics' }),
+      port: metricsPort,
+    },
+    { title: 'TLS 1.3 key updates', kind: 'key updates', connections: 300, bytes: Buffer.alloc(0) },
+  ];
 }

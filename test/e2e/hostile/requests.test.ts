@@ -60,15 +60,15 @@ const TARGETS: readonly Case[] = [
 
 const BODIES: readonly Case[] = [
   ['9,000 nested arrays', withField('['.repeat(9_000) + ']'.repeat(9_000)), ['MCG_IN_USE']],
-  ['7 MiB of brackets', attacker.request('['.repeat(7 * MIB)), ['MCG_BAD_REVIEW']],
-  ['two million empty arrays', withField(`[${'[],'.repeat(2_000_000)}0]`), ['MCG_IN_USE']],
-  ['7 MiB of escapes', withField(`"${'\\u0041'.repeat((7 * MIB) / 6)}"`), ['MCG_IN_USE']],
+  ['3 MiB of brackets', attacker.request('['.repeat(3 * MIB)), ['MCG_BAD_REVIEW']],
+  ['a million empty arrays', withField(`[${'[],'.repeat(1_000_000)}0]`), ['MCG_BAD_REVIEW']],
+  ['3 MiB of escapes', withField(`"${'\\u0041'.repeat((3 * MIB) / 6)}"`), ['MCG_IN_USE']],
   [
     'a user name of 1 MiB',
     attacker.request(attacker.review({ userInfo: { username: 'x'.repeat(MIB) } })),
     ['MCG_IN_USE'],
   ],
-  ['an oversized body', attacker.request('x'.repeat(9 * MIB)), ['MCG_BAD_REVIEW']],
+  ['an oversized body', attacker.request('x'.repeat(5 * MIB)), ['MCG_BAD_REVIEW']],
   ['2,000 pipelined requests', Buffer.concat(Array.from({ length: 2_000 }, () => attacker.request())), []],
 ];
 

@@ -15,7 +15,7 @@ import { runBinaries } from '../support/run-binaries.ts';
 import { log } from '../support/runner.ts';
 import { countAnswers, type AnswerCounts } from '../chaos/run-fault.ts';
 import { Attacker } from '../hostile/attacker.ts';
-import { createFloods, Flood, sendUnfinishedBodies } from '../hostile/flood.ts';
+import { createReviewFloods, createUnfinishedBodies, Flood } from '../hostile/flood.ts';
 import { DEPLOYMENT, GuardPods, type GuardPod } from './guard-pods.ts';
 import { findCondition } from './node-cluster.ts';
 import { startNodeCluster } from './prepare.ts';
@@ -263,18 +263,15 @@ test(`the container stays within its memory limit: ${MANY_NODES} nodes, floods o
   };
 
   await resetPeak(cgroup);
-  const sockets = await sendUnfinishedBodies(attacker, 1_900);
-  try {
-    await report('1,900 unfinished bodies', await deleteSteadily(attacker.usedConfig));
-  } finally {
-    for (const socket of sockets) socket.destroy();
-  }
-  for (const [title, connections, review] of createFloods(attacker)) {
-    const flood = await Flood.start(attacker, connections, () => attacker.request(review));
+  for (const attack of [createUnfinishedBodies(attacker), ...createReviewFloods(attacker)]) {
+    const flood = await Flood.start(attacker, attack);
     try {
-      await report(`${title}, ${connections} connections`, await deleteSteadily(attacker.usedConfig));
+      await report(
+        `${attack.title}, ${attack.connections} connections`,
+        await deleteSteadily(attacker.usedConfig),
+      );
     } finally {
-      flood.stop();
+      await flood.stop();
     }
   }
 

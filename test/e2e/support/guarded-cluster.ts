@@ -127,13 +127,6 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       return (await readSample(series)) ?? 0;
     },
 
-    /** The longest delay of the guard's event loop since the last call. */
-    async readEventLoopDelayMs() {
-      const seconds = await readSample('mcguard_event_loop_delay_seconds');
-      if (seconds === undefined) throw new Error('The guard reports no delay of its event loop.');
-      return 1_000 * seconds;
-    },
-
     async stop() {
       await network.refuse();
       throttle.stop();
