@@ -39,17 +39,9 @@ export function decide(
   const { config } = review;
   if (config === undefined) return allowOtherObject();
   return (
-    decideByConfigAlone(config, settings) ??
+    decideWithoutClusterState(config, settings) ??
     applyMode(decideByReferences(config, state, settings, createdAt), settings)
   );
-}
-
-/**
- * Decides if the object is not protected, its annotation allows the deletion, or the mode is Disabled.
- * Otherwise returns undefined.
- */
-export function decideWithoutClusterState({ config }: Review, settings: Settings): Verdict | undefined {
-  return config === undefined ? allowOtherObject() : decideByConfigAlone(config, settings);
 }
 
 /** In the modes Warn and Audit the verdict allows. */
@@ -67,11 +59,16 @@ export function denyBadReview(problem: string): Verdict {
   return deny('MCG_BAD_REVIEW', undefined, explainBadReview(problem), BAD_REQUEST);
 }
 
-function allowOtherObject(): Verdict {
+/** The verdict on a review that is not about a MachineConfig. */
+export function allowOtherObject(): Verdict {
   return allow(undefined, 'MCG_NOT_IN_USE: not the deletion of a MachineConfig');
 }
 
-function decideByConfigAlone(config: ConfigToDelete, { mode }: Settings): Verdict | undefined {
+/**
+ * Decides if the config is not protected, its annotation allows the deletion, or the mode is Disabled.
+ * Otherwise returns undefined.
+ */
+export function decideWithoutClusterState(config: ConfigToDelete, { mode }: Settings): Verdict | undefined {
   const { name } = config;
   if (!isRenderedConfig(name))
     return allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not a rendered config'));

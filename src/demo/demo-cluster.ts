@@ -7,7 +7,7 @@ import { type Guard, startGuard } from '../guard/guard.ts';
 import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
 import { KubeApi } from '../kube/api.ts';
 import { connectionFromKubeconfig } from '../kube/connection.ts';
-import type { Decision } from '../webhook/decision.ts';
+import type { AnswerListener } from '../webhook/admission-app.ts';
 import { type ApiServer, startApiServer } from './cluster/api-server.ts';
 import { ADMIN_USER, InMemoryCluster } from './cluster/in-memory-cluster.ts';
 
@@ -25,7 +25,7 @@ export interface DemoCluster {
   readonly operatorApi: KubeApi;
   readonly cleanUpApi: KubeApi;
   /** Starts the real guard, and registers its webhook. */
-  readonly addGuard: (onDecision: (decision: Decision) => void) => Promise<void>;
+  readonly addGuard: (onDecision: AnswerListener) => Promise<void>;
 }
 
 /** Starts an empty cluster, and stops it after the work. */
@@ -42,7 +42,7 @@ export async function withDemoCluster<Result>(
     return api;
   };
   let guard: Guard | undefined;
-  const addGuard = async (onDecision: (decision: Decision) => void): Promise<void> => {
+  const addGuard = async (onDecision: AnswerListener): Promise<void> => {
     guard = await startRealGuard(connectAs(GUARD_USER), authority, onDecision);
     await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
     registerGuard(cluster, guard, authority);
@@ -61,11 +61,7 @@ export async function withDemoCluster<Result>(
   }
 }
 
-async function startRealGuard(
-  api: KubeApi,
-  authority: Authority,
-  onDecision: (decision: Decision) => void,
-): Promise<Guard> {
+async function startRealGuard(api: KubeApi, authority: Authority, onDecision: AnswerListener): Promise<Guard> {
   const names = { dnsNames: [], ipAddresses: [HOST] };
   const leaf = await issueLeaf({ authority, ...names, days: CERTIFICATE_DAYS, now: new Date() });
   return await startGuard({

@@ -1,11 +1,12 @@
 import { type Authority, createAuthority } from '../certificates/authority.ts';
 import type { NamedReference } from '../decision/references.ts';
 import type { Verdict } from '../decision/verdict.ts';
-import type { Decision } from '../webhook/decision.ts';
 import { type CheckReport, checkCluster } from '../inspect/check-report.ts';
 import type { Repair } from '../inspect/repairs.ts';
 import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
 import { restore, type RestoreReport } from '../restore/restore.ts';
+import type { AnsweredCall } from '../webhook/admission-app.ts';
+import type { JudgedReview } from '../webhook/judged-review.ts';
 import { withDemoCluster } from './demo-cluster.ts';
 import type { SimulationOptions } from './operator/simulation.ts';
 import { replayDeletedConfig } from './story/deleted-config.ts';
@@ -21,7 +22,9 @@ export interface DemoOptions extends Pick<SimulationOptions, 'speed' | 'onEvent'
   readonly onRestore?: (command: string) => void;
 }
 
-export interface DemoDecision extends Pick<Decision, 'name' | 'user'>, Pick<Verdict, 'outcome' | 'code'> {
+export interface DemoDecision extends Pick<Verdict, 'outcome' | 'code'> {
+  readonly name: string;
+  readonly user: string;
   readonly referrers: readonly Pick<NamedReference, 'kind' | 'name' | 'field'>[];
   readonly ms: number;
 }
@@ -81,7 +84,7 @@ async function runDeletion(isGuarded: boolean, authority: Authority, options: De
   const { speed, onEvent, onStory } = options;
   return await withDemoCluster(authority, async ({ server, operatorApi: api, cleanUpApi, addGuard }) => {
     const decisions: DemoDecision[] = [];
-    if (isGuarded) await addGuard((decision) => decisions.push(toDemoDecision(decision)));
+    if (isGuarded) await addGuard((...answer) => decisions.push(toDemoDecision(...answer)));
     onStory?.(isGuarded ? 'guarded' : 'unguarded');
     const result = await replayDeletedConfig({ api, cleanUpApi, server, speed, onEvent });
     return { guard: isGuarded, ...result, decisions };
@@ -116,7 +119,8 @@ async function runRestore(authority: Authority, options: DemoOptions): Promise<D
   });
 }
 
-function toDemoDecision({ name, user, verdict, ms }: Decision): DemoDecision {
+function toDemoDecision({ review: { user }, verdict }: JudgedReview, { ms }: AnsweredCall): DemoDecision {
+  const { config: name = '', outcome, code } = verdict;
   const referrers = verdict.references.map(({ kind, name, field }) => ({ kind, name, field }));
-  return { name, user, outcome: verdict.outcome, code: verdict.code, referrers, ms: Math.round(ms * 10) / 10 };
+  return { name, user, outcome, code, referrers, ms: Math.round(ms * 10) / 10 };
 }

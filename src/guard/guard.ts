@@ -1,21 +1,17 @@
 import type { Logger } from 'pino';
 import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
-import { toPrintableLine } from '../decision/printable-text.ts';
-import type { Review } from '../decision/review.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
-import { ThrottledLog } from '../kube/throttled-log.ts';
 import { sleep, waitOrAbort } from '../kube/wait.ts';
 import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../references/sources.ts';
-import { createAdmissionApp } from '../webhook/admission-app.ts';
-import { type Decision, logDecision } from '../webhook/decision.ts';
+import { type AnswerListener, createAdmissionApp } from '../webhook/admission-app.ts';
 import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
 import { HealthServer } from '../webhook/health-server.ts';
 import { createMetricsApp } from '../webhook/metrics-app.ts';
@@ -23,6 +19,7 @@ import { Metrics } from '../webhook/metrics.ts';
 import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
 import { createFixedTlsPolicy, INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
+import { AnswerRecorder } from './answer-recorder.ts';
 import { Judge } from './judge.ts';
 import { StatusReporter, type StatusReporterOptions } from './status-reporter.ts';
 
@@ -48,7 +45,8 @@ export interface GuardOptions {
     StatusReporterOptions,
     'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'
   >;
-  readonly onDecision?: (decision: Decision) => void;
+  /** Called after each answer. */
+  readonly onDecision?: AnswerListener;
   readonly reflectorTiming?: ReflectorTiming;
 }
 
@@ -64,7 +62,6 @@ const READY_INTERVAL_MS = 20;
  */
 const MAX_CONNECTIONS = 500;
 const MAX_SCRAPE_CONNECTIONS = 100;
-const MAX_REASON_LENGTH = 256;
 
 /** Connects all parts of the guard for `serve`, `dev` and the demo. */
 export class Guard {
@@ -78,7 +75,6 @@ export class Guard {
   readonly #metrics: Metrics;
   readonly #metricsServer: TlsServer;
   readonly #reporter: StatusReporter | undefined;
-  readonly #unknownConfigs: ThrottledLog;
   readonly #backgroundAbort = new AbortController();
   #ports: GuardPorts | undefined;
   #backgroundWork: Promise<unknown> = Promise.resolve();
@@ -94,7 +90,6 @@ export class Guard {
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
     this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
     this.#events = new EventRecorder({ api, log });
-    this.#unknownConfigs = new ThrottledLog(log);
     const live = new LiveReader({
       api,
       versions: {
@@ -115,8 +110,9 @@ export class Guard {
       settings: () => settings() ?? DEFAULT_SETTINGS,
       log,
       isDraining: () => this.#isDraining,
-      onDecision: (decision, review) => {
-        this.#record(decision, review);
+      onAnswer: (judged, call) => {
+        options.onDecision?.(judged, call);
+        recorder.record(judged, call);
       },
     });
     const tls = { certificate, tlsPolicy, log };
@@ -143,6 +139,12 @@ export class Guard {
       referrers: () => this.#index.referrers(),
       liveReads: () => live.readCount,
       expiries: () => certificate.expiries(),
+    });
+    const recorder = new AnswerRecorder({
+      log,
+      metrics: this.#metrics,
+      events: this.#events,
+      recordDenial: (judged) => this.#reporter?.recordDenial(judged),
     });
     const metricsApp = createMetricsApp({ metrics: this.#metrics, authorizer: new ScrapeAuthorizer(api), log });
     const scrapes = new ConnectionLimiter(MAX_SCRAPE_CONNECTIONS);
@@ -212,36 +214,6 @@ export class Guard {
     if (this.#ports === undefined) return 'not listening yet';
     if (!this.#index.isSynced) return `not listed yet: ${this.#index.unsynced.join(', ')}`;
     return this.#settings() === undefined ? 'machineconfigguard not read yet' : undefined;
-  }
-
-  /** Logs and counts a decision, and records an Event for a denial or an override unless it was a dry run. */
-  #record(decision: Decision, review: Review): void {
-    const { log, onDecision } = this.#options;
-    const { verdict, user, configState } = decision;
-    onDecision?.(decision);
-    if (configState !== 'exists' && !this.#configs.isForbidden) {
-      // Any client can send such reviews, so they share few log lines.
-      const fields = { name: decision.name, user, code: verdict.code };
-      this.#unknownConfigs.warn('answered a review of an unknown config', fields);
-      this.#metrics.countMissingConfig();
-      return;
-    }
-    logDecision(log, decision);
-    this.#metrics.count(decision);
-    if (review.config === undefined || review.isDryRun || configState !== 'exists') return;
-    const { name, uid } = review.config;
-    const event = {
-      regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
-      action: 'Delete',
-      user,
-    } as const;
-    if (verdict.outcome === 'denied') {
-      this.#events.record({ ...event, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });
-      this.#reporter?.recordDenial(decision);
-    } else if (verdict.outcome === 'overridden') {
-      const note = `${user}: ${verdict.message}: ${toPrintableLine(verdict.overrideReason ?? '', MAX_REASON_LENGTH)}`;
-      this.#events.record({ ...event, reason: 'DeletionOverridden', note });
-    }
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
-import { decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
+import { CONFIRM_TIMEOUT_MS, OVERRIDE_LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
+import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
 import type { HoldOptions } from '../decision/hold.ts';
 import { type ClusterState, hasStrongReference, type Referrer } from '../decision/references.ts';
 import type { ConfigToDelete, Review } from '../decision/review.ts';
@@ -15,7 +16,7 @@ import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
-import type { Judgement, ReviewJudge } from '../webhook/judgement.ts';
+import type { JudgedReview, ReviewJudge } from '../webhook/judged-review.ts';
 
 export interface JudgeOptions {
   readonly api: KubeApi;
@@ -28,11 +29,6 @@ export interface JudgeOptions {
   readonly log: Logger;
 }
 
-/** The API client sends a GET again after 1 s of silence. Leaves time for the live read. */
-const CONFIRM_TIMEOUT_MS = 1_250;
-/** An override must also work while the API server cannot be reached. */
-const OVERRIDE_TIMEOUT_MS = 500;
-
 /** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
@@ -42,29 +38,28 @@ export class Judge implements ReviewJudge {
     this.#options = options;
   }
 
-  async judge(review: Review, signal: AbortSignal): Promise<Judgement> {
-    const name = review.config?.name;
-    try {
-      const early = decideWithoutClusterState(review, this.#settings());
-      const lookup = await this.#lookUp(review.config, early, signal);
-      const { state: configState } = lookup;
-      if (configState === 'missing' || (configState === 'unknown' && early === undefined && signal.aborted)) {
-        const source = { name: MACHINE_CONFIGS.name, reason: lookup.reason };
-        return { verdict: denyUnverified(name, [source], this.#settings()), path: 'none', configState };
-      }
-      if (early !== undefined) return { verdict: early, path: 'none', configState };
-      // The index can be late. A denial needs a GET that confirms one strong reference. Only a live read that
-      // starts after the review arrived can allow.
-      const confirmed = name === undefined ? undefined : await this.#confirmFromIndex(name, signal);
-      if (confirmed !== undefined)
-        return { verdict: this.#decide(review, confirmed), path: 'index', configState };
-      const state = await this.#options.live.read(signal);
-      return { verdict: this.#decide(review, state), path: 'live', configState };
-    } catch (error) {
-      this.#options.log.error({ err: error }, 'cannot decide a review');
-      const verdict = denyUnverified(name, [{ name: 'the guard', reason: 'internal error' }], this.#settings());
-      return { verdict, path: 'none', configState: 'unknown' };
+  async judge(review: Review, signal: AbortSignal): Promise<JudgedReview> {
+    const { config } = review;
+    if (config === undefined) {
+      return { review, verdict: allowOtherObject(), path: 'none', configState: 'missing' };
     }
+    const early = decideWithoutClusterState(config, this.#settings());
+    const lookup = await this.#lookUp(config, early, signal);
+    const { state: configState } = lookup;
+    if (configState === 'missing' || (configState === 'unknown' && early === undefined && signal.aborted)) {
+      const source = { name: MACHINE_CONFIGS.name, reason: lookup.reason };
+      const verdict = denyUnverified(config.name, [source], this.#settings());
+      return { review, verdict, path: 'none', configState };
+    }
+    if (early !== undefined) return { review, verdict: early, path: 'none', configState };
+    // The index can be late. A denial needs a GET that confirms one strong reference. Only a live read that
+    // starts after the review arrived can allow.
+    const confirmed = await this.#confirmFromIndex(config.name, signal);
+    if (confirmed !== undefined) {
+      return { review, verdict: this.#decide(review, confirmed), path: 'index', configState };
+    }
+    const state = await this.#options.live.read(signal);
+    return { review, verdict: this.#decide(review, state), path: 'live', configState };
   }
 
   #settings(): Settings {
@@ -84,16 +79,16 @@ export class Judge implements ReviewJudge {
    * (docs/threat-model.md). An allowed deletion causes none of them.
    */
   async #lookUp(
-    config: ConfigToDelete | undefined,
+    config: ConfigToDelete,
     early: Verdict | undefined,
     signal: AbortSignal,
   ): Promise<LookupResult> {
     const { configs } = this.#options;
-    if (config !== undefined && configs.isIndexed(config)) return { state: 'exists' };
-    if (config === undefined || early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
+    if (configs.isIndexed(config)) return { state: 'exists' };
+    if (early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
     if (early === undefined) return await configs.find(config, signal);
     return await withTimeout(
-      OVERRIDE_TIMEOUT_MS,
+      OVERRIDE_LOOK_UP_TIMEOUT_MS,
       signal,
       async (limited) => await configs.find(config, limited),
     );

@@ -18,17 +18,17 @@ import {
 } from '../references/dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
-import type { Decision } from '../webhook/decision.ts';
+import type { JudgedReview } from '../webhook/judged-review.ts';
 import { describeTlsProfile } from '../webhook/tls-profile.ts';
 import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './status-writer.ts';
 import type { FollowedTlsProfile } from './tls-profile-follower.ts';
 
 export interface StatusReporterOptions {
-  readonly api: KubeApi;
+  readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  readonly index: ReferenceIndex;
-  readonly configs: ConfigIndex;
-  readonly events: EventRecorder;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'referrers'>;
+  readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'names' | 'deletedAt'>;
+  readonly events: Pick<EventRecorder, 'record'>;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly mode: () => Mode;
   /** Undefined if flags set the TLS parameters. */
@@ -75,8 +75,7 @@ export class StatusReporter {
       log,
       now,
       onFound: (finding) => {
-        // Every replica finds it, and one Event is enough.
-        if (this.#lease.isHeld) this.#recordEvent(finding);
+        this.#recordEvent(finding);
       },
     });
     const timing = leaseTiming === undefined ? {} : { timing: leaseTiming };
@@ -112,12 +111,14 @@ export class StatusReporter {
     await Promise.all([this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)));
   }
 
-  recordDenial({ name, user, verdict }: Decision): void {
-    this.#writer.recordDenial({ time: this.#now(), name, user, references: verdict.references });
+  recordDenial({ review: { user }, verdict }: JudgedReview): void {
+    const { config: name = '', references } = verdict;
+    this.#writer.recordDenial({ time: this.#now(), name, user, references });
   }
 
+  /** Every replica finds and records it, and the API server keeps one Event. */
   #recordEvent(finding: DanglingFinding): void {
-    const { kind, name } = finding;
+    const { kind, name, config } = finding;
     if (kind !== 'Node') return;
     this.#options.events.record({
       // Like the kubelet, with the name as uid: `oc describe node` finds the Event.
@@ -125,6 +126,7 @@ export class StatusReporter {
       reason: 'DanglingReference',
       action: 'Check',
       note: describeFinding(finding),
+      config,
     });
   }
 

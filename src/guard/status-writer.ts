@@ -50,10 +50,7 @@ export interface StatusWriterOptions {
   readonly log: Logger;
   /** The last denial does not depend on it: the replica that denied writes it. */
   readonly isLeader: () => boolean;
-  /** Returns the status to write, from the one that is stored. */
-  readonly status: (stored: Readonly<Record<string, unknown>>) => GuardStatus;
-  readonly intervalMs?: number;
-  readonly denialIntervalMs?: number;
+  readonly status: () => GuardStatus;
 }
 
 const INTERVAL_MS = 1_000;
@@ -69,13 +66,15 @@ type StoredCondition = Condition & {
 
 interface StoredGuard {
   readonly metadata?: { readonly generation?: number };
-  readonly status?: Readonly<Record<string, unknown>> & { readonly conditions?: readonly StoredCondition[] };
+  readonly status?: { readonly conditions?: readonly StoredCondition[]; readonly lastDenial?: unknown };
 }
 
-/** Writes the status when it differs from the stored one. */
+/** Writes the status when it changes, or when another client has changed it. */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #problem: ProblemLog;
+  /** The last status that was written, and what the API server then stored. */
+  #written: { readonly desired: object; readonly stored: object } | undefined;
   #denial: LastDenial | undefined;
   #denialWrittenAt = Number.NEGATIVE_INFINITY;
 
@@ -93,7 +92,7 @@ export class StatusWriter {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.writeIfChanged(signal);
-      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal);
+      await sleep(INTERVAL_MS, signal);
     }
   }
 
@@ -111,27 +110,27 @@ export class StatusWriter {
   }
 
   async #writeStatus(signal: AbortSignal): Promise<void> {
-    const stored = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
-    const observedGeneration = stored.metadata?.generation ?? 0;
-    const { conditions, ...rest } = this.#options.status(stored.status ?? {});
+    const guard = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
+    const observedGeneration = guard.metadata?.generation ?? 0;
+    const { conditions, ...rest } = this.#options.status();
     const desired = {
       ...rest,
       observedGeneration,
       conditions: conditions.map((condition) =>
-        toStoredCondition(condition, observedGeneration, stored.status?.conditions ?? []),
+        toStoredCondition(condition, observedGeneration, guard.status?.conditions ?? []),
       ),
     };
-    const { lastDenial: _lastDenial, ...current } = stored.status ?? {};
-    // A merge patch removes a field that is null.
-    const known = Object.fromEntries(Object.entries(desired).filter(([, value]) => value !== null));
-    if (!isDeepStrictEqual(current, JSON.parse(JSON.stringify(known)))) await this.#patch(desired, signal);
+    // The stored status can differ from the written one for ever: the CRD of an older version drops fields, and a newer
+    // version of the guard has written others.
+    const stored = omitDenial(guard);
+    if (isDeepStrictEqual({ desired, stored }, this.#written)) return;
+    this.#written = { desired, stored: omitDenial(await this.#patch(desired, signal)) };
   }
 
   async #writeDenial(signal: AbortSignal): Promise<void> {
     const denial = this.#denial;
     const now = performance.now();
-    const intervalMs = this.#options.denialIntervalMs ?? DENIAL_INTERVAL_MS;
-    if (denial === undefined || now - this.#denialWrittenAt < intervalMs) return;
+    if (denial === undefined || now - this.#denialWrittenAt < DENIAL_INTERVAL_MS) return;
     const { time, name, user, references } = denial;
     const referrers = references.slice(0, MAX_DENIAL_REFERRERS).map((reference) => ({
       kind: reference.kind,
@@ -143,9 +142,9 @@ export class StatusWriter {
     if (this.#denial === denial) this.#denial = undefined;
   }
 
-  async #patch(status: object, signal: AbortSignal): Promise<void> {
-    const path = `${GUARD_PATH}/status`;
-    await this.#json({ method: 'PATCH', path, contentType: MERGE_PATCH, body: { status } }, signal);
+  async #patch(status: object, signal: AbortSignal): Promise<StoredGuard> {
+    const request = { path: `${GUARD_PATH}/status`, contentType: MERGE_PATCH, body: { status } };
+    return (await this.#json({ method: 'PATCH', ...request }, signal)) as StoredGuard;
   }
 
   async #json(request: Omit<Parameters<KubeApi['json']>[0], 'signal'>, signal: AbortSignal): Promise<unknown> {
@@ -154,6 +153,11 @@ export class StatusWriter {
       api.json({ ...request, signal: limited }),
     );
   }
+}
+
+function omitDenial({ status = {} }: StoredGuard): object {
+  const { lastDenial: _lastDenial, ...rest } = status;
+  return rest;
 }
 
 /** RFC 3339 without fractions, as in `metav1.Time`. */

@@ -44,8 +44,7 @@ export interface KubeApiOptions {
 export const MERGE_PATCH = 'application/merge-patch+json';
 /** A Status object is far smaller. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
-/** Lists are not read at once. */
-const MAX_JSON_BYTES = 16 * 1024 * 1024;
+const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 60_000;
 /** A connection can be dead after this silence: a load balancer has lost it, or the API server behind it. */
 const SILENCE_MS = 1_000;
@@ -100,12 +99,9 @@ export class KubeApi {
 
   /** Parses the whole response as JSON. Throws like {@link request}. */
   async json(request: ApiRequest): Promise<unknown> {
-    const { body } = await this.request(request);
-    const bytes = await readBytes(body, request.signal, MAX_JSON_BYTES);
-    if (bytes.length >= MAX_JSON_BYTES)
-      throw new ApiUnreachable(`the response of ${this.address} is too large`);
+    const text = await readText(await this.request(request), request.signal);
     try {
-      return JSON.parse(bytes.toString('utf8'));
+      return JSON.parse(text);
     } catch {
       throw new ApiUnreachable(`the response of ${this.address} is not JSON`);
     }
@@ -231,11 +227,14 @@ export class KubeApi {
   }
 }
 
-/**
- * Reads a body until it ends or until there are `max` bytes.
- *
- * @throws ApiUnreachable if the body is incomplete
- */
+/** @throws ApiUnreachable if the body is incomplete or has more than 16 MiB, or the signal's reason */
+export async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
+  const bytes = await readBytes(body, signal, MAX_TEXT_BYTES);
+  if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
+  return bytes.toString('utf8');
+}
+
+/** Reads a body until it ends or until there are `max` bytes. Throws like {@link readText}. */
 async function readBytes(body: IncomingMessage, signal: AbortSignal, max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -246,10 +245,15 @@ async function readBytes(body: IncomingMessage, signal: AbortSignal, max: number
       if (length >= max) break;
     }
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    throw new ApiUnreachable(`the response is incomplete: ${describeError(error)}`);
+    throw toBodyError(error, signal);
   }
   return Buffer.concat(chunks);
+}
+
+/** What the error of a body means: its request was aborted, or its connection broke. */
+export function toBodyError(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  return new ApiUnreachable(`the response is incomplete: ${describeError(error)}`);
 }
 
 /** Reads the Status in the body of an error. */

@@ -1,4 +1,4 @@
-import { toConfigName } from '../decision/config-name.ts';
+import { isObjectName, toConfigName } from '../decision/config-name.ts';
 import type { HeldConfig } from '../decision/review.ts';
 import type { ApiObject } from './api-object.ts';
 
@@ -16,6 +16,6 @@ export function parseHeldConfig(metadata: NonNullable<ApiObject['metadata']>): H
   return {
     name: toConfigName(String(name)),
     createdAt: Number.isNaN(createdAt.getTime()) ? undefined : createdAt,
-    ...(typeof ownerPool === 'string' ? { ownerPool } : {}),
+    ...(typeof ownerPool === 'string' && isObjectName(ownerPool) ? { ownerPool } : {}),
   };
 }

@@ -1,13 +1,11 @@
 import PQueue from 'p-queue';
-import type { ConfigName } from '../decision/config-name.ts';
+import { LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import type { ConfigToDelete } from '../decision/review.ts';
-import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
-import { Backoff, sleep, withTimeout } from '../kube/wait.ts';
+import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
 import { getConfig } from './get-config.ts';
-import { SharedGets } from './shared-gets.ts';
 
 export interface ConfigLookupOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -22,14 +20,11 @@ const MISSING: LookupResult = { state: 'missing', reason: 'none has this name an
 
 /** Made-up names must not keep the API server busy. */
 const MAX_CONCURRENT_GETS = 8;
-/** The API client sends a GET again after 1 s of silence. */
-const GET_TIMEOUT_MS = 2_000;
 
 /** Finds out whether a config of this name and uid exists: in the index, else with a GET. */
 export class ConfigLookup {
   readonly #api: Pick<KubeApi, 'json'>;
   readonly #index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
-  readonly #gets = new SharedGets<ApiObject | undefined>();
   readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT_GETS });
 
   constructor({ api, index }: ConfigLookupOptions) {
@@ -49,8 +44,7 @@ export class ConfigLookup {
     while (!signal.aborted) {
       if (this.isIndexed(config)) return { state: 'exists' };
       try {
-        const currentUid = await this.#getUid(config.name, signal);
-        return currentUid === config.uid ? { state: 'exists' } : MISSING;
+        return (await this.#exists(config, signal)) ? { state: 'exists' } : MISSING;
       } catch (error) {
         if (signal.aborted) break;
         reason = describeError(error);
@@ -62,19 +56,11 @@ export class ConfigLookup {
     return { state: 'unknown', reason };
   }
 
-  /**
-   * Returns the uid in a GET that is sent after this call, because the config may just have been created. Undefined if
-   * the config does not exist.
-   */
-  async #getUid(name: ConfigName, signal: AbortSignal): Promise<string | undefined> {
-    const config = await this.#gets.get(
-      name,
-      async (joined) =>
-        await this.#queue.add(async () =>
-          withTimeout(GET_TIMEOUT_MS, joined, async (limited) => await getConfig(this.#api, name, limited)),
-        ),
-      signal,
-    );
-    return config === undefined ? undefined : String(config.metadata?.uid);
+  /** Sends a GET after this call, because the config may just have been created. */
+  async #exists({ name, uid }: ConfigToDelete, signal: AbortSignal): Promise<boolean> {
+    const get = async () =>
+      await withTimeout(LOOK_UP_TIMEOUT_MS, signal, async (limited) => await getConfig(this.#api, name, limited));
+    const config = await waitOrAbort(this.#queue.add(get), signal);
+    return config !== undefined && config.metadata?.uid === uid;
   }
 }

@@ -33,18 +33,18 @@ type FindingKey = Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>;
 
 export interface DanglingReferenceDetectorOptions {
   readonly api: Pick<KubeApi, 'json'>;
-  readonly index: ReferenceIndex;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers'>;
   readonly configs: Pick<ConfigIndex, 'deletedAt' | 'names' | 'isSynced'>;
   readonly log: Logger;
   /** Called once for each new finding. */
   readonly onFound?: (finding: DanglingFinding) => void;
   readonly now?: () => Date;
-  readonly intervalMs?: number;
 }
 
 /** A dangling reference is reported within five seconds. */
 const INTERVAL_MS = 1_000;
-const GET_TIMEOUT_MS = 5_000;
+/** For all GETs of a check. */
+const CONFIRM_TIMEOUT_MS = 5_000;
 /** Both take a few milliseconds, and waiting reviews go first. */
 const REFERRERS_PER_SLICE = 500;
 const FINDINGS_PER_SLICE = 50;
@@ -73,35 +73,29 @@ export class DanglingReferenceDetector {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.check(signal);
-      await sleep(this.#options.intervalMs ?? INTERVAL_MS, signal);
+      await sleep(INTERVAL_MS, signal);
     }
   }
 
   async check(signal: AbortSignal): Promise<void> {
-    const { index, configs, log, onFound, now = () => new Date() } = this.#options;
+    const { index, configs, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
     const names = configs.names();
     const { dangling, poolsWithEmptyStatus } = await this.#readIndex(names);
-    const suggestions = this.#reusableSuggestions(names);
-    const isMissingByName = new Map<ConfigName, boolean>();
+    const missing = await this.#confirmMissing(dangling, signal);
+    // A search is repeated only if the configs have changed.
+    const reusable = isDeepStrictEqual(names, this.#lastNames) ? this.findings : [];
+    const suggestions: Suggestions = new Map(reusable.map(({ config, suggestion }) => [config, suggestion]));
     const findings = new Map<string, DanglingFinding>();
-    const poolsWithDanglingNode = new Set<string>();
-    const add = (reference: Omit<DanglingFinding, 'since'>): void => {
-      const key = keyOf(reference);
-      const previous = findings.get(key) ?? this.#findings.get(key);
-      const finding = { ...reference, since: previous?.since ?? now() };
-      findings.set(key, finding);
-      if (previous !== undefined) return;
-      const { explanation, suggestion } = finding;
-      const fields = { reference: toLogFields(finding), explanation, suggestion };
-      log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
-      onFound?.(finding);
+    const add = (finding: Omit<DanglingFinding, 'since'>): void => {
+      const key = keyOf(finding);
+      findings.set(key, { ...finding, since: this.#findings.get(key)?.since ?? now() });
     };
+    const poolsWithDanglingNode = new Set<string>();
     for await (const slice of inSlices(dangling, FINDINGS_PER_SLICE)) {
       for (const { pool, ...reference } of slice) {
         const { config } = reference;
-        const isKnown = this.#findings.has(keyOf(reference));
-        if (!isKnown && !(await this.#isMissing(config, isMissingByName, signal))) continue;
+        if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
         if (pool !== undefined) poolsWithDanglingNode.add(pool);
         const explanation = explainMissingConfig(configs.deletedAt(config));
         add({ ...reference, explanation, suggestion: await suggestName(config, names, suggestions) });
@@ -114,13 +108,7 @@ export class DanglingReferenceDetector {
       const explanation = explainEmptyStatus(code);
       add({ kind, name, field: 'status', config: undefined, explanation, suggestion: undefined });
     }
-    for await (const slice of inSlices(this.#findings, FINDINGS_PER_SLICE)) {
-      for (const [key, finding] of slice) {
-        if (findings.has(key)) continue;
-        const { kind, name, field } = finding;
-        log.info({ reference: toLogFields(finding) }, `no longer dangling: ${kind} ${name} (${field})`);
-      }
-    }
+    await this.#report(findings);
     this.#findings = findings;
     this.#lastNames = names;
   }
@@ -139,32 +127,42 @@ export class DanglingReferenceDetector {
     return { dangling, poolsWithEmptyStatus };
   }
 
-  /** The suggestions of the last check, unless the configs have changed since. */
-  #reusableSuggestions(names: ReadonlySet<ConfigName>): Suggestions {
-    if (!isDeepStrictEqual(names, this.#lastNames)) return new Map();
-    const entries = this.findings.map(({ config, suggestion }) => [config, suggestion] as const);
-    return new Map(entries);
+  /** Returns the configs of new references that do not exist. The next check gets those that this one cannot get. */
+  async #confirmMissing(
+    dangling: readonly DanglingReference[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<ConfigName>> {
+    const added = dangling.filter((reference) => !this.#findings.has(keyOf(reference)));
+    const missing = new Set<ConfigName>();
+    const confirm = async (limited: AbortSignal): Promise<void> => {
+      for (const config of new Set(added.map((reference) => reference.config))) {
+        const object = await getConfig(this.#options.api, config, limited).catch((error: unknown) => error);
+        if (object === undefined) missing.add(config);
+      }
+    };
+    await withTimeout(CONFIRM_TIMEOUT_MS, signal, confirm).catch(() => {});
+    return missing;
   }
 
-  /** Confirms with a GET that a config does not exist. If the GET fails, the next check retries. */
-  async #isMissing(
-    config: ConfigName,
-    isMissingByName: Map<ConfigName, boolean>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const cached = isMissingByName.get(config);
-    if (cached !== undefined) return cached;
-    let isMissing = false;
-    try {
-      const object = await withTimeout(GET_TIMEOUT_MS, signal, (limited) =>
-        getConfig(this.#options.api, config, limited),
-      );
-      isMissing = object === undefined;
-    } catch {
-      // The next check retries.
+  /** Logs what is new, and what is no longer found. */
+  async #report(findings: ReadonlyMap<string, DanglingFinding>): Promise<void> {
+    const { log, onFound } = this.#options;
+    const added = [...findings.values()].filter((finding) => !this.#findings.has(keyOf(finding)));
+    for await (const slice of inSlices(added, FINDINGS_PER_SLICE)) {
+      for (const finding of slice) {
+        const { kind, name, field, config, explanation, suggestion } = finding;
+        const fields = { reference: { kind, name, field, config }, explanation, suggestion };
+        log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
+        onFound?.(finding);
+      }
     }
-    isMissingByName.set(config, isMissing);
-    return isMissing;
+    const solved = this.findings.filter((finding) => !findings.has(keyOf(finding)));
+    for await (const slice of inSlices(solved, FINDINGS_PER_SLICE)) {
+      for (const { kind, name, field, config } of slice) {
+        const fields = { reference: { kind, name, field, config } };
+        log.info(fields, `no longer dangling: ${kind} ${name} (${field})`);
+      }
+    }
   }
 }
 
@@ -202,8 +200,4 @@ async function suggestName(
 
 function keyOf({ kind, name, field, config }: FindingKey): string {
   return [kind, name, field, config].join('\0');
-}
-
-function toLogFields({ kind, name, field, config }: FindingKey): object {
-  return { kind, name, field, config };
 }

@@ -1,11 +1,12 @@
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
+import { MAX_BATCH_DELAY_MS } from '../decision/deadline.ts';
 import type { ClusterState, Referrer, UnreadableSource } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
-import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
+import { Backoff, sleep } from '../kube/wait.ts';
 import { isManagedByOperator } from './managed-nodes.ts';
 import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 
@@ -13,19 +14,13 @@ import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 const POOLS_AND_BUILDS: readonly Resource<Referrer>[] = [POOLS, BUILDS];
 /** After this many restarts, the read is late because of changing objects, not a slow API server. */
 const MANY_RESTARTS = 2;
-/**
- * How long the lists of pools and builds may delay the list of nodes. If one hangs, the read must still find
- * a node that names the config.
- */
-const MAX_NODE_DELAY_MS = 250;
 
 /**
  * With this many waiting reviews, the guard assumes a bulk deletion. The read then starts when no review has
- * arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest. A review has 3.8 s.
+ * arrived for BATCH_QUIET_MS, after MAX_BATCH_DELAY_MS at the latest.
  */
 const BATCH_SIZE = 10;
 const BATCH_QUIET_MS = 50;
-const MAX_BATCH_DELAY_MS = 1_500;
 
 /** The resource versions that the guard has seen. */
 export interface KnownVersions {
@@ -100,7 +95,6 @@ export class LiveRead {
 
   start(): void {
     this.#lastProgressAt = performance.now();
-    for (const { name } of REFERRER_RESOURCES) this.#pending.set(name, undefined);
     void this.#readReferrers().then(this.#finish);
   }
 
@@ -118,9 +112,9 @@ export class LiveRead {
 
   async #readReferrers(): Promise<void> {
     const { signal } = this.#aborted;
-    let versionsBefore = await this.#readPoolsAndBuildsFirst();
+    let versionsBefore = await this.#readPoolsAndBuilds();
     for (;;) {
-      await this.#readNodes();
+      await this.#retry(NODES.name, async () => await this.#list(NODES));
       if (signal.aborted) return;
       // If a kind is unreadable, the guard allows nothing, so another round would not help.
       const versionsAfter = versionsBefore === undefined ? undefined : await this.#readPoolsAndBuilds();
@@ -130,20 +124,6 @@ export class LiveRead {
       this.#restarts += 1;
     }
     this.#isConsistent = true;
-  }
-
-  async #readPoolsAndBuildsFirst(): Promise<string | undefined> {
-    const { signal } = this.#aborted;
-    const versions = this.#readPoolsAndBuilds();
-    const isInTime = await withTimeout(MAX_NODE_DELAY_MS, signal, (limited) =>
-      waitOrAbort(versions, limited),
-    ).then(
-      () => true,
-      () => false,
-    );
-    // This early list of nodes can only deny, because it does not follow the other lists.
-    if (!isInTime && !signal.aborted) await this.#readNodes();
-    return await versions;
   }
 
   /** Returns names and versions, or undefined if one of the kinds is unreadable. */
@@ -161,12 +141,6 @@ export class LiveRead {
         versions.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
       });
       return versions.toSorted().join(' ');
-    });
-  }
-
-  async #readNodes(): Promise<void> {
-    await this.#retry(NODES.name, async () => {
-      await this.#list(NODES);
     });
   }
 
@@ -225,17 +199,14 @@ export class LiveRead {
     if (this.#lastProgressAt === undefined) {
       return [{ name: 'references', reason: 'the live read did not start in time' }];
     }
-    const hasManyRestarts = this.#restarts >= MANY_RESTARTS;
     const unreadable = [...this.#unreadable].map(([name, reason]) => ({ name, reason }));
     for (const [name, error] of this.#pending) {
-      // The read lists this resource again because others changed, so it is not the cause.
-      if (hasManyRestarts && error === undefined && this.#referrers.has(name)) continue;
       unreadable.push({
         name,
         reason: error === undefined ? 'no complete answer in time' : describeError(error),
       });
     }
-    if (!this.#isConsistent && (hasManyRestarts || this.#pending.size === 0)) {
+    if (!this.#isConsistent && (this.#restarts >= MANY_RESTARTS || unreadable.length === 0)) {
       unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });
     }
     // The order is fixed, because people and log searches compare messages.

@@ -1,4 +1,5 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
+import { LIVE_READ_SILENCE_MS } from '../decision/deadline.ts';
 import type { ClusterState } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { waitOrAbort } from '../kube/wait.ts';
@@ -9,11 +10,6 @@ export interface LiveReaderOptions {
   readonly versions: KnownVersions;
 }
 
-/**
- * After this silence of the running read, the next one starts beside it on a new connection. It does not
- * start beside a read that is only slow, because that would slow down both.
- */
-const SILENCE_MS = 1_000;
 /** Limits the memory and the load of hanging reads. */
 const MAX_CONCURRENT_READS = 3;
 
@@ -91,7 +87,7 @@ export class LiveReader {
   #startOrWait(read: LiveRead): void {
     if (read !== this.#next || this.#running.size >= MAX_CONCURRENT_READS) return;
     const silentMs = Math.min(...[...this.#running].map((running) => running.silentMs));
-    const delayMs = Math.max(read.batchDelayMs, this.#running.size === 0 ? 0 : SILENCE_MS - silentMs);
+    const delayMs = Math.max(read.batchDelayMs, this.#running.size === 0 ? 0 : LIVE_READ_SILENCE_MS - silentMs);
     clearTimeout(this.#startTimer);
     if (delayMs > 0) {
       this.#startTimer = setTimeout(() => {

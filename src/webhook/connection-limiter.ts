@@ -1,31 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/**
- * A connection is trusted once it has delivered a review of an existing config, and untrusted once it has
- * delivered another review.
- */
-export type Trust = 'trusted' | 'unknown' | 'untrusted';
-
 interface Connection {
   readonly socket: Socket;
-  trust: Trust;
-  /** The requests whose answer has not left completely. */
-  readonly requests: Map<IncomingMessage, ServerResponse>;
-  /** Answers the request whose body is arriving. */
-  answerEarly?: (() => void) | undefined;
+  /** Whether it has delivered a review of an existing config. */
+  isProven: boolean;
+  request?: IncomingMessage;
+  response?: ServerResponse;
 }
-
-/** Time for an early answer to leave. */
-const EVICTION_MS = 1_000;
-/** The longest timeout of a webhook. A client that reads no answer must not keep its connection. */
-const REQUEST_MS = 30_000;
 
 /**
  * Limits the open connections. `server.maxConnections` would reject the API server while a client keeps
  * thousands of silent ones.
  *
- * Beyond the limit the oldest connection closes that is not trusted and waits for no answer, then the oldest trusted
+ * Beyond the limit the oldest connection closes that is not proven and waits for no answer, then the oldest proven
  * one without a request. A complete request is always answered: if no connection can close, the new one does.
  */
 export class ConnectionLimiter {
@@ -39,8 +27,8 @@ export class ConnectionLimiter {
 
   add(socket: Socket): void {
     const key = keyOf(socket);
-    const connection: Connection = { socket, trust: 'unknown', requests: new Map() };
-    if (this.#connections.size >= this.#max && !this.#evictOne()) {
+    const connection: Connection = { socket, isProven: false };
+    if (this.#connections.size >= this.#max && !this.#closeOne()) {
       socket.destroy();
       return;
     }
@@ -56,36 +44,23 @@ export class ConnectionLimiter {
    */
   trackRequest(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request;
-    if (socket.destroyed) return false;
     const connection = this.#find(socket);
-    const isPipelined = [...(connection?.requests.values() ?? [])].some(({ writableEnded }) => !writableEnded);
-    if (isPipelined || request.headers['transfer-encoding'] !== undefined) {
+    const isPipelined = connection?.response?.writableEnded === false;
+    if (connection === undefined || isPipelined || request.headers['transfer-encoding'] !== undefined) {
       socket.destroy();
       return false;
     }
-    connection?.requests.set(request, response);
-    const timer = setTimeout(() => socket.destroy(), REQUEST_MS).unref();
-    response.once('close', () => {
-      clearTimeout(timer);
-      connection?.requests.delete(request);
-    });
+    Object.assign(connection, { request, response });
     return true;
   }
 
-  trustOf(socket: Socket): Trust {
-    return this.#find(socket)?.trust ?? 'untrusted';
+  isProven(socket: Socket): boolean {
+    return this.#find(socket)?.isProven === true;
   }
 
-  /** A trusted connection stays trusted. */
-  setTrust(socket: Socket, trust: 'trusted' | 'untrusted'): void {
+  setProven(socket: Socket): void {
     const connection = this.#find(socket);
-    if (connection !== undefined && connection.trust !== 'trusted') connection.trust = trust;
-  }
-
-  /** @param answerEarly answers the request whose body is arriving, and closes the connection; undefined resets */
-  onEviction(socket: Socket, answerEarly: (() => void) | undefined): void {
-    const connection = this.#find(socket);
-    if (connection !== undefined) connection.answerEarly = answerEarly;
+    if (connection !== undefined) connection.isProven = true;
   }
 
   #find(socket: Socket): Connection | undefined {
@@ -93,26 +68,21 @@ export class ConnectionLimiter {
   }
 
   /** Returns false if every connection waits for an answer. */
-  #evictOne(): boolean {
+  #closeOne(): boolean {
     const connections = [...this.#connections];
     const victim =
-      connections.find(([, connection]) => connection.trust !== 'trusted' && !isAwaitingAnswer(connection)) ??
-      connections.find(([, { requests }]) => requests.size === 0);
+      connections.find(([, connection]) => !connection.isProven && !isAwaitingAnswer(connection)) ??
+      connections.find(([, { response }]) => response?.writableEnded !== false);
     if (victim === undefined) return false;
-    const [key, { socket, answerEarly }] = victim;
+    const [key, { socket }] = victim;
     this.#connections.delete(key);
-    if (answerEarly === undefined) {
-      socket.destroy();
-    } else {
-      answerEarly();
-      setTimeout(() => socket.destroy(), EVICTION_MS).unref();
-    }
+    socket.destroy();
     return true;
   }
 }
 
-function isAwaitingAnswer({ requests }: Connection): boolean {
-  return [...requests].some(([{ complete }, { writableEnded }]) => complete && !writableEnded);
+function isAwaitingAnswer({ request, response }: Connection): boolean {
+  return request?.complete === true && response?.writableEnded === false;
 }
 
 function keyOf({ remoteAddress, remotePort }: Socket): string {

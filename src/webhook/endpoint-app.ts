@@ -1,11 +1,9 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
+import express, { type Express, type RequestHandler, type Response } from 'express';
 
-type Handlers = readonly (RequestHandler | ErrorRequestHandler)[];
-
-/** Other methods get 405, and other paths 404, trailing slashes included. */
+/** Other methods get 405, and other paths 404, trailing slashes included. A GET may have no body. */
 export function createEndpointApp(
   method: 'get' | 'post',
-  handlersByPath: Readonly<Record<string, Handlers>>,
+  handlersByPath: Readonly<Record<string, readonly RequestHandler[]>>,
   hint: string,
 ): Express {
   const app = express();
@@ -14,6 +12,7 @@ export function createEndpointApp(
   app.set('etag', false);
   app.enable('case sensitive routing');
   app.enable('strict routing');
+  if (method === 'get') app.use(rejectBody);
   for (const [path, handlers] of Object.entries(handlersByPath)) {
     const route = app.route(path);
     route[method](...handlers);
@@ -26,6 +25,12 @@ export function createEndpointApp(
   });
   return app;
 }
+
+/** A body costs as much to discard as to read, so the connection closes. */
+const rejectBody: RequestHandler = ({ headers }, response, next) => {
+  if (Number(headers['content-length'] ?? 0) === 0) next();
+  else sendText(response.set('connection', 'close'), 413, 'content too large: a GET has no body');
+};
 
 export function sendText(response: Response, status: number, line: string): void {
   response.status(status).type('text/plain').send(`${line}\n`);

@@ -1,5 +1,7 @@
 import { createServer, type Server } from 'node:http';
+import type { Response } from 'express';
 import { ConnectionLimiter } from './connection-limiter.ts';
+import { createEndpointApp, sendText } from './endpoint-app.ts';
 import { listen } from './tls-server.ts';
 
 /** The kubelet opens a connection for each probe. */
@@ -16,6 +18,14 @@ export class HealthServer {
   /** @param findProblem returns a short reason, or undefined if the guard is ready */
   constructor(findProblem: () => string | undefined) {
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
+    const app = createEndpointApp(
+      'get',
+      {
+        '/healthz': [(_request, response) => answer(response)],
+        '/readyz': [(_request, response) => answer(response, findProblem())],
+      },
+      '/healthz and /readyz are here',
+    );
     this.#server = createServer(
       {
         headersTimeout: 5_000,
@@ -24,16 +34,7 @@ export class HealthServer {
         maxHeaderSize: MAX_HEADER_BYTES,
       },
       (request, response) => {
-        if (!connections.trackRequest(request, response)) return;
-        const { url, method } = request;
-        const path = url?.split('?')[0];
-        const [status, text] = answerProbe(method, path, path === '/readyz' ? findProblem() : undefined);
-        response.writeHead(status, {
-          'content-type': 'text/plain',
-          'cache-control': 'no-store',
-          connection: 'close',
-        });
-        response.end(`${text}\n`);
+        if (connections.trackRequest(request, response)) app(request, response);
       },
     );
     this.#server.on('connection', (socket) => connections.add(socket));
@@ -51,8 +52,6 @@ export class HealthServer {
   }
 }
 
-function answerProbe(method = '', path = '', problem?: string): [status: number, text: string] {
-  if (path !== '/healthz' && path !== '/readyz') return [404, 'not found: /healthz and /readyz are here'];
-  if (method !== 'GET' && method !== 'HEAD') return [405, 'method not allowed'];
-  return problem === undefined ? [200, 'ok'] : [503, problem];
+function answer(response: Response, problem?: string): void {
+  sendText(response.set('cache-control', 'no-store'), problem === undefined ? 200 : 503, problem ?? 'ok');
 }

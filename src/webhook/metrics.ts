@@ -5,8 +5,9 @@ import type { Code } from '../decision/codes.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
 import { findStalledRestores } from '../decision/stalled-restores.ts';
-import type { Decision } from './decision.ts';
+import type { AnsweredCall } from './admission-app.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
+import type { JudgedReview } from './judged-review.ts';
 
 export interface MetricsSources {
   readonly resources: readonly string[];
@@ -32,6 +33,7 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export class Metrics {
   readonly #registry = new Registry<OpenMetricsContentType>();
   readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
+  readonly #calls: Counter<'authorization'>;
   readonly #duration: Histogram<'path'>;
   readonly #missingConfigs: Counter;
 
@@ -49,6 +51,13 @@ export class Metrics {
     for (const code of DENIAL_CODES) {
       for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict: 'denied', code, dry_run }, 0);
     }
+    this.#calls = new Counter({
+      name: 'mcguard_webhook_calls_total',
+      help: 'Answered calls by whether they had an Authorization header, whose value the guard does not read.',
+      labelNames: ['authorization'],
+      registers,
+    });
+    for (const authorization of ['false', 'true']) this.#calls.inc({ authorization }, 0);
     this.#duration = new Histogram({
       name: 'mcguard_decision_duration_seconds',
       help: 'Time from the arrival of a review to its answer, by path: none, index or live.',
@@ -101,8 +110,8 @@ export class Metrics {
       [packageJson.version, 1],
     ]);
     const eventLoopDelay = new EventLoopDelay();
-    const delayHelp = 'The longest time since the last scrape for which one piece of work held the event loop.';
-    this.#addGauge('mcguard_event_loop_delay_seconds', delayHelp, () => eventLoopDelay.takeLongest());
+    const delayHelp = 'The longest time in the last one to two minutes for which work held the event loop.';
+    this.#addGauge('mcguard_event_loop_delay_seconds', delayHelp, () => eventLoopDelay.longestSeconds);
     this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () =>
       process.memoryUsage.rss(),
     );
@@ -115,8 +124,13 @@ export class Metrics {
     );
   }
 
-  count({ verdict, isDryRun, path, ms }: Decision): void {
-    this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(isDryRun) });
+  countCall({ hasAuthorization }: AnsweredCall): void {
+    this.#calls.inc({ authorization: String(hasAuthorization) });
+  }
+
+  countDecision({ review, verdict, path }: JudgedReview, { ms }: AnsweredCall): void {
+    const { outcome, code } = verdict;
+    this.#decisions.inc({ verdict: outcome, code, dry_run: String(review.isDryRun) });
     this.#duration.observe({ path }, ms / 1000);
   }
 

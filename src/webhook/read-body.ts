@@ -1,85 +1,67 @@
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import type { BodyBuffer } from './body-budget.ts';
-import { BadReview } from './parse-review.ts';
-import type { ReadPacer } from './read-pacer.ts';
+import type { BodiesInFlight } from './bodies-in-flight.ts';
+import { BadReview, findUid } from './parse-review.ts';
+
+/** The guard did not read the body to its end. The review may be a good one. */
+export class UnreadBody extends Error {
+  override readonly name = 'UnreadBody';
+  /** Empty if it has not arrived. */
+  readonly uid: string;
+
+  constructor(message: string, uid: string) {
+    super(message);
+    this.uid = uid;
+  }
+}
 
 /**
- * Reads a body into the buffer. Stored chunks would outlive the young generation of the heap, and only a full
- * garbage collection would free them.
+ * The API server sends one object, which etcd limits to 1.5 MiB. Twice that leaves room for a review with the old and
+ * the new object.
+ */
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** Each piece costs a call, however small it is. TLS records of the API server have 1 to 16 KiB. */
+const MAX_PIECES = 1_000;
+
+/**
+ * Reads the body of a request that announces its length.
  *
- * @param signal aborts when the client has gone or was answered; the caller enforces the timeout
- * @param pacer undefined for trusted connections, which never wait
- * @returns a part of the buffer, valid until its release
- * @throws BadReview if the body is compressed, larger than `maxBytes`, or incomplete. The signal's reason on
- *   abort
+ * @throws BadReview if the body is compressed or too large; UnreadBody if it is late, in too many pieces or given up
+ *   for other bodies; the error of the connection
  */
 export async function readBody(
   request: IncomingMessage,
-  buffer: BodyBuffer,
-  maxBytes: number,
-  signal: AbortSignal,
-  pacer?: ReadPacer,
+  bodies: BodiesInFlight,
+  timeoutMs: number,
 ): Promise<Buffer> {
   // The API server never compresses reviews, and a few bytes can inflate to gigabytes.
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new BadReview('the request body is compressed');
   }
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLargeError(maxBytes);
-  const chunks = new ChunkReader(request, signal);
-  let body: Buffer = Buffer.alloc(0);
+  if (Number(request.headers['content-length']) > MAX_BODY_BYTES) {
+    throw new BadReview(`the request body is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
+  }
+  const pieces: Buffer[] = [];
+  const unread = new AbortController();
+  const stop = (reason: string): void => {
+    unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
+  };
+  const giveUp = (): void => stop('too many requests at once');
+  const onData = (piece: Buffer): void => {
+    pieces.push(piece);
+    bodies.add(giveUp, piece.length);
+    if (pieces.length > MAX_PIECES) stop(`the request body has more than ${MAX_PIECES} pieces`);
+  };
+  const timer = setTimeout(() => stop('the request body did not arrive in time'), timeoutMs);
+  request.on('data', onData);
   try {
-    for (let chunk = await chunks.next(); chunk !== undefined; chunk = await chunks.next()) {
-      if (body.length + chunk.length > maxBytes) throw tooLargeError(maxBytes);
-      body = await buffer.append(chunk, signal);
-      await pacer?.wait(chunk.length);
-    }
+    await once(request, 'end', { signal: unread.signal });
+    return Buffer.concat(pieces);
+  } catch (error) {
+    throw unread.signal.aborted ? unread.signal.reason : error;
   } finally {
-    chunks.close();
+    clearTimeout(timer);
+    request.off('data', onData);
+    bodies.remove(giveUp);
   }
-  return body;
-}
-
-const EVENTS = ['readable', 'end', 'error', 'close'];
-
-/**
- * Reads chunks as they arrive. Node's iterator takes longer than a small body and, if it ends early, destroys
- * the connection of the answer.
- */
-class ChunkReader {
-  readonly #request: IncomingMessage;
-  readonly #signal: AbortSignal;
-  #wake: () => void = () => {};
-
-  constructor(request: IncomingMessage, signal: AbortSignal) {
-    this.#request = request;
-    this.#signal = signal;
-    for (const event of EVENTS) request.on(event, this.#onEvent);
-    // After an early answer the request emits no event, even if its connection closes.
-    signal.addEventListener('abort', this.#onEvent);
-  }
-
-  /** Returns the next chunk, or undefined at the end. Rejects as {@link readBody}. */
-  async next(): Promise<Buffer | undefined> {
-    for (;;) {
-      this.#signal.throwIfAborted();
-      const chunk = this.#request.read() as Buffer | null;
-      if (chunk !== null) return chunk;
-      if (this.#request.complete) return undefined;
-      if (this.#request.destroyed) throw new BadReview('the request body is incomplete');
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-
-  close(): void {
-    for (const event of EVENTS) this.#request.off(event, this.#onEvent);
-    this.#signal.removeEventListener('abort', this.#onEvent);
-  }
-
-  readonly #onEvent = (): void => this.#wake();
-}
-
-function tooLargeError(maxBytes: number): BadReview {
-  return new BadReview(`the request body is larger than ${maxBytes / 1024 / 1024} MiB`);
 }

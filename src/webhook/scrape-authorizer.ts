@@ -1,14 +1,9 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { KubeApi } from '../kube/api.ts';
-import { RateLimiter } from '../kube/rate-limiter.ts';
+import { AddressLimiter } from './address-limiter.ts';
 
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
-
-interface CachedAccess {
-  readonly access: ScrapeAccess;
-  readonly expiresAt: number;
-}
 
 interface AccessReviewStatus {
   readonly authenticated?: unknown;
@@ -19,41 +14,39 @@ interface AccessReviewStatus {
 const REVIEW_TIMEOUT_MS = 5_000;
 /** Longer than the 30 s between scrapes. A revoked token still works for this time. */
 const ALLOWED_TTL_MS = 60_000;
-/** Short, so that new RBAC works soon. */
-const DENIED_TTL_MS = 5_000;
 const MAX_TOKENS = 256;
-/** Limits the requests that unknown tokens cause: this many at once, and one per interval. */
-const UNKNOWN_TOKEN_BURST = 10;
-const UNKNOWN_TOKEN_INTERVAL_MS = 1_000;
+/** Limits the requests that the new tokens of an address cause: this many at once, and one per interval. */
+const NEW_TOKEN_BURST = 10;
+const NEW_TOKEN_INTERVAL_MS = 1_000;
 
-/** Asks the API server whether a token may `get /metrics`, and caches the answer. */
+/** Asks the API server whether a token may `get /metrics`, and remembers the tokens that may. */
 export class ScrapeAuthorizer {
   readonly #api: Pick<KubeApi, 'json'>;
   readonly #now: () => number;
-  /** Hashed, so that a heap dump contains no token. Expired entries tell which tokens were allowed. */
-  readonly #accessByTokenHash = new LRUCache<string, CachedAccess>({ max: MAX_TOKENS });
+  /** When to review an allowed token again. Hashed, so that a heap dump contains no token. */
+  readonly #allowedUntil = new LRUCache<string, number>({ max: MAX_TOKENS });
   readonly #pendingByTokenHash = new Map<string, Promise<ScrapeAccess>>();
-  readonly #unknownTokens: RateLimiter;
+  readonly #newTokens: AddressLimiter;
 
   /** @param now returns milliseconds of a monotonic clock */
   constructor(api: Pick<KubeApi, 'json'>, now: () => number = () => performance.now()) {
     this.#api = api;
     this.#now = now;
-    this.#unknownTokens = new RateLimiter(UNKNOWN_TOKEN_BURST, UNKNOWN_TOKEN_INTERVAL_MS, now);
+    this.#newTokens = new AddressLimiter(NEW_TOKEN_BURST, NEW_TOKEN_INTERVAL_MS, now);
   }
 
   /**
-   * Returns `throttled` if too many unknown tokens arrive. Tokens that were allowed before have no limit.
+   * Returns `throttled` if too many new tokens arrive from the address. Tokens that are allowed have no limit.
    * Rejects with the errors of {@link KubeApi}.
    */
-  async authorize(token: string): Promise<ScrapeAccess | 'throttled'> {
+  async authorize(token: string, address: string): Promise<ScrapeAccess | 'throttled'> {
     const key = createHash('sha256').update(token).digest('hex');
-    const cached = this.#accessByTokenHash.get(key);
-    if (cached !== undefined && this.#now() < cached.expiresAt) return cached.access;
+    const allowedUntil = this.#allowedUntil.get(key);
+    if (allowedUntil !== undefined && this.#now() < allowedUntil) return 'allowed';
     const pending = this.#pendingByTokenHash.get(key);
     if (pending !== undefined) return await pending;
-    if (cached?.access !== 'allowed' && !this.#unknownTokens.tryAcquire()) return 'throttled';
-    const review = this.#reviewAndCache(token, key);
+    if (allowedUntil === undefined && !this.#newTokens.tryAcquire(address)) return 'throttled';
+    const review = this.#reviewAndRemember(token, key);
     this.#pendingByTokenHash.set(key, review);
     try {
       return await review;
@@ -62,10 +55,10 @@ export class ScrapeAuthorizer {
     }
   }
 
-  async #reviewAndCache(token: string, key: string): Promise<ScrapeAccess> {
+  async #reviewAndRemember(token: string, key: string): Promise<ScrapeAccess> {
     const access = await this.#reviewAccess(token);
-    const ttlMs = access === 'allowed' ? ALLOWED_TTL_MS : DENIED_TTL_MS;
-    this.#accessByTokenHash.set(key, { access, expiresAt: this.#now() + ttlMs });
+    if (access === 'allowed') this.#allowedUntil.set(key, this.#now() + ALLOWED_TTL_MS);
+    else this.#allowedUntil.delete(key);
     return access;
   }
 

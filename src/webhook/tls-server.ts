@@ -1,11 +1,10 @@
 import { constants } from 'node:crypto';
 import { createServer, type Server, type ServerOptions } from 'node:https';
-import type { AddressInfo, Server as NetServer } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
-import { paceHandshakes } from './handshake-pacer.ts';
 import type { TlsPolicy } from './tls-profile.ts';
 
 export interface TlsServerOptions {
@@ -64,7 +63,7 @@ export class TlsServer {
       },
     );
     this.#server.maxHeadersCount = MAX_HEADERS;
-    paceHandshakes(this.#server, (socket) => connections.add(socket));
+    this.#server.on('connection', (socket: Socket) => connections.add(socket));
     const reload = (change: string): void => {
       try {
         this.#server.setSecureContext(tlsOptions());

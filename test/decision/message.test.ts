@@ -3,13 +3,7 @@ import type { Settings } from '../../src/decision/settings.ts';
 import { formatHelpNote } from '../../src/decision/codes.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
-import type {
-  ClusterState,
-  ConfigHistory,
-  Referrer,
-  ReferrerKind,
-  Strength,
-} from '../../src/decision/references.ts';
+import type { ClusterState, Referrer, ReferrerKind, Strength } from '../../src/decision/references.ts';
 
 const NAME = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NOW = new Date('2026-11-20T12:00:00Z');

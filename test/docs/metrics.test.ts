@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { denyBadReview } from '../../src/decision/decide.ts';
 import { Metrics } from '../../src/webhook/metrics.ts';
+import { CALL } from '../support/review.ts';
 import { readTableRows } from './pages.ts';
 
 test('docs/metrics.md lists every metric with its type and labels', async () => {
@@ -12,21 +13,12 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     liveReads: () => 1,
     mode: () => 'Enforce',
     danglingCount: () => 0,
-    terminatingCount: () => 0,
     protectedConfigs: () => 0,
     expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
   });
   const verdict = denyBadReview('');
-  metrics.count({
-    uid: '',
-    name: '',
-    user: '',
-    isDryRun: false,
-    path: 'live',
-    configState: 'exists',
-    ms: 1,
-    verdict,
-  });
+  const review = { uid: '', user: '', isDryRun: false, config: undefined };
+  metrics.countDecision({ review, path: 'live', configState: 'exists', verdict }, CALL);
   const { text } = await metrics.scrape();
   const exported = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, base = '', type = '']) => {
     // OpenMetrics names a counter without the suffix of its samples.

@@ -44,7 +44,7 @@ interface Situation {
   index?: readonly Referrer[];
   /** The answer to a GET. */
   object?: object | Error;
-  live?: ClusterState | Error;
+  live?: ClusterState;
   /** The answer to the look-up of the config. */
   config?: LookupResult;
   /** One for each time that the judge asks, and the last one again; undefined is unread. */
@@ -73,7 +73,7 @@ async function judge(situation: Situation) {
   };
   const read = async (): Promise<ClusterState> => {
     liveReads += 1;
-    return await returnOrThrow(live);
+    return await Promise.resolve(live);
   };
   const judge = new Judge({
     api: { json } as unknown as KubeApi,
@@ -119,13 +119,15 @@ test.each([
 const WARN: Settings = { mode: 'Warn', holdSupersededMs: 0 };
 
 const USED: ClusterState = { ...UNUSED, referrers: [referrer('w7')] };
-const BUG = new Error('bug');
 
 test.each<[string, Situation, object]>([
   ['only the live read finds a referrer', { live: USED }, { code: 'MCG_IN_USE', path: 'live', gets: [] }],
   ['the live read is incomplete', { live: UNREADABLE }, { outcome: 'denied', code: 'MCG_UNVERIFIED' }],
-  ['there is an internal error', { live: BUG }, { outcome: 'denied', code: 'MCG_UNVERIFIED' }],
-  ['the mode is Warn', { live: BUG, settings: WARN }, { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' }],
+  [
+    'the mode is Warn',
+    { live: UNREADABLE, settings: WARN },
+    { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' },
+  ],
 ])('denies or would deny when %s', async (_case, situation, expected) => {
   expect(await judge(situation)).toMatchObject(expected);
 });
@@ -157,6 +159,11 @@ test.each<[string, Situation, object]>([
   ['would deny in mode Warn', { config: MISSING, settings: WARN }, { cause: 'MCG_UNVERIFIED' }],
 ])('%s without a request if the config of a review does not exist', async (_case, situation, expected) => {
   expect(await judge(situation)).toMatchObject({ ...expected, path: 'none', liveReads: 0, gets: [] });
+});
+
+test('allows a review of another object without a request, as not about a config', async () => {
+  const expected = { code: 'MCG_NOT_IN_USE', path: 'none', configState: 'missing', lookups: 0, gets: [] };
+  expect(await judge({ review: { ...REVIEW, config: undefined } })).toMatchObject(expected);
 });
 
 test('allows without a look-up in mode Disabled', async () => {

@@ -28,9 +28,6 @@ function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True
   return {
     mode: 'Enforce',
     version: '0.1.0',
-    failurePolicy: 'Fail',
-    replicas: 2,
-    readyReplicas: 2,
     protectedConfigs,
     danglingCount: 0,
     danglingReferences: [],
@@ -44,7 +41,7 @@ function createWriter(isLeader = true) {
     api,
     log,
     isLeader: () => isLeader,
-    status: (stored) => ({ ...status, servableConfigs: stored['servableConfigs'] ?? null }),
+    status: () => status,
   });
   return { writer, lines };
 }
@@ -72,13 +69,38 @@ test('writes the status once, and again only if it changes', async () => {
   expect(writtenStatuses()).toHaveLength(2);
 });
 
-test('builds the status from the stored one', async () => {
+test('writes the status again if another client changes it, but not for the denial of another replica', async () => {
   const { writer } = createWriter();
-  const servableConfigs = [{ name: 'rendered-worker-1', pool: 'worker' }];
-  cluster.patch(GUARDS, 'cluster', { status: { servableConfigs } });
+  await writer.writeIfChanged(signal);
+  cluster.patch(GUARDS, 'cluster', { status: { lastDenial: { name: 'rendered-a' } } });
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toHaveLength(1);
+  cluster.patch(GUARDS, 'cluster', { status: { protectedConfigs: 7 } });
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toHaveLength(2);
+});
+
+test('writes the status once if a newer version has written a field that it does not know', async () => {
+  const { writer } = createWriter();
+  cluster.patch(GUARDS, 'cluster', { status: { servableConfigs: [{ name: 'rendered-worker-1' }] } });
   await writer.writeIfChanged(signal);
   await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toMatchObject([{ servableConfigs }]);
+  expect(writtenStatuses()).toHaveLength(1);
+});
+
+test('writes the status once if the CRD drops a field', async () => {
+  const { writer } = createWriter();
+  const json = api.json.bind(api);
+  api.json = async (request) => {
+    const answer = await json(request);
+    cluster.patch(GUARDS, 'cluster', { status: { version: null } });
+    return request.method === 'PATCH'
+      ? await json({ path: request.path.replace('/status', ''), signal })
+      : answer;
+  };
+  await writer.writeIfChanged(signal);
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toHaveLength(1);
 });
 
 test('removes a count that the guard cannot know, once', async () => {

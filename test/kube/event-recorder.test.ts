@@ -1,11 +1,14 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ApiUnreachable } from '../../src/kube/errors.ts';
-import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
+import type { ApiRequest } from '../../src/kube/api.ts';
+import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { EventRecorder } from '../../src/kube/event-recorder.ts';
 import { memoryLog } from '../support/log.ts';
 
 const CONFIG = { apiVersion: 'v1', kind: 'MachineConfig', name: 'rendered-a', uid: 'c-uid' };
+const DENIAL = { regarding: CONFIG, reason: 'DeletionDenied', action: 'Delete', note: 'a' } as const;
+const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
 
+/** A recorder, and the Events that it has written. */
 function createRecorder(answer: (request: ApiRequest) => unknown = () => ({})) {
   const requests: ApiRequest[] = [];
   const { log, lines } = memoryLog();
@@ -14,65 +17,73 @@ function createRecorder(answer: (request: ApiRequest) => unknown = () => ({})) {
     requests.push(request);
     return await Promise.resolve(answer(request));
   };
-  const events = new EventRecorder({ api: { json } as unknown as KubeApi, log, now: () => clock.now });
-  return { events, requests, clock, lines };
+  const events = new EventRecorder({ api: { json }, log, now: () => clock.now });
+  const names = () =>
+    requests.map(({ body }) => (body as { readonly metadata: { readonly name: string } }).metadata.name);
+  return { events, requests, names, clock, lines };
 }
 
-const DENIAL = { regarding: CONFIG, reason: 'DeletionDenied', action: 'Delete', note: 'a' } as const;
-
-const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
-
-test('writes repeated denials as one Event about the config with a count', async () => {
+test('writes one Event about a config for all denials in six minutes', async () => {
   const { events, requests, clock } = createRecorder();
   for (let retry = 0; retry < 500; retry += 1) {
-    events.record(DENIAL);
-    clock.now += 10;
+    events.record({ ...DENIAL, note: `denial ${retry}` });
+    clock.now += 500;
   }
   await events.flush();
   const eventTime = '2026-11-20T12:00:00.000000Z';
-  const body = { type: 'Warning', reason: 'DeletionDenied', eventTime, regarding: CONFIG };
-  expect(requests).toMatchObject([{ method: 'POST', path: EVENTS, body }, { method: 'PATCH' }]);
-  const created = requests[0]?.body as { metadata: { name: string } };
-  expect(requests[1]).toMatchObject({
-    path: `${EVENTS}/${created.metadata.name}`,
-    contentType: 'application/merge-patch+json',
-    body: { series: { count: 500, lastObservedTime: '2026-11-20T12:00:04.990000Z' } },
-  });
+  const body = {
+    type: 'Warning',
+    reason: 'DeletionDenied',
+    eventTime,
+    note: 'denial 0',
+    regarding: CONFIG,
+  };
+  expect(requests).toMatchObject([{ method: 'POST', path: EVENTS, body }]);
 });
 
-test('updates an Event at most every five seconds', async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const { events, requests } = createRecorder();
-  for (let retry = 0; retry < 50; retry += 1) events.record(DENIAL);
-  await vi.advanceTimersByTimeAsync(6_000);
-  expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
-});
-
-test('writes another Event for another config, reason or user, and after six minutes', async () => {
-  const { events, requests, clock } = createRecorder();
+test('writes another Event for another config, reason, user or named config, and after six minutes', async () => {
+  const { events, names, clock } = createRecorder();
   events.record(DENIAL);
   events.record({ ...DENIAL, regarding: { ...CONFIG, uid: 'another-uid' } });
   events.record({ ...DENIAL, reason: 'DeletionOverridden' });
   events.record({ ...DENIAL, user: 'another-user' });
-  clock.now += 6 * 60_000 + 1;
+  events.record({ ...DENIAL, config: 'rendered-b' });
+  clock.now += 6 * 60_000;
   events.record(DENIAL);
   await events.flush();
-  expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST', 'POST']);
+  expect(new Set(names()).size).toBe(6);
+  expect(names()).toHaveLength(6);
 });
 
-test('logs an update that cannot be written, and creates the Event again', async () => {
-  const { events, requests, lines } = createRecorder(({ method }) => {
-    if (method === 'PATCH') throw new ApiUnreachable('gone');
+test('gives the Event of two replicas one name, and does not log that it exists', async () => {
+  const [first, second] = [
+    createRecorder(),
+    createRecorder(() => Promise.reject(new ApiError(409, '', ''))),
+  ];
+  for (const { events } of [first, second]) {
+    events.record(DENIAL);
+    await events.flush();
+    events.record(DENIAL);
+    await events.flush();
+  }
+  expect(second.names()).toEqual(first.names());
+  expect(second.names()).toHaveLength(1);
+  expect(second.lines).toEqual([]);
+});
+
+test('logs an Event that cannot be written, and writes the next repetition', async () => {
+  const { events, requests, lines } = createRecorder(() => {
+    if (requests.length === 1) throw new ApiUnreachable('gone');
     return {};
   });
-  events.record(DENIAL);
   events.record(DENIAL);
   await events.flush();
   expect(lines).toMatchObject([{ msg: 'cannot write an Event', reason: 'gone' }]);
   events.record(DENIAL);
   await events.flush();
-  expect(requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
+  events.record(DENIAL);
+  await events.flush();
+  expect(requests).toHaveLength(2);
 });
 
 test.each(['é', '한'])('cuts a long note of %s to the bytes that the API allows', async (character) => {
@@ -84,25 +95,41 @@ test.each(['é', '한'])('cuts a long note of %s to the bytes that the API allow
   expect(note).toMatch(new RegExp(`^${character}+\\.\\.\\.$`));
 });
 
-test('writes four of many Events at a time, drops those beyond 500, and logs that once', async () => {
-  let [concurrent, maxConcurrent] = [0, 0];
-  const written: string[] = [];
-  const { events, lines } = createRecorder(async ({ body }) => {
-    concurrent += 1;
-    maxConcurrent = Math.max(maxConcurrent, concurrent);
-    await new Promise((resolve) => setImmediate(resolve));
-    written.push((body as { regarding: { name: string } }).regarding.name);
-    concurrent -= 1;
-    return {};
-  });
-  for (let index = 0; index < 5_000; index += 1) {
+/** Records Events about configs with different names. */
+function recordMany(events: EventRecorder, from: number, to: number) {
+  for (let index = from; index < to; index += 1)
     events.record({ ...DENIAL, regarding: { ...CONFIG, name: `config-${index}` } });
+}
+
+test('writes 500 Events at once, then ten each second, and logs once that it drops others', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { events, requests, lines } = createRecorder();
+  for (let index = 0; index < 600; index += 1) {
+    recordMany(events, index, index + 1);
+    await events.flush();
   }
-  await expect.poll(() => written.length).toBeGreaterThanOrEqual(500);
-  // Ten more are allowed each second.
-  expect(written.length).toBeLessThan(550);
-  expect(maxConcurrent).toBe(4);
-  const first = written.slice(0, 500);
-  expect(first).toEqual(Array.from(first, (_name, index) => `config-${index}`));
+  expect(requests).toHaveLength(500);
   expect(lines).toMatchObject([{ msg: 'too many Events; dropping new ones' }]);
+  vi.advanceTimersByTime(1_000);
+  recordMany(events, 600, 700);
+  await events.flush();
+  expect(requests).toHaveLength(510);
+});
+
+test('sends four Events at a time, and keeps at most 500 while the API server does not answer', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let answer = () => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const { events, requests } = createRecorder(() => answered);
+  recordMany(events, 0, 500);
+  vi.advanceTimersByTime(60_000);
+  recordMany(events, 500, 1_000);
+  expect(requests).toHaveLength(4);
+  answer();
+  await events.flush();
+  expect(requests).toHaveLength(504);
 });

@@ -4,23 +4,25 @@ import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { ConfigLookup } from '../../src/references/config-lookup.ts';
 
-const CONFIG = { name: toConfigName('rendered-worker-a'), uid: 'uid-a' };
+const CONFIG = { name: toConfigName('rendered-worker-a'), uid: 'uid-a', createdAt: undefined };
 const NOT_FOUND = new ApiError(404, 'NotFound', 'not found');
 
-/** Looks up the config when a GET has these answers in turn, and the last one from then on. */
+/** Looks up the config when the GETs have these answers in turn, and later ones the last, until `maxGets` were sent. */
 async function lookUp(
   answers: readonly (string | Error)[],
-  { isIndexed = false, isForbidden = false, timeoutMs = 2_000 } = {},
+  { isIndexed = false, isForbidden = false, maxGets = 10 } = {},
 ) {
   const paths: string[] = [];
+  const deadline = new AbortController();
   const json = async ({ path }: ApiRequest): Promise<unknown> => {
     paths.push(path);
+    if (paths.length === maxGets) deadline.abort();
     const answer = answers[paths.length - 1] ?? answers.at(-1);
     if (answer instanceof Error) throw answer;
     return await Promise.resolve({ metadata: { name: CONFIG.name, uid: answer } });
   };
   const lookup = new ConfigLookup({ api: { json }, index: { has: () => isIndexed, isForbidden } });
-  return { ...(await lookup.find(CONFIG, AbortSignal.timeout(timeoutMs))), paths };
+  return { ...(await lookup.find(CONFIG, deadline.signal)), paths };
 }
 
 test('finds an indexed config without a GET', async () => {
@@ -39,27 +41,28 @@ test.each([
     'exists',
     3,
   ],
-  ['is behind a proxy that answers 404', [new ApiError(404, '', 'not found')], 'unknown', 0],
   ['is not readable', [new ApiError(403, 'Forbidden', 'forbidden')], 'unknown', 1],
 ] as const)('knows from a GET that a config %s', async (_case, answers, state, count) => {
   const { paths, ...result } = await lookUp(answers);
   expect(result.state).toBe(state);
   expect(new Set(paths)).toEqual(new Set([PATH]));
-  // Other errors are retried until the time is over.
-  if (count > 0) expect(paths).toHaveLength(count);
-  else expect(paths.length).toBeGreaterThan(1);
+  expect(paths).toHaveLength(count);
 });
 
-test('does not know within the time if the API server cannot be reached', async () => {
-  const result = await lookUp([new ApiUnreachable('connection refused')], { timeoutMs: 300 });
-  expect(result).toMatchObject({ state: 'unknown', reason: 'connection refused' });
+test.each([
+  ['is unreachable', new ApiUnreachable('connection refused'), 'connection refused'],
+  ['is behind a proxy that answers 404', new ApiError(404, '', 'x'), 'the API server answered 404'],
+])('retries until the abort if the API server %s', async (_title, error, reason) => {
+  const { paths, ...result } = await lookUp([error], { maxGets: 3 });
+  expect(result).toEqual({ state: 'unknown', reason });
+  expect(paths).toHaveLength(3);
 });
 
 test('sends no GET without the right to read configs', async () => {
   expect(await lookUp([CONFIG.uid], { isForbidden: true })).toMatchObject({ state: 'unknown', paths: [] });
 });
 
-test('shares the GETs of one config, and sends few for many configs', async () => {
+test('sends at most eight GETs at the same time', async () => {
   let running = 0;
   let most = 0;
   let total = 0;
@@ -67,16 +70,27 @@ test('shares the GETs of one config, and sends few for many configs', async () =
     total += 1;
     running += 1;
     most = Math.max(most, running);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setImmediate(resolve));
     running -= 1;
     throw NOT_FOUND;
   };
   const lookup = new ConfigLookup({ api: { json }, index: { has: () => false, isForbidden: false } });
-  const same = Array.from({ length: 100 }, () => CONFIG);
-  const others = same.map((_config, index) => ({ name: toConfigName(`rendered-${index}`), uid: 'x' }));
-  await Promise.all(
-    [...same, ...others].map(async (config) => await lookup.find(config, new AbortController().signal)),
-  );
-  expect(most).toBe(8);
-  expect(total).toBe(100 + 3);
+  const { signal } = new AbortController();
+  await Promise.all(Array.from({ length: 100 }, async () => await lookup.find(CONFIG, signal)));
+  expect([most, total]).toEqual([8, 100]);
+});
+
+test('does not wait for its turn after the abort, and then sends no GET', async () => {
+  let total = 0;
+  const json = async (): Promise<unknown> => {
+    total += 1;
+    return await new Promise(() => {});
+  };
+  const lookup = new ConfigLookup({ api: { json }, index: { has: () => false, isForbidden: false } });
+  for (let count = 0; count < 8; count += 1) void lookup.find(CONFIG, new AbortController().signal);
+  const late = new AbortController();
+  const result = lookup.find(CONFIG, late.signal);
+  late.abort();
+  expect(await result).toMatchObject({ state: 'unknown' });
+  expect(total).toBe(8);
 });

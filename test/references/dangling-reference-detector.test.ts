@@ -1,11 +1,11 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { findNearestName } from '../../src/decision/nearest-name.ts';
 import type { Referrer } from '../../src/decision/references.ts';
+import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/references/dangling-reference-detector.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
-import type { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 
 vi.mock(import('../../src/decision/nearest-name.ts'), { spy: true });
@@ -14,6 +14,7 @@ const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const MISSING = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
 const MISSING_INFRA = MISSING.replace('worker', 'infra');
+const NOT_FOUND = new ApiError(404, 'NotFound', 'not found');
 const NOW = new Date('2026-11-21T12:00:00Z');
 
 function toReferrer(config: string, index: number): Referrer {
@@ -33,16 +34,16 @@ class DetectorTest {
   now = NOW;
   isSynced = true;
   requestCount = 0;
-  answer: unknown = new ApiError(404, 'NotFound', 'not found');
+  answer: unknown = NOT_FOUND;
   readonly detector = new DanglingReferenceDetector({
     api: {
-      json: async () => {
+      json: async (request: ApiRequest) => {
         this.requestCount += 1;
         if (this.answer instanceof Error) throw this.answer;
-        return await Promise.resolve(this.answer);
+        return await (typeof this.answer === 'function' ? this.answer(request) : this.answer);
       },
     },
-    index: this as unknown as ReferenceIndex,
+    index: this,
     configs: {
       isSynced: true,
       names: () => new Set(this.configs),
@@ -59,8 +60,9 @@ class DetectorTest {
   }
 
   /** With `isSynced` the part of an index that a detector uses. */
-  referrers() {
-    return [...this.configOfNode.map(toReferrer), ...this.pools];
+  *referrers(): Generator<Referrer> {
+    yield* this.configOfNode.map(toReferrer);
+    yield* this.pools;
   }
 }
 
@@ -146,6 +148,45 @@ test('tells a deleted config from an unknown one, and suggests the nearest name'
     explanation: expect.stringMatching(/^never existed/),
     suggestion: CONFIG,
   });
+});
+
+test('ends a check five seconds after the API server hangs, and then asks for the others', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const it = new DetectorTest();
+  it.configOfNode = Array.from({ length: 100 }, (_, index) => toMissingConfig(index));
+  it.answer = async ({ path, signal }: ApiRequest) => {
+    if (path.endsWith('00')) throw NOT_FOUND;
+    return await new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error));
+      if (signal.aborted) reject(signal.reason as Error);
+    });
+  };
+  const checked = it.check();
+  while (it.requestCount < 2) await new Promise((resolve) => setImmediate(resolve));
+  vi.advanceTimersByTime(5_000);
+  expect(await checked).toMatchObject([{ config: toMissingConfig(0) }]);
+  it.answer = NOT_FOUND;
+  expect(await it.check()).toHaveLength(100);
+});
+
+test('reports other references if one cannot be confirmed', async () => {
+  const it = new DetectorTest();
+  it.configOfNode = ['a/b', MISSING];
+  it.answer = async ({ path }: ApiRequest) => {
+    throw path.endsWith('a%2Fb') ? new ApiError(404, '', '404 page not found') : NOT_FOUND;
+  };
+  expect(await it.check()).toMatchObject([{ name: 'worker-1', config: MISSING }]);
+});
+
+test('resolves if the signal aborts during a check', async () => {
+  const it = new DetectorTest();
+  it.configOfNode = [MISSING];
+  const stop = new AbortController();
+  const checked = it.detector.check(stop.signal);
+  stop.abort();
+  await checked;
+  expect(it.requestCount).toBe(0);
 });
 
 function toMissingConfig(index: number) {

@@ -1,9 +1,8 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { SharedGets } from '../../src/references/shared-gets.ts';
 
 interface SentGet {
   readonly key: string;
-  readonly signal: AbortSignal;
   readonly answer: (text: string) => void;
   readonly fail: (error: Error) => void;
 }
@@ -19,40 +18,23 @@ beforeEach(() => {
 async function get(key = 'a', signal = new AbortController().signal) {
   return await gets.get(
     key,
-    async (shared) =>
+    async (limited) =>
       await new Promise((answer, fail) => {
-        sent.push({ key, signal: shared, answer, fail });
-        shared.addEventListener('abort', () => fail(shared.reason as Error));
+        sent.push({ key, answer, fail });
+        limited.addEventListener('abort', () => fail(limited.reason as Error));
       }),
     signal,
   );
 }
 
-async function waitTurn() {
-  await new Promise((resolve) => setImmediate(resolve));
-}
-
-test('sends at most two GETs of an object, and one more for all later callers', async () => {
+test('sends one GET for all callers until its response, and then another', async () => {
   const callers = Array.from({ length: 300 }, async () => await get());
-  expect(sent).toHaveLength(2);
+  expect(sent).toHaveLength(1);
   sent[0]?.answer('first');
-  await waitTurn();
-  expect(sent).toHaveLength(3);
-  sent[1]?.answer('second');
-  sent[2]?.answer('third');
-  expect(await Promise.all(callers)).toEqual(['first', 'second', ...Array<string>(298).fill('third')]);
-});
-
-test('never joins a GET that was sent before the call', async () => {
-  const callers = [get(), get(), get()];
-  sent[0]?.answer('old');
-  await waitTurn();
+  expect(new Set(await Promise.all(callers))).toEqual(new Set(['first']));
   const late = get();
-  sent[1]?.answer('old');
-  sent[2]?.answer('old');
-  await Promise.all(callers);
-  sent[3]?.answer('new');
-  expect(await late).toBe('new');
+  sent[1]?.answer('second');
+  expect(await late).toBe('second');
 });
 
 test('does not share the GETs of different objects', async () => {
@@ -61,34 +43,30 @@ test('does not share the GETs of different objects', async () => {
   expect(await Promise.all(callers)).toEqual(['a', 'b', 'c']);
 });
 
-test('rejects all callers of a failed GET, and sends the next one', async () => {
-  const [one, two, three] = [get(), get(), get()];
+test('rejects all callers of a failed GET, and sends another for the next', async () => {
+  const callers = [get(), get()];
   sent[0]?.fail(new Error('refused'));
-  await expect(one).rejects.toThrow('refused');
-  for (const { answer } of sent) answer('answer');
-  expect(await Promise.all([two, three])).toEqual(['answer', 'answer']);
+  for (const result of await Promise.allSettled(callers)) expect(result.status).toBe('rejected');
+  const next = get();
+  sent[1]?.answer('answer');
+  expect(await next).toBe('answer');
 });
 
-test('a caller that leaves does not end a GET that others wait for', async () => {
+test('continues a GET for the others if a caller aborts', async () => {
   const leaving = new AbortController();
-  const callers = [get(), get(), get('a', leaving.signal), get()];
-  sent[0]?.answer('first');
-  await waitTurn();
+  const callers = [get('a', leaving.signal), get()];
   leaving.abort(new Error('late'));
-  await expect(callers[2]).rejects.toThrow('late');
-  expect(sent[2]?.signal.aborted).toBe(false);
-  for (const { answer } of sent) answer('answer');
-  expect(await callers[3]).toBe('answer');
-});
-
-test('aborts a GET without callers, and does not send one that has none', async () => {
-  const leaving = new AbortController();
-  const callers = [get(), get('a', leaving.signal), get('a', leaving.signal)];
-  leaving.abort(new Error('late'));
-  await Promise.allSettled(callers.slice(1));
-  expect(sent.map(({ signal }) => signal.aborted)).toEqual([false, true]);
+  await expect(callers[0]).rejects.toThrow('late');
   sent[0]?.answer('answer');
-  await callers[0];
-  await waitTurn();
+  expect(await callers[1]).toBe('answer');
+});
+
+test('ends a GET that gets no response, so that the next caller sends another', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const caller = get();
+  vi.advanceTimersByTime(2_000);
+  await expect(caller).rejects.toThrow('took longer than 2000 ms');
+  void get();
   expect(sent).toHaveLength(2);
 });

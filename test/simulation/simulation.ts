@@ -11,7 +11,7 @@ import type { KnownVersions } from '../../src/references/live-read.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
 import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
-import type { Judgement } from '../../src/webhook/judgement.ts';
+import type { JudgedReview } from '../../src/webhook/judged-review.ts';
 import { ClusterModel } from './cluster-model.ts';
 import { Random } from './random.ts';
 import { SimulatedApi } from './simulated-api.ts';
@@ -72,7 +72,7 @@ interface Deletion {
   readonly servedUntil: number;
   readonly replica: Replica;
   readonly timer: ReturnType<typeof setTimeout>;
-  judgement?: Judgement;
+  judgement?: JudgedReview;
   /** The replica crashed, and the API server denies the deletion. */
   isLost?: true;
 }

@@ -1,6 +1,7 @@
 import { decide } from '../../src/decision/decide.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import type { ReviewJudge } from '../../src/webhook/judgement.ts';
+import type { ReviewJudge } from '../../src/webhook/judged-review.ts';
+import type { AnsweredCall } from '../../src/webhook/admission-app.ts';
 
 export const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 
@@ -43,5 +44,7 @@ export const allowUnused: ReviewJudge['judge'] = async (review) => {
     DEFAULT_SETTINGS,
     () => undefined,
   );
-  return await Promise.resolve({ verdict, path: 'live', configState: 'exists' });
+  return await Promise.resolve({ review, verdict, path: 'live', configState: 'exists' });
 };
+
+export const CALL: AnsweredCall = { ms: 12, address: '10.0.0.1', hasAuthorization: false };

@@ -1,64 +1,79 @@
-import type { RequestListener } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import express, { type Express } from 'express';
 import request from 'supertest';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
-import { createAdmissionApp } from '../../src/webhook/admission-app.ts';
+import {
+  type AnsweredCall,
+  type BodyLimits,
+  createAdmissionApp,
+} from '../../src/webhook/admission-app.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
-import type { Decision } from '../../src/webhook/decision.ts';
-import type { ReviewJudge } from '../../src/webhook/judgement.ts';
+import type { JudgedReview, ReviewJudge } from '../../src/webhook/judged-review.ts';
+import { listen } from '../../src/webhook/tls-server.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { memoryLog } from '../support/log.ts';
-import { allowReferences, allowUnused, NAME, nodeUpdateBody, reviewBody, UID } from '../support/review.ts';
+import { allowUnused, NAME, reviewBody, UID } from '../support/review.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json', connection: 'keep-alive' };
 const GOOD = JSON.stringify(reviewBody());
-const NODE_UPDATE = JSON.stringify(nodeUpdateBody());
+const MIB = 1024 * 1024;
+const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
 let app: Express;
 let lines: Record<string, unknown>[];
-let decisions: Decision[];
+let answers: (JudgedReview & AnsweredCall)[];
 let judgeCalls: number;
 let judge: ReviewJudge['judge'];
-let referenceJudge: typeof allowReferences;
-let onDecision: (decision: Decision) => void;
+let onAnswer: (answer: JudgedReview & AnsweredCall) => void;
 let isDraining: boolean;
 let settings: Settings;
+let connections: ConnectionLimiter;
 
-beforeEach(() => {
+function createApp(limits: Partial<BodyLimits> = {}) {
   const memory = memoryLog();
   ({ lines } = memory);
-  decisions = [];
-  judgeCalls = 0;
-  judge = allowUnused;
-  referenceJudge = allowReferences;
-  onDecision = (decision) => void decisions.push(decision);
-  isDraining = false;
-  settings = DEFAULT_SETTINGS;
-  app = createAdmissionApp({
+  connections = new ConnectionLimiter(100);
+  return createAdmissionApp({
     log: memory.log,
     isDraining: () => isDraining,
     settings: () => settings,
-    connections: new ConnectionLimiter(100),
-    onDecision: (decision) => onDecision(decision),
-    referenceJudge: { judge: async (review, signal) => await referenceJudge(review, signal) },
-    onReferenceDecision: (decision) => onDecision(decision),
+    connections,
+    onAnswer: (judged, call) => onAnswer({ ...judged, ...call }),
     judge: {
       judge: async (review, signal) => {
         judgeCalls += 1;
         return await judge(review, signal);
       },
     },
+    limits,
   });
+}
+
+beforeEach(() => {
+  answers = [];
+  judgeCalls = 0;
+  judge = allowUnused;
+  onAnswer = (answer) => void answers.push(answer);
+  isDraining = false;
+  settings = DEFAULT_SETTINGS;
+  app = createApp();
 });
+
+// An answer is recorded in the next turn of the event loop.
+afterEach(async () => await nextTurn());
 
 async function post(
   body = GOOD,
   headers: Record<string, string> = JSON_TYPE,
   target: RequestListener = app,
-  path = '/validate',
 ) {
-  const sent = request(target).post(`${path}?timeout=5s`).set(headers).serialize(String).send(body);
+  const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(String).send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);
   expect(answered['content-type']).toMatch(/^application\/json/);
@@ -66,34 +81,49 @@ async function post(
   return { ...(answer as AdmissionReviewResponse).response, connection: answered['connection'] };
 }
 
-test('allows the deletion of an unused config and records one decision', async () => {
+test('allows the deletion of an unused config and reports one answer', async () => {
   expect(await post()).toMatchObject({ uid: UID, allowed: true, connection: 'keep-alive' });
-  expect(decisions).toMatchObject([
-    { uid: UID, name: NAME, user: 'kube:admin', path: 'live', isDryRun: false },
+  await expect.poll(() => answers).toHaveLength(1);
+  expect(answers).toMatchObject([
+    {
+      review: { uid: UID, user: 'kube:admin' },
+      verdict: { config: NAME },
+      address: expect.stringMatching(/127\.0\.0\.1$/) as string,
+    },
   ]);
+});
+
+test.each([
+  [false, {}],
+  [true, { authorization: 'Bearer of-the-api-server' }],
+])('reports whether a call had an Authorization header (%s), and not its value', async (has, headers) => {
+  await post(GOOD, { ...JSON_TYPE, ...headers });
+  await expect.poll(() => answers).toMatchObject([{ hasAuthorization: has }]);
+  expect(JSON.stringify([answers, lines])).not.toContain('of-the-api-server');
 });
 
 test.each<[string, string, string, Record<string, string>]>([
   ['a truncated body', GOOD.slice(0, -3), UID, JSON_TYPE],
-  ['9 MiB', JSON.stringify(reviewBody({ padding: 'x'.repeat(9 * 1024 * 1024) })), '', JSON_TYPE],
   ['another content type', GOOD, UID, { 'content-type': 'text/plain' }],
   ['the header of a compressed body', GOOD, '', { ...JSON_TYPE, 'content-encoding': 'gzip' }],
-])(
-  'denies %s as MCG_BAD_REVIEW without the judge or a stack in the log',
-  async (_case, body, uid, headers) => {
+  ['no body', '', '', JSON_TYPE],
+])('denies %s as MCG_BAD_REVIEW without the judge, in every mode', async (_case, body, uid, headers) => {
+  for (const mode of ['Enforce', 'Audit'] as const) {
+    settings = { ...DEFAULT_SETTINGS, mode };
     const response = await post(body, headers);
     expect(response).toMatchObject({ uid, allowed: false, status: { code: 400, reason: 'BadRequest' } });
     expect(response.status?.message).toMatch(
       /^MCG_BAD_REVIEW: \w.* explain MCG_BAD_REVIEW, or see https:\/\/\S+#mcg_bad_review$/,
     );
-    expect(judgeCalls).toBe(0);
-    expect(lines).toHaveLength(1);
-    expect(JSON.stringify(lines)).not.toMatch(/\bat .*\.ts:\d/);
-  },
-);
+  }
+  expect(judgeCalls).toBe(0);
+  await expect
+    .poll(() => answers.map(({ verdict }) => verdict.code))
+    .toEqual(Array(2).fill('MCG_BAD_REVIEW'));
+});
 
-test('accepts a body of almost 8 MiB, and a content type with a charset', async () => {
-  const body = JSON.stringify(reviewBody({ padding: 'x'.repeat(8 * 1024 * 1024 - 2_000) }));
+test('accepts a body of almost 4 MiB, and a content type with a charset', async () => {
+  const body = JSON.stringify(reviewBody({ padding: 'x'.repeat(4 * MIB - 2_000) }));
   expect((await post(body, { 'content-type': 'application/json; charset=utf-8' })).allowed).toBe(true);
 });
 
@@ -101,18 +131,20 @@ test('denies after an error of the judge, and logs the error without sending it'
   judge = async () => await Promise.reject(new Error('secret detail'));
   const response = await post();
   expect(response).toMatchObject({ uid: UID, allowed: false, status: { code: 503 } });
+  expect(response.status?.message).toContain(`whether ${NAME} is in use (the guard: internal error)`);
   expect(JSON.stringify(response)).not.toContain('secret detail');
   expect(lines).toMatchObject([{ msg: 'cannot answer a review', err: { message: 'secret detail' } }]);
+  await expect.poll(() => answers).toMatchObject([{ verdict: { code: 'MCG_UNVERIFIED' } }]);
 });
 
 test('answers after an error of the judge in the mode in force', async () => {
-  settings = { mode: 'Audit', holdSupersededMs: 0 };
+  settings = AUDIT;
   judge = async () => await Promise.reject(new Error('broken'));
   expect(await post()).toMatchObject({ uid: UID, allowed: true });
 });
 
-test('answers the next review after it cannot record a decision', async () => {
-  onDecision = () => {
+test('answers the next review after it cannot record an answer', async () => {
+  onAnswer = () => {
     throw new Error('full');
   };
   await post();
@@ -121,7 +153,7 @@ test('answers the next review after it cannot record a decision', async () => {
   await expect.poll(() => lines).toMatchObject([line, line]);
 });
 
-test('answers all reviews of one turn of the event loop before it records a decision', async () => {
+test('answers all reviews of one turn of the event loop before it records an answer', async () => {
   const judged: (() => void)[] = [];
   judge = async (review, signal) => {
     await new Promise<void>((resolve) => {
@@ -132,7 +164,7 @@ test('answers all reviews of one turn of the event loop before it records a deci
   };
   const responses: { readonly headersSent: boolean }[] = [];
   const answeredCounts: number[] = [];
-  onDecision = () => void answeredCounts.push(responses.filter(({ headersSent }) => headersSent).length);
+  onAnswer = () => void answeredCounts.push(responses.filter(({ headersSent }) => headersSent).length);
   const server = express().use((_request, response, next) => {
     responses.push(response);
     next();
@@ -145,11 +177,10 @@ test.each([
   ['post', '/Validate', 404],
   ['post', '/validate/', 404],
   ['get', '/validate', 405],
-  ['get', '/validate-references', 405],
 ] as const)('answers %s %s with %d in plain text', async (method, path, status) => {
   const response = await request(app)[method](path);
   expect(response.status).toBe(status);
-  expect(response.text).toMatch(/the guard answers POST \/validate and \/validate-references\n$/);
+  expect(response.text).toMatch(/the guard answers POST \/validate\n$/);
   expect(response.headers).not.toHaveProperty('x-powered-by');
   expect(response.headers['allow']).toBe(status === 405 ? 'POST' : undefined);
 });
@@ -159,57 +190,146 @@ test('closes the connection of each answer while it drains', async () => {
   expect(await post()).toMatchObject({ allowed: true, connection: 'close' });
 });
 
-describe('the path of references', () => {
-  const postUpdate = async (body = NODE_UPDATE) =>
-    await post(body, JSON_TYPE, app, '/validate-references');
+test('the signal of the judge aborts at the deadline, even if the garbage collector runs', async () => {
+  let isAborted = false;
+  judge = async (review, signal) => {
+    for (let turn = 0; !signal.aborted; turn += 1) {
+      if (turn % 10 === 0) collectGarbage();
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    isAborted = true;
+    return await allowUnused(review, signal);
+  };
+  await request(app).post('/validate?timeout=1s').set(JSON_TYPE).send(GOOD);
+  expect(isAborted).toBe(true);
+});
 
-  test('answers an update of a node with the decision of the reference judge', async () => {
-    expect(await postUpdate()).toEqual({
-      uid: UID,
-      allowed: true,
-      auditAnnotations: {
-        allowed: JSON.stringify({
-          name: NAME,
-          code: 'MCG_KNOWN_CONFIG',
-          referrers: [{ kind: 'Node', name: 'worker-0', field: 'desiredConfig' }],
-          more: 0,
-        }),
-      },
-      connection: 'keep-alive',
-    });
-    expect(judgeCalls).toBe(0);
-    expect(decisions).toMatchObject([{ uid: UID, name: NAME, user: 'kube:admin', path: 'index' }]);
+describe('a body that does not arrive', () => {
+  let receivedCount: number;
+
+  beforeEach(() => {
+    receivedCount = 0;
   });
+
+  /** Serves over TCP, so that a test can send parts of a request. */
+  async function serve(limits: Partial<BodyLimits> = {}) {
+    app = createApp(limits);
+    const server = createServer((received, response) => {
+      receivedCount += 1;
+      app(received, response);
+    });
+    server.on('connection', (socket: Socket) => connections.add(socket));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    return await listen(server, 0, '127.0.0.1');
+  }
+
+  /** Sends the head and the first bytes of a body in a packet of their own each, and returns the connection. */
+  function send(port: number, announcedBytes: number, sent: string, timeout = '30s') {
+    const socket = connect(port, '127.0.0.1').setNoDelay();
+    onTestFinished(() => void socket.destroy());
+    const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${announcedBytes}`;
+    socket.write(`POST /validate?timeout=${timeout} HTTP/1.1\r\n${headers}\r\n\r\n${sent}`);
+    return socket;
+  }
+
+  /** Sends the whole review. Its connection counts as proven afterwards. */
+  async function prove(port: number) {
+    const socket = send(port, GOOD.length, GOOD);
+    await once(socket, 'data');
+    return socket;
+  }
+
+  const START = GOOD.slice(0, 200);
 
   test.each([
-    ['a truncated body', NODE_UPDATE.slice(0, -3)],
-    ['more than 8 MiB', JSON.stringify(nodeUpdateBody({ padding: 'x'.repeat(9 * 1024 * 1024) }))],
-    ['a node without a name', JSON.stringify(nodeUpdateBody({ object: { metadata: {} } }))],
-  ])('allows %s, because an update of a node must not fail', async (_case, body) => {
-    const response = await postUpdate(body);
-    expect(response).toMatchObject({
-      allowed: true,
-      warnings: [expect.stringMatching(/^MCG_UNCHECKED: /)],
-    });
-    expect(lines).toMatchObject([{ msg: 'received a malformed review' }]);
+    ['the deadline of its request', '1s', {}],
+    ['the limit of the server', '30s', { timeoutMs: 300 }],
+  ])('is answered at %s with the uid, and its connection closes', async (_case, timeout, limits) => {
+    const answer = await text(send(await serve(limits), 9_000, START, timeout));
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
+    expect(answer).toContain(`"uid":"${UID}","allowed":false`);
+    expect(answer).toContain(
+      'MCG_UNVERIFIED: could not verify whether the config is in use ' +
+        '(the guard: the request body did not arrive in time)',
+    );
+    await expect
+      .poll(() => answers)
+      .toMatchObject([{ review: { uid: UID }, verdict: { outcome: 'denied' } }]);
   });
 
-  test('allows after an error of the judge', async () => {
-    referenceJudge = async () => await Promise.reject(new Error('secret detail'));
-    expect(await postUpdate()).toMatchObject({
-      uid: UID,
-      allowed: true,
-      warnings: ['MCG_UNCHECKED: could not check the update: internal error'],
-    });
+  test('is allowed in mode Audit, because the guard may be what is late', async () => {
+    settings = AUDIT;
+    const answer = await text(send(await serve({ timeoutMs: 100 }), 9_000, START));
+    expect(answer).toContain(`"uid":"${UID}","allowed":true`);
+    await expect.poll(() => answers).toMatchObject([{ verdict: { cause: 'MCG_UNVERIFIED' } }]);
   });
 
-  test('does not judge a deletion, and the path of deletions judges no update', async () => {
-    referenceJudge = async (review) => {
-      expect(review.references).toEqual([]);
-      return await allowReferences(review, new AbortController().signal);
-    };
-    expect((await postUpdate(GOOD)).allowed).toBe(true);
-    expect(await post(NODE_UPDATE)).toMatchObject({ allowed: true });
-    expect(decisions.map(({ verdict }) => verdict.code)).toEqual(['MCG_KNOWN_CONFIG', 'MCG_NOT_IN_USE']);
+  test('counts as late, and not as malformed, if it arrived while the event loop was held', async () => {
+    settings = AUDIT;
+    const port = await serve({ timeoutMs: 100 });
+    const socket = send(port, GOOD.length, GOOD.slice(0, -1));
+    const answered = text(socket);
+    await expect.poll(() => receivedCount).toBe(1);
+    // After an immediate, Node runs the timers before it reads.
+    await nextTurn();
+    const end = performance.now() + 200;
+    socket.write(GOOD.slice(-1));
+    while (performance.now() < end);
+    expect(await answered).toContain(`"uid":"${UID}","allowed":true`);
+    await expect.poll(() => answers).toMatchObject([{ verdict: { cause: 'MCG_UNVERIFIED' } }]);
+  });
+
+  test('gives way to later bodies beyond the memory limit, the oldest first', async () => {
+    const port = await serve({ otherBytes: 100_000 });
+    const oldest = send(port, MIB, START + 'x'.repeat(60_000));
+    const answered = text(oldest);
+    await once(oldest, 'connect');
+    // Small bodies fit beside it.
+    expect((await text(send(port, GOOD.length, GOOD).end())).includes('"allowed":true')).toBe(true);
+    const body = JSON.stringify(reviewBody({ padding: 'x'.repeat(60_000) }));
+    expect(await text(send(port, body.length, body).end())).toContain('"allowed":true');
+    expect(await answered).toContain('the guard: too many requests at once');
+    await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toContain('MCG_UNVERIFIED');
+  });
+
+  test('does not take the memory of connections that have delivered a review of an existing config', async () => {
+    const port = await serve({ otherBytes: 1_000, provenBytes: 100_000 });
+    const proven = await prove(port);
+    const body = JSON.stringify(reviewBody({ padding: 'x'.repeat(60_000) }));
+    expect(await text(send(port, body.length, body))).toContain('too many requests at once');
+    const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+    proven.end(`POST /validate HTTP/1.1\r\n${headers}\r\n\r\n${body}`);
+    expect(await text(proven)).toContain('"allowed":true');
+  });
+
+  test('is denied without a single byte of it if it is larger than 4 MiB', async () => {
+    const answer = await text(send(await serve(), 4 * MIB + 1, ''));
+    expect(answer).toMatch(/connection: close[^]*MCG_BAD_REVIEW: the request body is larger than 4 MiB/i);
+  });
+
+  test('is given up after 1,000 pieces', async () => {
+    const socket = send(await serve(), MIB, START);
+    const answered = text(socket);
+    const isOver = answered.then(() => true);
+    // Each piece waits for the one before, or the kernel would join them.
+    for (let piece = 0; socket.writable; piece += 1) {
+      expect(piece).toBeLessThan(50_000);
+      socket.write('x');
+      if (await Promise.race([isOver, nextTurn(false)])) break;
+    }
+    expect(await answered).toContain('the guard: the request body has more than 1000 pieces');
+  });
+
+  test('gets no answer and no log line if the client closes the connection', async () => {
+    const port = await serve();
+    const socket = send(port, 9_000, START);
+    await once(socket, 'connect');
+    socket.destroy();
+    await prove(port);
+    await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toEqual(['MCG_NOT_IN_USE']);
+    expect(lines).toEqual([]);
   });
 });

@@ -12,13 +12,14 @@ function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
     uid: 'u',
     isDryRun: false,
     user: 'someone',
-    config: { name: NAME, uid: 'c', allowDeletion: reason },
+    config: { name: NAME, uid: 'c', createdAt: undefined, allowDeletion: reason },
   };
   const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }] as const;
   const referrers = Array.from({ length: nodes }, (_, index): Referrer => {
     return { kind: 'Node', name: `n${index}`, references };
   });
-  return decide(review, { referrers, unreadable: [] }, { mode, holdSupersededMs: 0 }, new Date());
+  const state = { referrers, unreadable: [], readAt: new Date() };
+  return decide(review, state, { mode, holdSupersededMs: 0 }, () => undefined);
 }
 
 const NO_REFERRERS = { referrers: [], more: 0 };

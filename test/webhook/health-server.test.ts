@@ -5,7 +5,7 @@ test.each([
   ['GET', '/healthz', 'not read yet', '200 ok'],
   ['GET', '/readyz?verbose', undefined, '200 ok'],
   ['GET', '/readyz', 'not read yet', '503 not read yet'],
-  ['POST', '/readyz', undefined, '405 method not allowed'],
+  ['POST', '/readyz', undefined, '405 method not allowed: /healthz and /readyz are here'],
   ['GET', '/', undefined, '404 not found: /healthz and /readyz are here'],
 ])('%s %s of a guard whose problem is %j answers %j', async (method, path, problem, expected) => {
   const server = new HealthServer(() => problem);
@@ -15,4 +15,14 @@ test.each([
   });
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
   expect(`${response.status} ${(await response.text()).trim()}`).toBe(expected);
+});
+
+test('answers 413 to a request with a body and closes the connection', async () => {
+  const server = new HealthServer(() => undefined);
+  const port = await server.listen(0, '127.0.0.1');
+  onTestFinished(async () => {
+    await server.close();
+  });
+  const response = await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST', body: 'x' });
+  expect([response.status, response.headers.get('connection')]).toEqual([413, 'close']);
 });

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import type { Referrer } from '../../src/decision/references.ts';
-import { toDecision } from '../../src/webhook/decision.ts';
 import { Metrics } from '../../src/webhook/metrics.ts';
-import { allowUnused, parseAtOnce, reviewBody } from '../support/review.ts';
+import { parseReview } from '../../src/webhook/parse-review.ts';
+import { allowUnused, CALL, reviewBody } from '../support/review.ts';
 
 const config = toConfigName('rendered-worker-1');
 const NODE: Referrer = {
@@ -17,7 +17,9 @@ const NODE: Referrer = {
   ],
 };
 
-test('reports the longest delay of the event loop since the last scrape', async () => {
+test('reports the longest delay of the event loop to every scraper for one to two minutes', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
   const metrics = new Metrics({
     resources: [],
     unsynced: () => [],
@@ -26,21 +28,25 @@ test('reports the longest delay of the event loop since the last scrape', async 
     liveReads: () => 0,
     mode: () => 'Enforce',
     danglingCount: () => 0,
-    terminatingCount: () => 0,
     protectedConfigs: () => 0,
     expiries: () => [],
   });
   const readDelay = async () => {
+    // The delay is only seen by a later sample.
     await sleep(30);
     const { text } = await metrics.scrape();
     return Number(/^mcguard_event_loop_delay_seconds (.+)$/m.exec(text)?.[1]);
   };
   await readDelay();
-  await sleep(30);
   const end = performance.now() + 300;
   while (performance.now() < end);
-  expect(await readDelay()).toBeGreaterThan(0.28);
-  await expect.poll(readDelay).toBeLessThan(0.28);
+  const delay = await readDelay();
+  expect(delay).toBeGreaterThan(0.28);
+  expect(await readDelay()).toBe(delay);
+  vi.advanceTimersByTime(60_000);
+  expect(await readDelay()).toBe(delay);
+  vi.advanceTimersByTime(60_000);
+  expect(await readDelay()).toBeLessThan(delay);
 });
 
 test('counts decisions and reads its sources at each scrape', async () => {
@@ -55,18 +61,17 @@ test('counts decisions and reads its sources at each scrape', async () => {
     liveReads: () => liveReads,
     mode: () => 'Audit',
     danglingCount: () => danglingCount,
-    terminatingCount: () => 1,
     protectedConfigs: () => 5,
     expiries: () => [
       { certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedByGuard: false },
     ],
   });
   for (const dryRun of [false, false, true]) {
-    const review = parseAtOnce(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
-    const judgement = await allowUnused(review, new AbortController().signal);
-    metrics.count(toDecision(review, judgement, 12));
+    const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
+    metrics.countDecision(await allowUnused(review, new AbortController().signal), CALL);
   }
   metrics.countMissingConfig();
+  metrics.countCall({ ...CALL, hasAuthorization: true });
   const { text, contentType } = await metrics.scrape();
   expect(contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
   expect(text).toMatch(/# EOF\n$/);
@@ -82,10 +87,11 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_index_age_seconds{resource="nodes"} 1.5',
       'mcguard_references{kind="Node"} 2',
       'mcguard_missing_config_reviews_total 1',
+      'mcguard_webhook_calls_total{authorization="false"} 0',
+      'mcguard_webhook_calls_total{authorization="true"} 1',
       'mcguard_live_reads_total 3',
       'mcguard_mode{mode="Audit"} 1',
       'mcguard_dangling_references 2',
-      'mcguard_terminating_configs_in_use 1',
       'mcguard_stalled_restores 0',
       'mcguard_protected_configs 5',
       'mcguard_certificate_expiry_timestamp_seconds{certificate="authority"} 1800000000',

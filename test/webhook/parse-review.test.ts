@@ -1,13 +1,13 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import { BadReview, findUid, parseReview } from '../../src/webhook/parse-review.ts';
-import { NAME, parseAtOnce, reviewBody, UID } from '../support/review.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
+import { NAME, reviewBody, UID } from '../support/review.ts';
 
 const GROUP = 'machineconfiguration.openshift.io';
 
 function parse(body: unknown) {
-  if (Buffer.isBuffer(body)) return parseAtOnce(body);
-  return parseAtOnce(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
+  return parseReview(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
 }
 
 function findProblem(body: unknown) {
@@ -25,7 +25,7 @@ test('accepts a review with unknown fields, and takes the config from oldObject'
     uid: UID,
     isDryRun: false,
     user: 'kube:admin',
-    config: { name: NAME, uid: 'c-uid' },
+    config: { name: NAME, uid: 'c-uid', createdAt: undefined },
   });
 });
 
@@ -59,36 +59,53 @@ test.each([
   expect(parse(withAnnotations({ a: 'b', [ALLOW_DELETION_ANNOTATION]: reason })).config).toEqual({
     name: NAME,
     uid: 'c-uid',
+    createdAt: undefined,
     allowDeletion: kept,
   });
 });
 
-test('counts the bytes of annotations without quotes and escapes', () => {
-  const key = 'a'.repeat(100);
-  const value = '"'.repeat(256 * 1024 - key.length);
-  expect(parse(withAnnotations({ [key]: value })).config?.name).toBe(NAME);
-  const tooMany = withAnnotations({ [key]: `${value}"` });
-  expect(findProblem(tooMany)).toMatchObject({
-    message: 'the request body has more annotations than an object can have',
-    uid: UID,
-  });
+test.each([
+  ['a million brackets', '['.repeat(1_000_000), ''],
+  ['a million empty arrays', `[${'[],'.repeat(1_000_000)}0]`, UID],
+  ['a million empty objects', `[${'{},'.repeat(1_000_000)}0]`, UID],
+  ['a million empty strings', '""'.repeat(1_000_000), ''],
+])('rejects %s before it parses them', (_case, values, uid) => {
+  const parse = vi.spyOn(JSON, 'parse');
+  const review = JSON.stringify(reviewBody()).replace('"object":null', () => `"object":${values}`);
+  const problem = findProblem(uid === '' ? values : review);
+  expect(problem).toMatchObject({ message: 'the request body has too many values', uid });
+  expect(parse).not.toHaveBeenCalled();
 });
 
-test('rejects too many annotations before it has seen the rest', () => {
-  const body = JSON.stringify(withAnnotations({ a: 'x'.repeat(300_000) })).replace('"spec"', 'not JSON');
-  expect(findProblem(body).message).toContain('more annotations');
-});
-
-test('yields often while it reads a large body', () => {
-  const slices = (size: number) => {
-    const padding = Array.from({ length: size }, () => 'a');
-    const work = parseReview(Buffer.from(JSON.stringify(reviewBody({ padding }))));
-    let count = 0;
-    while (work.next().done !== true) count += 1;
-    return count;
+test('accepts a config with 5,000 files, and strings that consist of brackets, commas and quotes', () => {
+  const file = {
+    path: '/etc/x',
+    mode: 420,
+    overwrite: true,
+    contents: { source: 'data:,', compression: '' },
   };
-  expect(slices(1_000)).toBe(0);
-  expect(slices(1_000_000)).toBeGreaterThanOrEqual(60);
+  const files = Array.from({ length: 5_000 }, () => file);
+  const text = '[{",}]\\'.repeat(100_000);
+  expect(parse(reviewBody({ files, text, last: '\\' })).config?.name).toBe(NAME);
+});
+
+test('keeps no more of a body than the review needs', () => {
+  const large = 'x'.repeat(2 ** 20);
+  const metadata = {
+    name: NAME,
+    uid: 'c-uid',
+    annotations: { [ALLOW_DELETION_ANNOTATION]: large },
+    ownerReferences: [{ kind: 'MachineConfigPool', name: large }],
+  };
+  const body = Buffer.from(
+    JSON.stringify(reviewBody({ oldObject: { metadata }, userInfo: { username: large } })),
+  );
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const reviews = Array.from({ length: 50 }, () => parseReview(body));
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5 * 2 ** 20);
+  expect(reviews).toHaveLength(50);
 });
 
 test('ignores keys named __proto__', () => {
@@ -111,21 +128,12 @@ const NOT_JSON = 'is not JSON';
 test.each([
   ['an empty body', '', '', 'has no body'],
   ['a truncated body', JSON.stringify(reviewBody()).slice(0, -20), UID, NOT_JSON],
-  ['100,000 brackets', '['.repeat(100_000), '', 'is nested deeper than 10000 levels'],
   ['a byte order mark', `\uFEFF${JSON.stringify(reviewBody())}`, '', NOT_JSON],
   ['text after the review', `${JSON.stringify(reviewBody())}{}`, UID, NOT_JSON],
-  ['invalid UTF-8', Buffer.from('{"kind":"\xff"}', 'latin1'), '', 'is not UTF-8'],
   ['an array', '[]', '', 'is not a JSON object'],
   ['no request', { ...reviewBody(), request: undefined }, '', 'has no request'],
   ['no uid', reviewBody({ uid: undefined }), '', 'has no valid uid'],
   ['a long uid', reviewBody({ uid: 'u'.repeat(65) }), '', 'has no valid uid'],
-  [
-    'a key with escapes',
-    JSON.stringify(reviewBody()).replace('"uid"', '"u\\u0069d"'),
-    '',
-    'has a key with escapes',
-  ],
-  ['a mebibyte of spaces', `${' '.repeat(2 ** 20 + 1)}{}`, '', 'has too much space'],
   ['another kind', { ...reviewBody(), kind: 'Pod' }, UID, 'got "Pod" of "admission.k8s.io/v1"'],
   ['v1beta1', { ...reviewBody(), apiVersion: 'v1beta1' }, UID, '"AdmissionReview" of "v1beta1"'],
   ['no oldObject', reviewBody({ oldObject: null }), UID, 'has no oldObject'],
@@ -143,7 +151,6 @@ test.each([
     UID,
     'oldObject has no valid name',
   ],
-  ['a very long number', `{"kind":${'1'.repeat(2_000)}}`, '', NOT_JSON],
   [
     'two names',
     reviewBody({ name: 'rendered-\u0007other' }),
@@ -164,16 +171,7 @@ test.each(['rendered-x/status', 'rendered-%zz', 'Rendered-x', 'rendered-x-'])(
   },
 );
 
-test.each([
-  ['kind', '"kind":"AdmissionReview"', '"kind":"AdmissionReview",'],
-  ['request', '"request":{', '"request":{},'],
-  ['operation', '"operation":"DELETE"', '"operation":"CREATE",'],
-  ['oldObject', '"oldObject":{', '"oldObject":{"metadata":{"name":"rendered-x"}},'],
-  ['metadata', '"metadata":{', '"metadata":{"name":"rendered-x"},'],
-  ['name', `"name":"${NAME}","uid"`, '"name":"rendered-x",'],
-  ['annotations', '"annotations":{', '"annotations":{},'],
-])('rejects a second %s', (key, member, inserted) => {
-  const body = JSON.stringify(reviewBody()).replace(member, `${inserted}${member}`);
-  const message = `the request body has "${key}" twice in one object`;
-  expect(findProblem(body)).toMatchObject({ message });
+test('takes the last of two fields, as the API server would', () => {
+  const body = JSON.stringify(reviewBody()).replace('"name":', '"name":"rendered-x","name":');
+  expect(parse(body).config?.name).toBe(NAME);
 });

@@ -14,7 +14,7 @@ import { exchangeable, testTls } from '../support/tls.ts';
 
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
-/** Starts a TLS server until the end of the test. It answers `ok`, and for `/slow` after 300 ms `slow`. */
+/** Starts a TLS server until the end of the test. It answers `ok`. */
 export async function startTestServer(
   {
     handler = (_request, _response, next) => next(),
@@ -27,10 +27,6 @@ export async function startTestServer(
   const certificate = exchangeable(pairs[0]);
   const app = express();
   app.use(handler);
-  app.use('/slow', async (_request, response) => {
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    response.send('slow');
-  });
   app.use((_request, response) => void response.send('ok'));
   const server = new TlsServer({
     app,

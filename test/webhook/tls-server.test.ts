@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
+import type { RequestHandler } from 'express';
 import { expect, test } from 'vitest';
 import { toOpenSslCiphers } from '../../src/webhook/cipher-suites.ts';
 import {
@@ -122,18 +123,14 @@ test('keeps the certificate if the new one does not belong to its key', async ()
 test.concurrent('answers 408 to headers that do not end', async ({ onTestFinished }) => {
   const socket = (await startTestServer({}, onTestFinished)).connectTls();
   socket.write('POST / HTTP/1.1\r\nHost: x\r\n');
-  const startedAt = performance.now();
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 Request Timeout/);
-  expect(performance.now() - startedAt).toBeLessThan(13_000);
 });
 
 test.concurrent('closes a connection whose handshake does not end', async ({ onTestFinished }) => {
   const socket = (await startTestServer({}, onTestFinished)).connectTcp();
   // The first bytes of a ClientHello.
   socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
-  const startedAt = performance.now();
-  await text(socket).catch(() => '');
-  expect(performance.now() - startedAt).toBeLessThan(13_000);
+  await expect(text(socket).catch(() => '')).resolves.toBe('');
 });
 
 test('keeps idle connections longer than the API server, which closes them after 90 s', async () => {
@@ -141,13 +138,16 @@ test('keeps idle connections longer than the API server, which closes them after
 });
 
 test('finishes the open call during the shutdown and closes its connection', async () => {
-  const { server, createClient } = await startTestServer();
-  const slow = createClient()('/slow');
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  const startedAt = performance.now();
+  let answer: (() => void) | undefined;
+  const handler: RequestHandler = (_request, response) => {
+    answer = () => void response.send('slow');
+  };
+  const { server, createClient } = await startTestServer({ handler });
+  const slow = createClient()();
+  await expect.poll(() => answer).toBeDefined();
   const closed = server.close();
+  answer?.();
   expect((await slow).body).toBe('slow');
   await closed;
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
   await expect(createClient()()).rejects.toThrow('ECONNREFUSED');
 });

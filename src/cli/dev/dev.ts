@@ -11,7 +11,8 @@ import { buildWebhookConfiguration } from '../../install/webhook-configuration.t
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { describeError, orUndefined } from '../../kube/errors.ts';
-import type { Decision } from '../../webhook/decision.ts';
+import type { AnsweredCall } from '../../webhook/admission-app.ts';
+import type { JudgedReview } from '../../webhook/judged-review.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
@@ -120,7 +121,7 @@ async function startDevGuard(
       healthPort: 0,
       shutdownDelayMs: 0,
       settings: () => ({ ...DEFAULT_SETTINGS, holdSupersededMs: 0 }),
-      onDecision: (decision) => printLine(formatDecision(decision)),
+      onDecision: (judged, call) => printLine(formatDecision(judged, call)),
     });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -182,7 +183,8 @@ function createRegistrationName(): string {
   return `machineconfig-guard-dev-${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
 }
 
-function formatDecision({ verdict, user, isDryRun, ms }: Decision): string {
+function formatDecision({ review, verdict }: JudgedReview, { ms }: AnsweredCall): string {
+  const { user, isDryRun } = review;
   const details = `${user}${isDryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms`;
   return `${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`;
 }

@@ -1,17 +1,19 @@
 import { finished } from 'node:stream/promises';
 import type { ApiObject } from '../api-object.ts';
 import { parseCollection } from '../api-paths.ts';
-import type { ApiResponse, KubeApi } from '../api.ts';
+import { type ApiResponse, type KubeApi, readText, toBodyError } from '../api.ts';
 import { isServed } from '../discovery.ts';
-import { ApiUnreachable, describeError, isNotFound, MalformedList } from '../errors.ts';
+import { ApiUnreachable, isNotFound, MalformedList } from '../errors.ts';
 import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
-import { JsonListParser } from './json-list-parser.ts';
-import { type ListParser, METADATA, type ObjectType } from './list-parser.ts';
-import { ProtobufListParser } from './protobuf-list-parser.ts';
+import { inSlices } from '../slices.ts';
+import { METADATA, type ObjectType, parseJsonList } from './json-list.ts';
+import { ProtobufListParser } from './protobuf-list.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
-/** Other work runs after this many bytes. A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
+/** How many objects of a JSON list are handled before other work runs. */
+const SLICE_SIZE = 200;
+/** The same of protobuf. A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
 const BYTES_PER_TURN = 256 * 1024;
 
 /** What a list says of itself. */
@@ -84,15 +86,17 @@ export async function listCollection(
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };
-  const types: readonly ObjectType[] = [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])];
+  const servedAt = parseDate(response.headers.date);
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
-  const parser =
-    isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, resource)
-      : new JsonListParser(addObject, types);
-  await parseBody(response, parser, signal);
-  const { resourceVersion } = parser.end();
-  return { resourceVersion, servedAt: parseDate(response.headers.date) };
+  if (isProtobuf && isMetadataOnly) {
+    const parser = new ProtobufListParser(addObject, resource);
+    await parseBody(response.body, parser, signal);
+    return { resourceVersion: parser.end(), servedAt };
+  }
+  const types: readonly ObjectType[] = [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])];
+  const { items, resourceVersion } = parseJsonList(await readText(response, signal), types);
+  for await (const slice of inSlices(items, SLICE_SIZE)) for (const item of slice) addObject(item);
+  return { resourceVersion, servedAt };
 }
 
 /** Every HTTP server with a clock sends the time (RFC 9110). */
@@ -101,13 +105,17 @@ function parseDate(date: string | undefined): Date {
   return Number.isNaN(time.getTime()) ? new Date() : time;
 }
 
-async function parseBody({ body }: ApiResponse, parser: ListParser, signal: AbortSignal): Promise<void> {
-  let bytes = 0;
+async function parseBody(
+  body: ApiResponse['body'],
+  parser: ProtobufListParser,
+  signal: AbortSignal,
+): Promise<void> {
+  let bytesInTurn = 0;
   // Stream events, because a promise for each chunk costs more than its parsing.
   body.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes >= BYTES_PER_TURN) {
-      bytes = 0;
+    bytesInTurn += chunk.length;
+    if (bytesInTurn >= BYTES_PER_TURN) {
+      bytesInTurn = 0;
       body.pause();
       setImmediate(() => body.resume());
     }
@@ -120,10 +128,6 @@ async function parseBody({ body }: ApiResponse, parser: ListParser, signal: Abor
   try {
     await finished(body);
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    if (error instanceof Error && 'code' in error) {
-      throw new ApiUnreachable(`the response is incomplete: ${describeError(error)}`);
-    }
-    throw error;
+    throw error instanceof Error && !('code' in error) && !signal.aborted ? error : toBodyError(error, signal);
   }
 }

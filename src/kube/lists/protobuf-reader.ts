@@ -1,11 +1,9 @@
+import { MalformedList } from '../errors.ts';
+
 /**
  * The part of the protobuf wire format (protobuf.dev/programming-guides/encoding) that the Kubernetes API
  * uses.
  */
-
-export class MalformedProtobuf extends Error {
-  override readonly name = 'MalformedProtobuf';
-}
 
 /** Precedes every message of the Kubernetes API (k8s.io/apimachinery, pkg/runtime/serializer/protobuf). */
 export const PROTOBUF_MAGIC = Buffer.from('k8s\0', 'latin1');
@@ -48,7 +46,7 @@ export class ProtobufReader {
   /**
    * Moves to the next field. Returns false at the end of the message.
    *
-   * @throws MalformedProtobuf
+   * @throws MalformedList
    */
   next(): boolean {
     if (this.#offset === this.#messageEnd) return false;
@@ -65,7 +63,7 @@ export class ProtobufReader {
       this.#offset += length;
     }
     this.end = this.#offset;
-    if (this.#offset > this.#messageEnd) throw new MalformedProtobuf('a field is longer than its message');
+    if (this.#offset > this.#messageEnd) throw new MalformedList('a field is longer than its message');
     return true;
   }
 
@@ -101,36 +99,34 @@ export class ProtobufReader {
       return (first & 0x7f) + 128 * second;
     }
     const { value, end } = readVarint(this.#bytes, this.#offset, this.#messageEnd);
-    if (end === undefined) throw new MalformedProtobuf('a number is cut off');
     this.#offset = end;
     return value;
   }
 }
 
 /**
- * Reads the number that starts at `start`. `end` is undefined if its last byte has not arrived.
+ * Reads the number that starts at `start`, and returns where it ends.
  *
- * @throws MalformedProtobuf if the number is too long
+ * @throws MalformedList if it does not end before `limit`, or is too long
  */
 export function readVarint(
   bytes: Buffer,
   start: number,
   limit: number,
-): { readonly value: number; readonly end?: number } {
+): { readonly value: number; readonly end: number } {
   let value = 0;
   let scale = 1;
-  for (let offset = start; offset < limit; offset += 1) {
-    if (offset - start === MAX_VARINT_BYTES) throw new MalformedProtobuf('a number does not end');
+  for (let offset = start; offset < Math.min(limit, start + MAX_VARINT_BYTES); offset += 1) {
     const byte = bytes[offset] ?? 0;
     value += (byte & 0x7f) * scale;
     if (byte < 0x80) return { value, end: offset + 1 };
     scale *= 128;
   }
-  return { value };
+  throw new MalformedList('a number is cut off');
 }
 
 function fixedLength(wireType: number): number {
   if (wireType === FIXED64) return 8;
   if (wireType === FIXED32) return 4;
-  throw new MalformedProtobuf('a field has a type that is not in use');
+  throw new MalformedList('a field has a type that is not in use');
 }

@@ -7,7 +7,7 @@ const STATUS = { message: 3, reason: 4 } as const;
 /**
  * A client that asks for protobuf gets its errors in protobuf, too.
  *
- * @throws MalformedProtobuf
+ * @throws MalformedList
  */
 export function parseProtobufStatus(bytes: Buffer): { readonly message?: string; readonly reason?: string } {
   const status: { message?: string; reason?: string } = {};

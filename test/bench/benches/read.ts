@@ -1,9 +1,8 @@
 import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { loadConnection } from '../../../src/kube/connection.ts';
-import { JsonListParser } from '../../../src/kube/lists/json-list-parser.ts';
-import { type ListParser, METADATA } from '../../../src/kube/lists/list-parser.ts';
-import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
+import { METADATA, parseJsonList } from '../../../src/kube/lists/json-list.ts';
+import { listCollection } from '../../../src/kube/lists/list.ts';
 import { acceptHeaderForList, acceptHeaderForStreamedList } from '../../../src/kube/resource.ts';
 import { parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 import { NODES } from '../../../src/references/sources.ts';
@@ -81,34 +80,32 @@ function createReads(
   config: string,
   nodes: number,
 ): readonly (readonly [string, () => Promise<void>])[] {
+  const { signal } = new AbortController();
   const list = async (accept: string): Promise<AsyncIterable<Buffer>> =>
     (await api.request({ path: PATHS.nodes, accept, signal: AbortSignal.timeout(30_000) })).body;
   const discard = async (accept: string) => {
     for await (const chunk of await list(accept)) void chunk;
   };
-  const parse = async (
-    accept: string,
-    createParser: (onObject: (object: ApiObject) => void) => ListParser,
-  ) => {
+  const parse = async (forEachObject: (onObject: (object: ApiObject) => void) => Promise<unknown>) => {
     let found = 0;
-    const parser = createParser((object) => {
+    await forEachObject((object) => {
       if (parseNodeReferrer(object).references.some((reference) => reference.config === config))
         found += 1;
     });
-    for await (const chunk of await list(accept)) parser.write(chunk);
-    parser.end();
     if (found !== nodes) throw new Error(`found ${found} nodes, not ${nodes}`);
+  };
+  const parseJson = async (onObject: (object: ApiObject) => void) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of await list(JSON_ACCEPT)) chunks.push(chunk);
+    parseJsonList(Buffer.concat(chunks).toString('utf8'), [METADATA]).items.forEach(onObject);
   };
   return [
     [JSON_BYTES, () => discard(JSON_ACCEPT)],
-    [
-      'JSON, as the guard parses it',
-      () => parse(JSON_ACCEPT, (onObject) => new JsonListParser(onObject, [METADATA])),
-    ],
+    ['JSON, parsed', () => parse(parseJson)],
     ['protobuf, bytes only', () => discard(PROTOBUF_ACCEPT)],
     [
-      'protobuf, parsed while it streams (the guard)',
-      () => parse(PROTOBUF_ACCEPT, (onObject) => new ProtobufListParser(onObject, NODES)),
+      'protobuf, as the guard parses it',
+      () => parse((onObject) => listCollection(api, PATHS.nodes, NODES, onObject, signal)),
     ],
   ];
 }

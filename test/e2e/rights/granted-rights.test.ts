@@ -135,16 +135,6 @@ async function useEveryPart(): Promise<void> {
   await cluster.build(byBuild, 'Building');
   for (const config of [byNode, byPool, byBuild]) await awaitDenialFromIndex(config);
   expect((await cluster.delete(await cluster.config())).status).toBe(200);
-  const isRepeated = async () =>
-    (await cluster.eventsAbout(byNode)).some(({ series }) => series !== undefined);
-  await until(
-    'the second denial in the Event',
-    async () => {
-      await cluster.delete(byNode);
-      return isRepeated();
-    },
-    { timeoutMs: 20_000 },
-  );
   const node = await cluster.node({ currentConfig: 'rendered-worker-missing' });
   const isReported = async () => JSON.stringify((await admin.find(PATHS.guard))?.status).includes(node);
   await until('the dangling reference in the status', isReported, { timeoutMs: 40_000 });

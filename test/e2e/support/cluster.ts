@@ -170,7 +170,6 @@ export interface DeletionEvent extends KubeObject {
   readonly reason: string;
   readonly note: string;
   readonly regarding?: { readonly apiVersion: string; readonly kind: string; readonly name: string };
-  readonly series?: { readonly count: number };
 }
 
 /** Whether a response is the guard's denial of a config in use. */

@@ -1,45 +1,74 @@
 import { Readable } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ApiResponse, KubeApi } from '../../../src/kube/api.ts';
+import { MalformedList } from '../../../src/kube/errors.ts';
 import { listCollection } from '../../../src/kube/lists/list.ts';
+import { encodeAnswer, encodeList } from './protobuf-encoding.ts';
 
-/** A client whose response has arrived in full, in chunks of 64 KiB. */
-function createApi(list: object) {
-  const bytes = Buffer.from(JSON.stringify(list));
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+const NODES = { kind: 'Node', isMetadataOnly: true };
+
+/** Lists nodes in a response that has arrived in full, in chunks of 64 KiB. */
+function createList(bytes: Buffer, contentType: string) {
   const count = Math.ceil(bytes.length / 65_536);
   const chunks = Array.from({ length: count }, (_, index) =>
     bytes.subarray(65_536 * index, 65_536 * (index + 1)),
   );
   const body = Readable.from(chunks) as ApiResponse['body'];
-  const request = async () => await Promise.resolve({ status: 200, headers: {}, body });
-  return { request } as unknown as KubeApi;
+  const headers = { 'content-type': contentType };
+  const request = async () => await Promise.resolve({ status: 200, headers, body });
+  const api = { request } as unknown as KubeApi;
+  const { signal } = new AbortController();
+  const list = async (onObject: () => void) =>
+    await listCollection(api, '/api/v1/nodes', NODES, onObject, signal);
+  return { list, body };
 }
 
-test('lets other work run while it parses a long list', async () => {
-  const items = Array.from({ length: 2_000 }, (_, index) => ({
-    metadata: { name: `worker-${index}` },
-    status: 'x'.repeat(1_000),
-  }));
-  const api = createApi({
-    apiVersion: 'v1',
-    kind: 'NodeList',
-    metadata: { resourceVersion: '7' },
-    items,
-  });
-  let itemsInTurn = 0;
+const NAMES = Array.from({ length: 2_000 }, (_, index) => `worker-${index}`);
+const MANAGED = new Uint8Array(1_000);
+
+test.each([
+  [
+    'JSON',
+    'application/json',
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'NodeList',
+      metadata: { resourceVersion: '7' },
+      items: NAMES.map((name) => ({ metadata: { name } })),
+    }),
+  ],
+  [
+    'protobuf',
+    PROTOBUF,
+    encodeAnswer(
+      encodeList({ resourceVersion: '7', items: NAMES.map((name) => ({ name, managed: MANAGED })) }),
+    ),
+  ],
+])('lets other work run between the objects of a long list in %s', async (_title, contentType, text) => {
+  const { list } = createList(Buffer.from(text), contentType);
+  let objectsInTurn = 0;
   const counts: number[] = [];
   const startTurn = () => {
-    counts.push(itemsInTurn);
-    itemsInTurn = 0;
+    counts.push(objectsInTurn);
+    objectsInTurn = 0;
     timer = setImmediate(startTurn);
   };
   let timer = setImmediate(startTurn);
   onTestFinished(() => clearImmediate(timer));
-  const resource = { kind: 'Node', isMetadataOnly: false };
-  const countItem = () => void (itemsInTurn += 1);
-  const { signal } = new AbortController();
-  expect(await listCollection(api, '/api/v1/nodes', resource, countItem, signal)).toBe('7');
-  counts.push(itemsInTurn);
-  expect(counts.reduce((sum, count) => sum + count)).toBe(items.length);
+  expect(await list(() => void (objectsInTurn += 1))).toMatchObject({ resourceVersion: '7' });
+  counts.push(objectsInTurn);
+  expect(counts.reduce((sum, count) => sum + count)).toBe(NAMES.length);
   expect(Math.max(...counts)).toBeLessThan(500);
+});
+
+test('does not read on after a part of a protobuf list is malformed', async () => {
+  const { list, body } = createList(Buffer.alloc(1_000_000), PROTOBUF);
+  await expect(list(() => {})).rejects.toThrow(MalformedList);
+  expect(body.destroyed).toBe(true);
+});
+
+test('rejects a JSON list of more than 16 MiB', async () => {
+  const { list } = createList(Buffer.alloc(17 * 1024 * 1024, ' '), 'application/json');
+  await expect(list(() => {})).rejects.toThrow('the response is too large');
 });

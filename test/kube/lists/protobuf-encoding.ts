@@ -7,6 +7,7 @@ export interface EncodedObject {
   readonly deletionSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly owners?: readonly { readonly kind: string; readonly name: string }[];
   /** Bytes of managed fields, which the guard ignores. */
   readonly managed?: Uint8Array;
 }
@@ -47,7 +48,7 @@ function timeField(field: number, seconds: number) {
 }
 
 function encodeObject(object: EncodedObject) {
-  const { name, uid = '', labels, annotations, managed = '' } = object;
+  const { name, uid = '', labels, annotations, owners = [], managed = '' } = object;
   const { creationSeconds: created, deletionSeconds: deleted } = object;
   const metadata = [
     bytesField(1, name),
@@ -60,6 +61,18 @@ function encodeObject(object: EncodedObject) {
     ...(deleted === undefined ? [] : [timeField(9, deleted), numberField(10, 30)]),
     ...entries(11, labels),
     ...entries(12, annotations),
+    ...owners.map((owner) =>
+      bytesField(
+        13,
+        Buffer.concat([
+          bytesField(1, owner.kind),
+          bytesField(3, owner.name),
+          bytesField(4, 'owner-uid'),
+          bytesField(5, 'machineconfiguration.openshift.io/v1'),
+          numberField(6, 1),
+        ]),
+      ),
+    ),
     bytesField(17, managed),
   ];
   return bytesField(1, Buffer.concat(metadata));

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
-import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
+import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 import { NODES } from '../../../src/references/sources.ts';
 import {
@@ -22,7 +22,7 @@ function parse(bytes: Buffer, cuts: number[] = []) {
   const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
   for (const [index, from] of edges.slice(0, -1).entries())
     parser.write(bytes.subarray(from, edges[index + 1]));
-  return { items, ...parser.end() };
+  return { items, resourceVersion: parser.end() };
 }
 
 function toTime(seconds: number | undefined) {
@@ -33,7 +33,8 @@ function toTime(seconds: number | undefined) {
 function toJson(object: EncodedObject): unknown {
   const { name, uid = '', creationSeconds, deletionSeconds, labels = {}, annotations = {} } = object;
   const [creationTimestamp, deletionTimestamp] = [creationSeconds, deletionSeconds].map(toTime);
-  return { metadata: { name, uid, creationTimestamp, deletionTimestamp, labels, annotations } };
+  const times = { creationTimestamp, deletionTimestamp };
+  return { metadata: { name, uid, ...times, labels, annotations, ownerReferences: object.owners ?? [] } };
 }
 
 // Texts that look like structure, and lengths around the one that takes a second byte.
@@ -52,6 +53,7 @@ const object: fc.Arbitrary<EncodedObject> = fc.record(
     deletionSeconds: seconds,
     labels: map,
     annotations: map,
+    owners: fc.array(fc.record({ kind: text, name: text }), { maxLength: 2 }),
     managed: fc.uint8Array({ maxLength: 300 }),
   },
   { requiredKeys: ['name'] },
@@ -109,12 +111,8 @@ test.each([
   ['another kind', encodeAnswer(list, { kind: 'Status' })],
   ['a list of whole objects', encodeAnswer(list, { apiVersion: 'v1', kind: 'NodeList' })],
   ['two lists', Buffer.concat([encodeAnswer(list), bytesField(2, list)])],
-  ['a compressed list', Buffer.concat([encodeAnswer(list), bytesField(3, 'gzip')])],
   ['an incomplete field', Buffer.concat([encodeAnswer(list), Buffer.from([0x22])])],
-  [
-    'an item that is longer than the list',
-    encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 0x7f, 1])])),
-  ],
+  ['an item that is longer than the list', encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 2])]))],
   ['a number where an item should be', encodeAnswer(Buffer.concat([list, numberField(2, 1)]))],
   ['a number without end', encodeAnswer(Buffer.concat([list, Buffer.alloc(12, 0xff)]))],
   ['an unknown wire type in an item', encodeAnswer(bytesField(2, Buffer.from([0x0b])))],

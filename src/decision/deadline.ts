@@ -1,0 +1,45 @@
+import { parseDuration } from './duration.ts';
+
+/*
+ * The API server waits for the webhook's timeoutSeconds, and then its failurePolicy decides. The guard answers earlier:
+ *
+ *   ms
+ *   5,000  the API server waits (src/install/webhook-configuration.ts)
+ *   3,800  the guard decides with what it has read: 76 %. The rest is for the event loop and the network.
+ *
+ * Within the 3,800 ms, one after another:
+ *
+ *   2,000  at most for the GET that finds the config, if the index does not know it
+ *   1,250  at most for the GET that confirms a referrer from the index
+ *     550  at least for the live read. Normally it gets more than 3,700: the index knows the config, and a GET takes 2.
+ *
+ * The live read starts after at most 1,500 ms if many reviews arrive, and beside a read that has been silent for 1,000.
+ */
+
+/** The API client sends a GET again after 1 s of silence. */
+export const LOOK_UP_TIMEOUT_MS = 2_000;
+/** Also longer than that second. */
+export const CONFIRM_TIMEOUT_MS = 1_250;
+/** The look-up for an override, which must also work while the API server cannot be reached. */
+export const OVERRIDE_LOOK_UP_TIMEOUT_MS = 500;
+/** A bulk deletion delays its live read at most this long. */
+export const MAX_BATCH_DELAY_MS = 1_500;
+/**
+ * After this silence of a live read, the next one starts beside it on a new connection. It does not start beside a read
+ * that is only slow, because that would slow down both.
+ */
+export const LIVE_READ_SILENCE_MS = 1_000;
+
+/** Of a webhook's timeout (kubernetes, admissionregistration/v1). A shorter one is from another client. */
+const MIN_TIMEOUT_MS = 1_000;
+const DEFAULT_TIMEOUT_MS = 10_000;
+const MAX_TIMEOUT_MS = 30_000;
+const TIMEOUT_SHARE = 0.76;
+
+/** Computes the deadline of a review from the request's `timeout`. */
+export function computeDeadlineMs(timeout: unknown): number {
+  const requestedMs = typeof timeout === 'string' ? (parseDuration(timeout) ?? 0) : 0;
+  const timeoutMs =
+    requestedMs <= 0 ? DEFAULT_TIMEOUT_MS : Math.max(MIN_TIMEOUT_MS, Math.min(requestedMs, MAX_TIMEOUT_MS));
+  return Math.floor(timeoutMs * TIMEOUT_SHARE);
+}

@@ -1,0 +1,113 @@
+import type { Logger } from 'pino';
+import { toPrintableLine } from '../decision/printable-text.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
+import { ThrottledLog } from '../kube/throttled-log.ts';
+import type { AnsweredCall } from '../webhook/admission-app.ts';
+import { AddressLimiter } from '../webhook/address-limiter.ts';
+import type { JudgedReview } from '../webhook/judged-review.ts';
+import type { Metrics } from '../webhook/metrics.ts';
+
+export interface AnswerRecorderOptions {
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'countCall' | 'countDecision' | 'countMissingConfig'>;
+  readonly events: Pick<EventRecorder, 'record'>;
+  /** Puts a denial into the status of the MachineConfigGuard. */
+  readonly recordDenial: (judged: JudgedReview) => void;
+  /** Milliseconds of a monotonic clock. */
+  readonly now?: () => number;
+}
+
+/** A cluster has fewer rendered configs, so a deletion of all of them is logged completely. */
+const LOGGED_BURST = 5_000;
+/** Then a client that repeats reviews writes 12 kB of log in a second. */
+const LOG_INTERVAL_MS = 50;
+/** A log of denied prunes must not fill a disk. */
+const MAX_LOGGED_REFERRERS = 10;
+const MAX_REASON_LENGTH = 256;
+
+/**
+ * Records what the guard has answered. A metric counts every answer. Any client can send malformed reviews and
+ * reviews of configs that do not exist, so they share few log lines. The log has all other answers, up to a limit for
+ * each address. Within it, a denial or an override of an existing config becomes an Event, unless it is a dry run.
+ */
+export class AnswerRecorder {
+  readonly #options: AnswerRecorderOptions;
+  readonly #logged: AddressLimiter;
+  readonly #unknownConfigs: ThrottledLog;
+  readonly #badReviews: ThrottledLog;
+  readonly #unlogged: ThrottledLog;
+
+  constructor(options: AnswerRecorderOptions) {
+    const { log, now } = options;
+    this.#options = options;
+    this.#logged = new AddressLimiter(LOGGED_BURST, LOG_INTERVAL_MS, now);
+    this.#unknownConfigs = new ThrottledLog(log);
+    this.#badReviews = new ThrottledLog(log);
+    this.#unlogged = new ThrottledLog(log);
+  }
+
+  record(judged: JudgedReview, call: AnsweredCall): void {
+    const { log, metrics } = this.#options;
+    const { review, verdict, configState } = judged;
+    metrics.countCall(call);
+    if (configState === 'missing') {
+      metrics.countMissingConfig();
+      const fields = { name: verdict.config ?? '', user: review.user, code: verdict.code };
+      this.#unknownConfigs.warn('answered a review of an unknown config', fields);
+      return;
+    }
+    metrics.countDecision(judged, call);
+    if (verdict.code === 'MCG_BAD_REVIEW') {
+      this.#badReviews.warn('received a malformed review', { problem: toPrintableLine(verdict.message, 500) });
+    } else if (this.#logged.tryAcquire(call.address)) {
+      logAnswer(log, judged, call);
+      if (configState === 'exists' && !review.isDryRun) this.#announce(judged);
+    } else {
+      this.#unlogged.warn('a client sends too many reviews; not logging all', { address: call.address });
+    }
+  }
+
+  #announce(judged: JudgedReview): void {
+    const { events, recordDenial } = this.#options;
+    const { review, verdict } = judged;
+    const { user, config } = review;
+    if (config === undefined) return;
+    const { name, uid } = config;
+    const event = {
+      regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
+      action: 'Delete',
+      user,
+    } as const;
+    if (verdict.outcome === 'denied') {
+      events.record({ ...event, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });
+      recordDenial(judged);
+    } else if (verdict.outcome === 'overridden') {
+      const reason = toPrintableLine(verdict.overrideReason ?? '', MAX_REASON_LENGTH);
+      events.record({ ...event, reason: 'DeletionOverridden', note: `${user}: ${verdict.message}: ${reason}` });
+    }
+  }
+}
+
+/** Logs selected fields: never a header, a token or the body of an object. */
+function logAnswer(log: Logger, { review, verdict, path }: JudgedReview, { ms }: AnsweredCall): void {
+  const { outcome, code, cause, message, references, referencesTotal, overrideReason } = verdict;
+  const fields = {
+    uid: toPrintableLine(review.uid, 64),
+    name: toPrintableLine(verdict.config ?? '', 253),
+    user: review.user,
+    dryRun: review.isDryRun,
+    verdict: outcome,
+    code,
+    cause,
+    referrers: references
+      .slice(0, MAX_LOGGED_REFERRERS)
+      .map(({ kind, name, field }) => ({ kind, name, field })),
+    referrersTotal: referencesTotal,
+    overrideReason:
+      overrideReason === undefined ? undefined : toPrintableLine(overrideReason, MAX_REASON_LENGTH),
+    path,
+    ms: Math.round(ms * 10) / 10,
+  };
+  if (outcome === 'allowed') log.info(fields, toPrintableLine(message, 500));
+  else log.warn(fields, toPrintableLine(message, 2_000));
+}

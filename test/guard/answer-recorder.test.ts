@@ -1,0 +1,166 @@
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
+import type { ClusterState } from '../../src/decision/references.ts';
+import type { Review } from '../../src/decision/review.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
+import type { Verdict } from '../../src/decision/verdict.ts';
+import { AnswerRecorder } from '../../src/guard/answer-recorder.ts';
+import type { ConfigState } from '../../src/webhook/judged-review.ts';
+import { memoryLog } from '../support/log.ts';
+import { CALL } from '../support/review.ts';
+
+const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const REVIEW: Review = {
+  uid: 'review-uid',
+  isDryRun: false,
+  user: 'kube:admin',
+  config: { name: NAME, uid: 'config-uid', createdAt: undefined },
+};
+const DRY_RUN: Review = { ...REVIEW, isDryRun: true };
+const USED: ClusterState = {
+  referrers: [
+    {
+      kind: 'Node',
+      name: 'w0',
+      references: [{ field: 'currentConfig', config: NAME, strength: 'strong' }],
+    },
+  ],
+  unreadable: [],
+};
+const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
+
+const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>
+  decide(review, USED, settings, () => undefined);
+const IN_USE = decideUsed();
+const WOULD_DENY = decideUsed(REVIEW, AUDIT);
+const OVERRIDDEN = decideUsed({
+  ...REVIEW,
+  config: { name: NAME, uid: 'config-uid', createdAt: undefined, allowDeletion: 'CHG-7\u202e' },
+});
+const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
+const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
+const INTERNAL_ERROR = denyUnverified(
+  undefined,
+  [{ name: 'the guard', reason: 'internal error' }],
+  DEFAULT_SETTINGS,
+);
+
+let now: number;
+let recorder: AnswerRecorder;
+let lines: Record<string, unknown>[];
+/** Everything but log lines, in order. */
+let records: string[];
+
+beforeEach(() => {
+  now = 0;
+  records = [];
+  const memory = memoryLog();
+  ({ lines } = memory);
+  recorder = new AnswerRecorder({
+    log: memory.log,
+    metrics: {
+      countCall: ({ hasAuthorization }) => void records.push(`call ${hasAuthorization}`),
+      countDecision: ({ verdict }) => void records.push(`decision ${verdict.code}`),
+      countMissingConfig: () => void records.push('missing config'),
+    },
+    events: { record: ({ reason, note }) => void records.push(`Event ${reason}: ${note}`) },
+    recordDenial: ({ verdict }) => void records.push(`denial of ${verdict.config}`),
+    now: () => now,
+  });
+});
+
+function record(
+  verdict: Verdict,
+  configState: ConfigState,
+  { review = REVIEW, address = '10.0.0.1' } = {},
+) {
+  recorder.record({ review, verdict, path: 'none', configState }, { ...CALL, address });
+}
+
+test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
+  [
+    'a denial',
+    IN_USE,
+    'exists',
+    REVIEW,
+    ['decision MCG_IN_USE', `Event DeletionDenied: kube:admin: ${IN_USE.message}`, `denial of ${NAME}`],
+  ],
+  ['a denied dry run', IN_USE, 'exists', DRY_RUN, ['decision MCG_IN_USE']],
+  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY']],
+  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED']],
+  [
+    'an override',
+    OVERRIDDEN,
+    'exists',
+    REVIEW,
+    ['decision MCG_OVERRIDDEN', `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`],
+  ],
+  ['an override without the API server', OVERRIDDEN, 'unknown', REVIEW, ['decision MCG_OVERRIDDEN']],
+  ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
+  ['an internal error', INTERNAL_ERROR, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
+])('logs and counts %s', (_case, verdict, configState, review, expected) => {
+  record(verdict, configState, { review });
+  expect(records).toEqual(['call false', ...expected]);
+  const { code, outcome, config = '' } = verdict;
+  const fields = { uid: 'review-uid', user: 'kube:admin', code, verdict: outcome, name: config, ms: 12 };
+  expect(lines).toMatchObject([{ ...fields, dryRun: review.isDryRun, path: 'none' }]);
+  expect(lines[0]?.['level']).toBe(outcome === 'allowed' ? 30 : 40);
+});
+
+test('logs the reason of an override on one printable line, and the referrers of a denial', () => {
+  record(OVERRIDDEN, 'exists');
+  record(IN_USE, 'exists');
+  const referrers = [{ kind: 'Node', name: 'w0', field: 'currentConfig' }];
+  expect(lines).toMatchObject([{ overrideReason: 'CHG-7' }, { referrers, referrersTotal: 1 }]);
+});
+
+/** The log lines of an interval of 10 s, and then one more review. */
+function recordForTenSeconds(verdict: Verdict, configState: ConfigState) {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  for (let index = 0; index < 20; index += 1) record(verdict, configState);
+  vi.advanceTimersByTime(10_001);
+  record(verdict, configState);
+}
+
+test('counts a review of a config that does not exist apart, and logs one in 10 s', () => {
+  recordForTenSeconds(UNVERIFIED, 'missing');
+  expect(new Set(records)).toEqual(new Set(['call false', 'missing config']));
+  expect(lines).toMatchObject([
+    { msg: 'answered a review of an unknown config', name: NAME, code: 'MCG_UNVERIFIED' },
+    { msg: 'answered a review of an unknown config', suppressed: 19 },
+  ]);
+});
+
+test('counts a malformed review, and logs one in 10 s', () => {
+  recordForTenSeconds(denyBadReview('not JSON'), 'unknown');
+  expect(records).toHaveLength(42);
+  expect(new Set(records)).toEqual(new Set(['call false', 'decision MCG_BAD_REVIEW']));
+  expect(lines).toMatchObject([
+    { msg: 'received a malformed review', problem: expect.stringContaining('not JSON') as string },
+    { msg: 'received a malformed review', suppressed: 19 },
+  ]);
+});
+
+test('logs 5,000 reviews of an address at once and 20 per second, and counts all', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const isLogged = ({ uid }: Record<string, unknown>) => uid !== undefined;
+  for (let index = 0; index < 6_000; index += 1) record(IN_USE, 'exists', { address: '10.0.0.9' });
+  expect(lines.filter(isLogged)).toHaveLength(5_000);
+  expect(records.filter((text) => text === 'decision MCG_IN_USE')).toHaveLength(6_000);
+  expect(records.filter((text) => text.startsWith('Event'))).toHaveLength(5_000);
+  expect(records.filter((text) => text.startsWith('denial'))).toHaveLength(5_000);
+  const unlogged = { msg: 'a client sends too many reviews; not logging all', address: '10.0.0.9' };
+  expect(lines.filter((line) => !isLogged(line))).toMatchObject([unlogged]);
+  now += 1_000;
+  for (let index = 0; index < 100; index += 1) record(IN_USE, 'exists', { address: '10.0.0.9' });
+  expect(lines.filter(isLogged)).toHaveLength(5_020);
+});
+
+test('logs the reviews of the API server while a client at another address sends too many', () => {
+  for (let index = 0; index < 10_000; index += 1) record(IN_USE, 'exists', { address: '10.0.0.9' });
+  for (let index = 0; index < 1_000; index += 1) record(UNVERIFIED, 'exists', { address: '10.0.0.1' });
+  expect(lines.filter(({ code }) => code === 'MCG_UNVERIFIED')).toHaveLength(1_000);
+});
