@@ -127,7 +127,7 @@ test("is fine for the guard's own manifests", async () => {
     image,
     '--openshift-version',
     '4.18',
-    '--reference-guard',
+    '--reference-policy',
   ]);
   expect(stderr).toBe('');
   expect(await check()).toMatchObject({

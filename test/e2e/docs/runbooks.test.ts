@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 
+import { toPausePatch } from '../../../src/inspect/paused-for-restore.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import { createDaemonPod, setNodeState } from '../restore/machines.ts';
@@ -96,8 +97,6 @@ test('the runbook DanglingReference restores a config that was never in the API'
   const restored = runLines(`${restoreLine} --confirm`);
   await expect.poll(() => cluster.exists(missing.name), SOON).toBe(true);
   await runLines('oc get csr');
-  const [pools] = await runLines('oc get machineconfigpool');
-  expect(pools.stdout).toMatch(new RegExp(`^worker +true +${missing.name}$`, 'm'));
   await setNodeState(cluster, node.name, 'Done');
   expect((await restored)[0].stdout).toContain('Restored.');
 
@@ -105,6 +104,26 @@ test('the runbook DanglingReference restores a config that was never in the API'
   disk.stop();
   await cluster.admin.delete(`${PATHS.nodes}/${node.name}`);
   await cluster.admin.patch(`${PATHS.pools}/worker/status`, poolStatus(CONFIG));
+});
+
+test('the runbooks DanglingReference and RestoreStalled show a pool that a restore has left paused', async () => {
+  await cluster.admin.patch(`${PATHS.pools}/worker`, toPausePatch(CONFIG));
+  // The guard then does not know since when the pool is paused, and reports it at once.
+  await cluster.admin.patch(`${PATHS.pools}/worker`, { metadata: { managedFields: [{}] } });
+  const isPaused = (line: string) => line.includes('paused-for-restore');
+  const [pools] = await run('DanglingReference', { heading: 'Mitigation', isWanted: isPaused });
+  expect(pools.stdout).toMatch(new RegExp(`^worker +true +${CONFIG}$`, 'm'));
+  const type = 'RestoresComplete';
+  const path = `{.status.conditions[?(@.type=="${type}")].status}`;
+  await expect.poll(() => readStdout(`oc get mcguard cluster -o jsonpath='${path}'`), SOON).toBe('False');
+
+  const [message, check] = await run('RestoreStalled', { exitCodes: { 'machineconfig-guard check': 1 } });
+
+  expect(message.stdout).toContain('worker');
+  const [unpause = ''] =
+    /oc patch machineconfigpool worker [^]*?(?<!\\)$/m.exec(check?.stdout ?? '') ?? [];
+  await shell.run(unpause);
+  await expect(readStdout('machineconfig-guard check')).resolves.toContain('Fine');
 });
 
 test('the runbook DenialBurst shows the Event of a denial', async () => {
