@@ -14,7 +14,6 @@ import { parseDuration } from './duration.ts';
  *     550  at least for the live read. Normally it gets more than 3,700: the index knows the config, and a GET takes 2.
  *
  * The live read starts after at most 1,500 ms if many reviews arrive, and beside a read that has been silent for 1,000.
- * It lists the nodes after at most 250 ms, even if the lists of pools and builds hang.
  */
 
 /** The API client sends a GET again after 1 s of silence. */
@@ -30,9 +29,6 @@ export const MAX_BATCH_DELAY_MS = 1_500;
  * that is only slow, because that would slow down both.
  */
 export const LIVE_READ_SILENCE_MS = 1_000;
-
-/** How long the lists of pools and builds may delay the list of nodes, whose result alone can deny. */
-export const MAX_NODE_DELAY_MS = 250;
 
 /** Of a webhook's timeout (kubernetes, admissionregistration/v1). A shorter one is from another client. */
 const MIN_TIMEOUT_MS = 1_000;

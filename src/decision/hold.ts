@@ -1,5 +1,5 @@
 import { type ConfigName, parsePoolName } from './config-name.ts';
-import type { Referrer } from './references.ts';
+import { isPool, type NodeReferrer, type PoolReferrer, type Referrer } from './references.ts';
 import type { HeldConfig } from './review.ts';
 
 /** Why and until when an unused config is held. */
@@ -54,12 +54,9 @@ export function findHold(
 }
 
 /** The pool in the name of the config, or else its owner. */
-function findPool({ name, ownerPool }: HeldConfig, referrers: readonly Referrer[]): Referrer | undefined {
+function findPool({ name, ownerPool }: HeldConfig, referrers: readonly Referrer[]): PoolReferrer | undefined {
   const poolName = parsePoolName(name) ?? ownerPool;
-  return referrers.find(
-    (referrer) =>
-      referrer.kind === 'MachineConfigPool' && referrer.name === poolName && referrer.isTerminating !== true,
-  );
+  return referrers.filter(isPool).find((pool) => pool.name === poolName && pool.isTerminating !== true);
 }
 
 /**
@@ -68,7 +65,7 @@ function findPool({ name, ownerPool }: HeldConfig, referrers: readonly Referrer[
  * (machine-config-operator, pkg/controller/node/status.go).
  */
 function findLastChange(
-  { references, specChangedAt, statusChangedAt, updatedChangedAt }: Referrer,
+  { references, specChangedAt, statusChangedAt, updatedChangedAt }: PoolReferrer,
   createdAt: HoldOptions['createdAt'],
 ): Date | undefined {
   const configs = references.map(({ config }) => config);
@@ -90,13 +87,13 @@ function findUnreportedNode(
   referrers: readonly Referrer[],
   configCreatedAt: Date | undefined,
   now: Date,
-): Referrer | undefined {
+): NodeReferrer | undefined {
   const nodes = referrers.filter(
-    ({ kind, createdAt }) =>
-      kind === 'Node' &&
-      createdAt !== undefined &&
-      plus(createdAt, UNREPORTED_HOLD_MS) > now &&
-      (configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt),
+    (referrer): referrer is NodeReferrer =>
+      referrer.kind === 'Node' &&
+      referrer.createdAt !== undefined &&
+      plus(referrer.createdAt, UNREPORTED_HOLD_MS) > now &&
+      (configCreatedAt === undefined || roundUp(referrer.createdAt) > configCreatedAt),
   );
   return nodes.toSorted((a, b) => (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0))[0];
 }

@@ -28,7 +28,7 @@ export function explainInUse(name: ConfigName, summary: ReferenceSummary, hasEmp
 }
 
 /** Returns the effect of a deletion, and when it becomes possible. */
-function formatConsequence({ strong, isPoolTerminating }: ReferenceSummary): readonly [string, string] {
+function formatConsequence({ strong, isPoolDeleted }: ReferenceSummary): readonly [string, string] {
   const nodeCount = strong.referrersByKind.Node;
   const nodeAndPoolCount = nodeCount + strong.referrersByKind.MachineConfigPool;
   if (nodeAndPoolCount === 0)
@@ -40,7 +40,7 @@ function formatConsequence({ strong, isPoolTerminating }: ReferenceSummary): rea
         ? ['the node', 'the node has']
         : ['the pool', 'the pool has'];
   const result = `Deleting it would leave ${objectPhrase} Degraded.`;
-  if (nodeCount === 0 || !isPoolTerminating)
+  if (nodeCount === 0 || !isPoolDeleted)
     return [result, `Delete it once ${subjectPhrase} moved on to another config.`];
   const [nodePhrase, pronounPhrase] = nodeCount > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
   // Seen with the real operator: without a change of a label it moves no node of a deleted pool.

@@ -7,6 +7,10 @@ export type ReferrerKind = keyof typeof REFERRER_NOUNS;
 
 export const REFERRER_KINDS = Object.keys(REFERRER_NOUNS) as readonly ReferrerKind[];
 
+/** The annotations of a node, and the parts of a pool, whose references are strong. */
+export const NODE_FIELDS = ['currentConfig', 'desiredConfig'] as const;
+export const POOL_FIELDS = ['spec', 'status'] as const;
+
 /** A strong reference denies, because the referrer breaks without the config. A weak one only warns. */
 export type Strength = 'strong' | 'weak';
 
@@ -24,30 +28,42 @@ export interface NamedReference extends Reference {
   readonly name: string;
 }
 
-/** An object of one of these kinds, reduced to its references. */
-export interface Referrer {
-  readonly kind: ReferrerKind;
+/** An object that can reference configs, reduced to what a decision needs. */
+export type Referrer = NodeReferrer | PoolReferrer | BuildReferrer;
+
+interface ReferencingObject {
   readonly name: string;
   readonly references: readonly Reference[];
-  /** A pool that is being deleted, see `parsePoolReferrer`. */
-  readonly isTerminating?: true;
-  /** A node without `currentConfig` and `desiredConfig`. Never a Windows node without annotations of the operator. */
+}
+
+export interface NodeReferrer extends ReferencingObject {
+  readonly kind: 'Node';
+  /** The node has no `currentConfig` and no `desiredConfig`. Never a Windows node without annotations of the operator. */
   readonly isConfigUnreported?: true;
   /** The creation time of a node without `currentConfig`, in whole seconds. Never of such a Windows node. */
   readonly createdAt?: Date;
   /** The labels of such a node, unless it has an annotation of the operator. See `isManagedByOperator`. */
   readonly labels?: Readonly<Record<string, unknown>>;
-  /** The nodeSelector of a pool. */
+}
+
+export interface PoolReferrer extends ReferencingObject {
+  readonly kind: 'MachineConfigPool';
+  /** The pool is being deleted, see `parsePoolReferrer`. */
+  readonly isTerminating?: true;
   readonly nodeSelector?: unknown;
   readonly emptyStatus?: EmptyStatus;
-  /** A pool that `restore` has paused. `since` is undefined if it is unknown. */
+  /** `restore` has paused the pool. `since` is undefined if it is unknown. */
   readonly pausedForRestore?: { readonly config: string; readonly since: Date | undefined };
-  /** The last transition of a pool's condition `Updated`, in whole seconds. */
+  /** The last transition of the condition `Updated`, in whole seconds. */
   readonly updatedChangedAt?: Date;
-  /** When a manager that owns a pool's `spec.configuration` last wrote the pool, in whole seconds. */
+  /** When a manager that owns `spec.configuration` last wrote the pool, in whole seconds. */
   readonly specChangedAt?: Date;
   /** The same of `status.configuration`. The operator also writes it with every change of the machine counts. */
   readonly statusChangedAt?: Date;
+}
+
+export interface BuildReferrer extends ReferencingObject {
+  readonly kind: 'MachineOSBuild';
 }
 
 /** A pool whose spec names a config and whose status names none. */
@@ -87,8 +103,12 @@ export interface ReferenceSummary {
   readonly weak: ReferenceGroup;
   /** The number of nodes with `isConfigUnreported`. */
   readonly unreportedNodes: number;
-  /** Whether the pool of the config is being deleted. */
-  readonly isPoolTerminating: boolean;
+  /** Whether the pool of the config is being deleted, or does not exist. */
+  readonly isPoolDeleted: boolean;
+}
+
+export function isPool(referrer: Referrer): referrer is PoolReferrer {
+  return referrer.kind === 'MachineConfigPool';
 }
 
 export function hasStrongReference(config: ConfigName, { references }: Referrer): boolean {
@@ -98,6 +118,7 @@ export function hasStrongReference(config: ConfigName, { references }: Referrer)
 /**
  * Finds all references to a config by its exact name.
  *
+ * @param referrers those of the config and all pools, or more
  * @param maxReferrersPerKind limits the references, but not the counts
  */
 export function summarizeReferences(
@@ -107,18 +128,23 @@ export function summarizeReferences(
 ): ReferenceSummary {
   const strong = new ReferenceCollector(maxReferrersPerKind);
   const weak = new ReferenceCollector(maxReferrersPerKind);
-  const pool = parsePoolName(config);
+  const pools: PoolReferrer[] = [];
   let unreportedNodes = 0;
-  let isPoolTerminating = false;
   for (const referrer of referrers) {
-    if (referrer.isConfigUnreported === true) unreportedNodes += 1;
-    if (referrer.isTerminating === true && referrer.name === pool) isPoolTerminating = true;
+    if (referrer.kind === 'Node' && referrer.isConfigUnreported === true) unreportedNodes += 1;
+    if (isPool(referrer)) pools.push(referrer);
     for (const reference of referrer.references) {
       if (reference.config === config)
         (reference.strength === 'strong' ? strong : weak).add(referrer, reference);
     }
   }
-  return { strong, weak, unreportedNodes, isPoolTerminating };
+  return { strong, weak, unreportedNodes, isPoolDeleted: isPoolDeleted(parsePoolName(config), pools) };
+}
+
+/** Early in an installation there are no pools. */
+function isPoolDeleted(pool: string | undefined, pools: readonly PoolReferrer[]): boolean {
+  if (pool === undefined || pools.length === 0) return false;
+  return !pools.some(({ name, isTerminating }) => name === pool && isTerminating !== true);
 }
 
 class ReferenceCollector implements ReferenceGroup {

@@ -3,7 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry, ServingCertificate } from '../certificates/serving-certificate.ts';
 import { formatName } from '../decision/message.ts';
 import { countNoun } from '../decision/printable-text.ts';
-import type { Referrer } from '../decision/references.ts';
+import type { PoolReferrer } from '../decision/references.ts';
 import type { Mode } from '../decision/settings.ts';
 import { findStalledRestores } from '../decision/stalled-restores.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
@@ -204,7 +204,7 @@ export class StatusReporter {
   }
 }
 
-function describeRestore({ name, pausedForRestore }: Referrer): string {
+function describeRestore({ name, pausedForRestore }: PoolReferrer): string {
   const { config = '', since } = pausedForRestore ?? {};
   const time = since === undefined ? '' : ` since ${toSeconds(since)}`;
   return `pool ${name} is paused${time} for a restore of ${formatName(config)}`;

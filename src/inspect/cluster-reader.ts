@@ -85,9 +85,9 @@ export async function readRenderedNames(api: KubeApi, signal: AbortSignal): Prom
 
 /** The configs that a node or a pool needs. */
 export async function readReferencedNames(api: KubeApi, signal: AbortSignal): Promise<ReadonlySet<ConfigName>> {
-  const referrers = await listAll(api, NODES, NODES.parse, signal);
-  referrers.push(...(await listAll(api, POOLS, POOLS.parse, signal)));
-  const references = referrers.flatMap((referrer) => referrer.references);
+  const nodes = await listAll(api, NODES, NODES.parse, signal);
+  const pools = await listAll(api, POOLS, POOLS.parse, signal);
+  const references = [...nodes, ...pools].flatMap((referrer) => referrer.references);
   return new Set(references.filter(({ strength }) => strength === 'strong').map(({ config }) => config));
 }
 
@@ -108,7 +108,7 @@ export async function readReferrers(
 ): Promise<{ readonly referrers: Referrer[]; readonly at: Date }> {
   const { items: nodes, servedAt: at } = await list(api, NODES, NODES.parse, signal);
   const pools = await listAll(api, POOLS, POOLS.parse, signal);
-  const referrers = [...nodes.filter((node) => isManagedByOperator(node, pools)), ...pools];
+  const referrers: Referrer[] = [...nodes.filter((node) => isManagedByOperator(node, pools)), ...pools];
   const addBuild = (build: ApiObject): void => void referrers.push(BUILDS.parse(build));
   await accessCluster('list', BUILDS.paths[0], signal, () => listResource(api, BUILDS, addBuild, signal));
   return { referrers, at };

@@ -2,7 +2,13 @@ import { type ConfigName, parsePoolName, toConfigName } from '../decision/config
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
 import { countNoun } from '../decision/printable-text.ts';
-import type { Referrer } from '../decision/references.ts';
+import {
+  NODE_FIELDS,
+  type NodeReferrer,
+  POOL_FIELDS,
+  type PoolReferrer,
+  type Referrer,
+} from '../decision/references.ts';
 import {
   findPoolNameByConfig,
   FIRST_ROLLOUT_MINUTES,
@@ -11,7 +17,7 @@ import {
 import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
 
 export interface InspectedNode {
-  readonly referrer: Referrer;
+  readonly referrer: NodeReferrer;
   readonly labels: Labels;
   /** As the machine-config-daemon reports it, such as `Done`. Empty before. */
   readonly state: string;
@@ -19,7 +25,7 @@ export interface InspectedNode {
 }
 
 export interface InspectedPool {
-  readonly referrer: Referrer;
+  readonly referrer: PoolReferrer;
   readonly paused: boolean;
   /** The config for which `restore` paused the pool. Absent if a person paused it. */
   readonly pausedFor?: string;
@@ -75,8 +81,6 @@ export interface Problem {
 
 export type ConsistencyResult = ReturnType<typeof checkConsistency>;
 
-const NODE_FIELDS = ['currentConfig', 'desiredConfig'];
-const POOL_FIELDS = ['spec', 'status'];
 const NOT_REPORTED: Problem = {
   code: 'NotReported',
   isRecoverable: true,
@@ -95,10 +99,10 @@ export function checkConsistency(
 ) {
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const describeMissing = createMissingDescriber(configs, livePools);
-  const findProblems = (referrer: Referrer, fields: readonly string[]): Problem[] => {
-    const { kind, name, isConfigUnreported } = referrer;
-    const subject = { kind: kind === 'Node' ? kind : 'MachineConfigPool', name } as const;
-    if (isConfigUnreported === true) return [{ ...subject, ...NOT_REPORTED }];
+  const findProblems = (referrer: NodeReferrer | PoolReferrer, fields: readonly string[]): Problem[] => {
+    const { kind, name } = referrer;
+    const subject = { kind, name };
+    if (kind === 'Node' && referrer.isConfigUnreported === true) return [{ ...subject, ...NOT_REPORTED }];
     return fields.flatMap((field) => {
       const config = findReferencedConfig(referrer, field);
       // describeEmptyStatus judges a status.
@@ -158,12 +162,11 @@ function areRecoverable(problems: readonly Problem[]): boolean {
 }
 
 function describeEmpty(field: string): Problem {
-  if (NODE_FIELDS.includes(field))
-    return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
+  if (field !== 'spec') return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
   return { code: 'SpecEmpty', field, isRecoverable: true, description: `${field}.configuration.name is empty` };
 }
 
-function describeEmptyStatus(pool: Referrer, nodeProblems: readonly Problem[], now: Date): Problem[] {
+function describeEmptyStatus(pool: PoolReferrer, nodeProblems: readonly Problem[], now: Date): Problem[] {
   const hasDanglingNode = nodeProblems.some(({ code }) => code === 'ConfigMissing');
   const code = judgeEmptyStatus(pool, hasDanglingNode, now);
   if (code === undefined) return [];

@@ -230,5 +230,6 @@ function toReportEntry({ kind, name, field, strength }: NamedReference) {
 }
 
 function countUnreported(referrers: readonly Referrer[]): number {
-  return referrers.filter((referrer) => referrer.isConfigUnreported === true).length;
+  return referrers.filter((referrer) => referrer.kind === 'Node' && referrer.isConfigUnreported === true)
+    .length;
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../decision/nearest-name.ts';
-import type { Referrer } from '../decision/references.ts';
+import { isPool, type PoolReferrer } from '../decision/references.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { inSlices } from '../kube/slices.ts';
 import { sleep, withTimeout } from '../kube/wait.ts';
@@ -116,11 +116,13 @@ export class DanglingReferenceDetector {
   /** Also counts the protected configs. */
   async #readIndex(names: ReadonlySet<ConfigName>) {
     const dangling: DanglingReference[] = [];
-    const poolsWithEmptyStatus: Referrer[] = [];
+    const poolsWithEmptyStatus: PoolReferrer[] = [];
     const inUse = new Set<ConfigName>();
     for await (const referrers of inSlices(this.#options.index.referrers(), REFERRERS_PER_SLICE)) {
       dangling.push(...findDanglingReferences(referrers, names));
-      poolsWithEmptyStatus.push(...referrers.filter(({ emptyStatus }) => emptyStatus !== undefined));
+      poolsWithEmptyStatus.push(
+        ...referrers.filter(isPool).filter(({ emptyStatus }) => emptyStatus !== undefined),
+      );
       for (const config of findProtectedConfigs(referrers, names)) inUse.add(config);
     }
     this.#protectedConfigs = inUse.size;

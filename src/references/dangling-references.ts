@@ -1,5 +1,5 @@
 import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/config-name.ts';
-import type { Referrer, ReferrerKind } from '../decision/references.ts';
+import type { PoolReferrer, Referrer, ReferrerKind } from '../decision/references.ts';
 
 /** A strong reference to a config that does not exist. */
 export interface DanglingReference {
@@ -50,7 +50,7 @@ export function findDanglingReferences(
  * @param hasDanglingNode whether a node of the pool names a missing config
  */
 export function judgeEmptyStatus(
-  { name, emptyStatus }: Referrer,
+  { name, emptyStatus }: PoolReferrer,
   hasDanglingNode: boolean,
   now: Date,
 ): EmptyStatusCode | undefined {

@@ -1,6 +1,6 @@
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { MAX_BATCH_DELAY_MS } from '../decision/deadline.ts';
-import type { ClusterState, Referrer, UnreadableSource } from '../decision/references.ts';
+import { type ClusterState, isPool, type Referrer, type UnreadableSource } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { listResource } from '../kube/lists/list.ts';
@@ -103,11 +103,14 @@ export class LiveRead {
   }
 
   clusterState(): ClusterState {
-    const pools = this.#referrers.get(POOLS.name) ?? [];
-    this.#allReferrers ??= [...this.#referrers.values()]
-      .flat()
-      .filter((referrer) => isManagedByOperator(referrer, pools));
+    this.#allReferrers ??= this.#findManaged();
     return { referrers: this.#allReferrers, unreadable: this.#unreadableSources(), readAt: this.#readAt };
+  }
+
+  #findManaged(): readonly Referrer[] {
+    const referrers = [...this.#referrers.values()].flat();
+    const pools = referrers.filter(isPool);
+    return referrers.filter((referrer) => isManagedByOperator(referrer, pools));
   }
 
   async #readReferrers(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Referrer } from '../decision/references.ts';
+import type { PoolReferrer, Referrer } from '../decision/references.ts';
 import { matchesNodeSelector } from './node-selector.ts';
 
 /**
@@ -8,9 +8,9 @@ import { matchesNodeSelector } from './node-selector.ts';
  *
  * @param pools all pools, or none if they are unreadable
  */
-export function isManagedByOperator(referrer: Referrer, pools: readonly Referrer[]): boolean {
-  const { kind, references, isConfigUnreported, labels } = referrer;
-  if (kind !== 'Node' || references.length > 0) return true;
+export function isManagedByOperator(referrer: Referrer, pools: readonly PoolReferrer[]): boolean {
+  if (referrer.kind !== 'Node' || referrer.references.length > 0) return true;
+  const { isConfigUnreported, labels } = referrer;
   // See parseNodeReferrer.
   if (isConfigUnreported !== true) return false;
   if (labels === undefined || pools.length === 0) return true;

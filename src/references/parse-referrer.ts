@@ -1,5 +1,14 @@
 import { toConfigName } from '../decision/config-name.ts';
-import type { Reference, Referrer, ReferrerKind, Strength } from '../decision/references.ts';
+import {
+  type BuildReferrer,
+  NODE_FIELDS,
+  type NodeReferrer,
+  POOL_FIELDS,
+  type PoolReferrer,
+  type Reference,
+  type ReferrerKind,
+  type Strength,
+} from '../decision/references.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { findWriteTime } from '../kube/managed-fields.ts';
@@ -9,7 +18,7 @@ interface Annotation {
   readonly key: string;
 }
 
-const CONFIG_ANNOTATIONS = ['currentConfig', 'desiredConfig'].map(toAnnotation);
+const CONFIG_ANNOTATIONS = NODE_FIELDS.map(toAnnotation);
 /**
  * These references are weak: the operator compares `drain-<config>` and `uncordon-<config>` as strings and
  * does not read the config (machine-config-operator, pkg/daemon/drain.go).
@@ -41,7 +50,7 @@ export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
  *
  * @throws MalformedObject if the node has no name or one of the annotations is not a string
  */
-export function parseNodeReferrer(node: ApiObject): Referrer {
+export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const name = readName(node, 'Node');
   const readAnnotation = ({ field, key }: Annotation): string | undefined => {
     const value = node.metadata?.annotations?.[key];
@@ -53,7 +62,7 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
     addReference(references, annotation.field, 'strong', readAnnotation(annotation));
   }
   const isConfigUnreported = references.length === 0;
-  const hasCurrentConfig = references[0]?.field === CONFIG_ANNOTATIONS[0]?.field;
+  const hasCurrentConfig = references[0]?.field === 'currentConfig';
   for (const annotation of DRAIN_ANNOTATIONS) {
     const value = readAnnotation(annotation) ?? '';
     if (DRAIN_PREFIX.test(value))
@@ -80,7 +89,7 @@ export function parseNodeReferrer(node: ApiObject): Referrer {
  *
  * @throws MalformedObject
  */
-export function parsePoolReferrer(pool: ApiObject): Referrer {
+export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
   const { creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
@@ -89,7 +98,7 @@ export function parsePoolReferrer(pool: ApiObject): Referrer {
     return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, ...selector };
   }
   const references: Reference[] = [];
-  for (const field of ['spec', 'status'] as const) {
+  for (const field of POOL_FIELDS) {
     addReference(references, field, 'strong', readText(pool, [field, 'configuration', 'name'], `pool ${name}`));
   }
   const updatedChangedAt = findUpdatedChange(readValue(pool, ['status', 'conditions'], `pool ${name}`));
@@ -110,7 +119,7 @@ export function parsePoolReferrer(pool: ApiObject): Referrer {
 }
 
 /** The API server records in managedFields when the fields that name configs were last written (docs/adr/0010). */
-function findConfigurationChanges(pool: ApiObject): Pick<Referrer, 'specChangedAt' | 'statusChangedAt'> {
+function findConfigurationChanges(pool: ApiObject): Pick<PoolReferrer, 'specChangedAt' | 'statusChangedAt'> {
   const specChangedAt = findWriteTime(pool, ['f:spec', 'f:configuration']);
   const statusChangedAt = findWriteTime(pool, ['f:status', 'f:configuration'], 'status');
   return {
@@ -119,7 +128,7 @@ function findConfigurationChanges(pool: ApiObject): Pick<Referrer, 'specChangedA
   };
 }
 
-function findRestore(pool: ApiObject): Pick<Referrer, 'pausedForRestore'> {
+function findRestore(pool: ApiObject): Pick<PoolReferrer, 'pausedForRestore'> {
   const config = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
   const { paused } = (pool.spec ?? {}) as { readonly paused?: unknown };
   if (typeof config !== 'string' || paused !== true) return {};
@@ -145,7 +154,7 @@ function isUpdatedCondition(condition: unknown): condition is { readonly lastTra
  *
  * @throws MalformedObject
  */
-export function parseBuildReferrer(build: ApiObject): Referrer {
+export function parseBuildReferrer(build: ApiObject): BuildReferrer {
   const name = readName(build, 'MachineOSBuild');
   const references: Reference[] = [];
   const strength = hasEnded(build, name) ? 'weak' : 'strong';

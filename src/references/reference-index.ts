@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
+import type { ConfigName } from '../decision/config-name.ts';
 import type { Reference, Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
@@ -11,15 +11,20 @@ export type ReferenceIndexOptions = Pick<ReflectorOptions<Referrer>, 'api' | 'lo
 /** The nodes of a cluster have fewer different lists of references. */
 const MAX_SHARED_REFERENCES = 2_000;
 
+interface IndexedResource {
+  readonly reflector: Reflector<Referrer>;
+  readonly referrers: ReferrersByConfig;
+}
+
 /** All references from the watches. They can be late, so the index never proves that a config is unused. */
 export class ReferenceIndex {
-  readonly #reflectors: readonly Reflector<Referrer>[];
   /** Nodes first, because one small GET confirms a node. */
-  readonly #referrersByConfig: readonly ReferrersByConfig[];
+  readonly #indexes: readonly IndexedResource[];
+  readonly #reflectors: readonly Reflector<Referrer>[];
 
   constructor(options: ReferenceIndexOptions) {
     const shared = new LRUCache<string, readonly Reference[]>({ max: MAX_SHARED_REFERENCES });
-    const indexes = REFERRER_RESOURCES.map((source) => {
+    this.#indexes = REFERRER_RESOURCES.map((source) => {
       const resource = {
         ...source,
         parse: (object: ApiObject) => shareReferences(source.parse(object), shared),
@@ -28,8 +33,7 @@ export class ReferenceIndex {
       const onChange = referrers.update.bind(referrers);
       return { referrers, reflector: new Reflector({ ...options, resource, onChange }) };
     });
-    this.#reflectors = indexes.map(({ reflector }) => reflector);
-    this.#referrersByConfig = indexes.map(({ referrers }) => referrers);
+    this.#reflectors = this.#indexes.map(({ reflector }) => reflector);
   }
 
   /** Whether every resource has been listed since the start. */
@@ -62,24 +66,11 @@ export class ReferenceIndex {
     for (const reflector of this.#reflectors) yield* reflector.objects();
   }
 
-  /**
-   * Returns the referrers of a config and all pools that are being deleted, because a denial mentions both. A pool that
-   * does not exist counts as being deleted.
-   */
+  /** Returns the referrers of a config and all pools, because a denial also says whether its pool is being deleted. */
   findReferrers(config: ConfigName): readonly Referrer[] {
-    const referrers = this.#referrersByConfig.flatMap((candidates) => candidates.find(config));
-    const pool = parsePoolName(config);
-    if (pool !== undefined && this.#isDeletedPool(pool)) {
-      referrers.push({ kind: 'MachineConfigPool', name: pool, references: [], isTerminating: true });
-    }
-    return referrers;
-  }
-
-  /** Early in an installation there are no pools. */
-  #isDeletedPool(name: string): boolean {
-    const pools = this.#reflectors.find(({ resource }) => resource.name === POOLS.name);
-    if (pools === undefined || !pools.isSynced || pools.get(name) !== undefined) return false;
-    return [...pools.objects()].length > 0;
+    return this.#indexes.flatMap(({ reflector, referrers }) =>
+      reflector.resource.name === POOLS.name ? [...reflector.objects()] : referrers.find(config),
+    );
   }
 
   /** Watches until the signal aborts. Never rejects. */

@@ -7,7 +7,6 @@ import type { Referrer } from '../decision/references.ts';
  */
 export class ReferrersByConfig {
   readonly #byConfig = new Map<ConfigName, Map<string, Referrer>>();
-  readonly #terminating = new Map<string, Referrer>();
 
   /** `before` is undefined for a new referrer, and `after` for a deleted one. */
   update(before: Referrer | undefined, after: Referrer | undefined): void {
@@ -16,18 +15,15 @@ export class ReferrersByConfig {
         this.#remove(config, before?.name ?? '');
       }
     }
-    if (before?.isTerminating === true && after?.isTerminating !== true) this.#terminating.delete(before.name);
     if (after === undefined) return;
-    if (after.isTerminating === true) this.#terminating.set(after.name, after);
     for (const { config } of after.references) {
       const referrers = this.#byConfig.get(config) ?? new Map<string, Referrer>();
       this.#byConfig.set(config, referrers.set(after.name, after));
     }
   }
 
-  /** Includes all pools that are being deleted. */
   find(config: ConfigName): readonly Referrer[] {
-    return [...(this.#byConfig.get(config)?.values() ?? []), ...this.#terminating.values()];
+    return [...(this.#byConfig.get(config)?.values() ?? [])];
   }
 
   #remove(config: ConfigName, name: string): void {

@@ -1,4 +1,4 @@
-import type { Referrer } from '../decision/references.ts';
+import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer } from '../decision/references.ts';
 import type { HeldConfig } from '../decision/review.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
@@ -12,7 +12,7 @@ import {
 } from './parse-referrer.ts';
 
 /** A node's references are annotations, so its metadata suffices. */
-export const NODES: Resource<Referrer> = {
+export const NODES: Resource<NodeReferrer> = {
   kind: 'Node',
   name: 'nodes',
   paths: [NODES_PATH],
@@ -23,7 +23,7 @@ export const NODES: Resource<Referrer> = {
 };
 
 /** Early in an installation the CRD is missing. */
-export const POOLS: Resource<Referrer> = {
+export const POOLS: Resource<PoolReferrer> = {
   kind: 'MachineConfigPool',
   name: 'machineconfigpools',
   paths: [POOLS_PATH],
@@ -33,7 +33,7 @@ export const POOLS: Resource<Referrer> = {
 };
 
 /** OpenShift before 4.16 has no image builds. */
-export const BUILDS: Resource<Referrer> = {
+export const BUILDS: Resource<BuildReferrer> = {
   kind: 'MachineOSBuild',
   name: 'machineosbuilds',
   paths: BUILDS_PATHS,

@@ -223,9 +223,10 @@ test.concurrent('writes its own last denial although another replica holds the L
   const references = [
     { kind: 'Node', name: 'w0', field: 'currentConfig', config: CONFIG, strength: 'strong' },
   ];
-  reporter.recordDenial({ name: CONFIG, user: 'eve', verdict: { references } } as unknown as Parameters<
-    StatusReporter['recordDenial']
-  >[0]);
+  reporter.recordDenial({
+    review: { user: 'eve' },
+    verdict: { config: CONFIG, references },
+  } as unknown as Parameters<StatusReporter['recordDenial']>[0]);
   await expect
     .poll(() => status()?.lastDenial)
     .toEqual({

@@ -81,17 +81,22 @@ test('skips the nodes that the operator does not manage', async () => {
   expect(referrers.map(({ name }) => name).toSorted()).toEqual(['b0', 'w0', 'w1', 'worker']);
 });
 
-const LIST = '{"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"metadata":{}}]}';
+const LISTS = {
+  machineconfigpools: { apiVersion: `${MCO_GROUP}/v1`, kind: 'MachineConfigPoolList' },
+  machineconfigs: { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadataList' },
+};
 
-test.each<[string, Fault, new (...args: never[]) => Error]>([
-  ['is not served', { status: 404, body: { kind: 'Status' } }, ApiError],
-  ['is cut off', { status: 200, body: LIST.slice(0, -3) }, MalformedList],
-  ['is reset', 'reset', ApiUnreachable],
-  ['has an object without a name', { status: 200, body: LIST }, MalformedObject],
-])('names the resource whose list %s', async (_title, fault, cause) => {
-  for (const resource of ['machineconfigpools', 'machineconfigs']) {
+test.each<[string, (list: string) => Fault, new (...args: never[]) => Error]>([
+  ['is not served', () => ({ status: 404, body: { kind: 'Status' } }), ApiError],
+  ['is cut off', (list) => ({ status: 200, body: list.slice(0, -3) }), MalformedList],
+  ['is reset', () => 'reset', ApiUnreachable],
+  ['has an object without a name', (list) => ({ status: 200, body: list }), MalformedObject],
+])('names the resource whose list %s', async (_title, createFault, cause) => {
+  for (const [resource, type] of Object.entries(LISTS)) {
+    const item = { ...type, kind: type.kind.replace(/List$/, ''), metadata: {} };
+    const list = JSON.stringify({ ...type, metadata: { resourceVersion: '1' }, items: [item] });
     cluster.faults.clear();
-    cluster.faults.intercept(({ path }) => (path.endsWith(resource) ? fault : 'pass'));
+    cluster.faults.intercept(({ path }) => (path.endsWith(resource) ? createFault(list) : 'pass'));
     const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch(
       (error: unknown) => error,
     );
