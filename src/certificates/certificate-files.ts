@@ -1,47 +1,117 @@
 import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import { type FileFollowerOptions, followFiles } from './file-follower.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
+import { ProblemLog } from '../kube/problem-log.ts';
+import { sleep } from '../kube/wait.ts';
 import { checkKeyPair, type KeyPair } from './key-pair.ts';
 import { readExpiry, type ServingCertificate } from './serving-certificate.ts';
 import { readValidity } from './validity.ts';
 
-export interface CertificateFilesOptions extends FileFollowerOptions {
+export interface CertificateFilesOptions {
   /** PEM. A chain starts with the serving certificate. */
   readonly certFile: string;
   readonly keyFile: string;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Milliseconds between two reads of the files. */
+  readonly intervalMs?: number;
   readonly now?: () => Date;
 }
 
+/** Thrown if the files are unusable at startup. */
+export class CertificateFilesError extends Error {
+  override readonly name = 'CertificateFilesError';
+}
+
+/** No watch: network file systems and replaced directories send no events. */
+const INTERVAL_MS = 1_000;
+/** Files can be half-written, or from before and after the swap of a Secret volume. */
+const START_RETRIES = 3;
+
 /**
- * Follows a serving certificate in two files.
+ * Reads a serving certificate from two files each second until the signal aborts. If later files are unusable, the
+ * guard logs it once and keeps the last usable pair.
  *
  * @throws CertificateFilesError if a file is missing, or the pair is unusable for three seconds
  */
 export async function watchCertificateFiles(options: CertificateFilesOptions): Promise<ServingCertificate> {
-  const { certFile, keyFile } = options;
-  const parse = ([certificatePem = '', privateKeyPem = '']: readonly string[]): KeyPair => {
-    const pair = { certificatePem, privateKeyPem };
-    try {
-      assertUsable(pair);
-    } catch (error) {
-      const { message } = error as Error;
-      throw new Error(`cannot serve with ${certFile} and ${keyFile}: ${message}`, { cause: error });
+  const { certFile, log, signal, intervalMs = INTERVAL_MS } = options;
+  let current = await readAtStart(options);
+  logCertificate(options, current, 'serving certificate loaded');
+  const listeners: (() => void)[] = [];
+  const problemLog = new ProblemLog(log);
+  const readAgain = async (): Promise<void> => {
+    const pair = await readFiles(options);
+    if (!isDeepStrictEqual(pair, current)) {
+      assertUsable(options, pair);
+      current = pair;
+      logCertificate(options, pair, 'serving certificate replaced');
+      for (const listener of listeners) listener();
     }
-    return pair;
+    problemLog.clear();
   };
-  const logContent = (pair: KeyPair, text: string): void => logCertificate(options, pair, text);
-  const files = await followFiles(
-    { files: [certFile, keyFile], parse, noun: 'serving certificate', logContent },
-    options,
-  );
-  return { ...files, expiries: () => [readExpiry('serving', files.current().certificatePem, false)] };
+  const follow = async (): Promise<void> => {
+    for (;;) {
+      await sleep(intervalMs, signal);
+      if (signal.aborted) return;
+      await readAgain().catch(({ message: reason }: Error) => {
+        const text = `new serving certificate not usable; the previous one stays: ${reason}`;
+        problemLog.warn(text, { reason, file: certFile });
+      });
+    }
+  };
+  void follow();
+  return {
+    current: () => current,
+    onChange: (listener) => void listeners.push(listener),
+    expiries: () => [readExpiry('serving', current.certificatePem, false)],
+  };
 }
 
-function assertUsable(pair: KeyPair): void {
-  const check = checkKeyPair(pair);
-  if (!check.usable) throw new Error(check.reason);
-  // Like the server, this reads the whole chain and rejects keys too short for OpenSSL.
-  createSecureContext({ cert: pair.certificatePem, key: pair.privateKeyPem });
+async function readAtStart(options: CertificateFilesOptions): Promise<KeyPair> {
+  const { signal, intervalMs = INTERVAL_MS } = options;
+  for (let retries = 0; ; retries += 1) {
+    const pair = await readFiles(options);
+    try {
+      assertUsable(options, pair);
+      return pair;
+    } catch (error) {
+      if (retries === START_RETRIES) throw error;
+    }
+    await sleep(intervalMs, signal);
+    signal.throwIfAborted();
+  }
+}
+
+/** @throws CertificateFilesError */
+async function readFiles({ certFile, keyFile }: CertificateFilesOptions): Promise<KeyPair> {
+  const [certificatePem, privateKeyPem] = await Promise.all([certFile, keyFile].map(readText));
+  return { certificatePem, privateKeyPem } as KeyPair;
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const { code = 'unreadable' } = error as NodeJS.ErrnoException;
+    const problem = code === 'ENOENT' ? 'does not exist' : `cannot be read: ${code}`;
+    throw new CertificateFilesError(`${file} ${problem}.`);
+  }
+}
+
+/** @throws CertificateFilesError */
+function assertUsable({ certFile, keyFile }: CertificateFilesOptions, pair: KeyPair): void {
+  try {
+    const check = checkKeyPair(pair);
+    if (!check.usable) throw new Error(check.reason);
+    // Like the server, this reads the whole chain and rejects keys too short for OpenSSL.
+    createSecureContext({ cert: pair.certificatePem, key: pair.privateKeyPem });
+  } catch (error) {
+    const { message } = error as Error;
+    throw new CertificateFilesError(`cannot serve with ${certFile} and ${keyFile}: ${message}.`);
+  }
 }
 
 /** The guard also serves a certificate that is not valid now, because the clock may be wrong. */

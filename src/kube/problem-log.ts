@@ -12,11 +12,6 @@ export class ProblemLog {
     this.#solvedText = solvedText;
   }
 
-  /** Whether the last call was {@link warn}. */
-  get hasProblem(): boolean {
-    return this.#current !== undefined;
-  }
-
   warn(text: string, fields: object = {}): void {
     if (text === this.#current) return;
     this.#current = text;

@@ -1,16 +1,14 @@
-import { EventEmitter } from 'node:events';
-import { writeFileSync, type FSWatcher } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import {
   type CertificateFilesOptions,
+  CertificateFilesError,
   watchCertificateFiles,
 } from '../../src/certificates/certificate-files.ts';
-import { CertificateFilesError } from '../../src/certificates/file-follower.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { memoryLog } from '../support/log.ts';
@@ -24,6 +22,11 @@ let leaves: KeyPair[];
 let first: KeyPair;
 let second: KeyPair;
 
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+});
+
 beforeAll(async () => {
   const now = new Date();
   const authority = await createAuthority({ days: 30, now });
@@ -31,6 +34,17 @@ beforeAll(async () => {
   leaves = await Promise.all([1, 2, 3].map(async () => await issueLeaf(options)));
   [first, second] = leaves as [KeyPair, KeyPair];
 });
+
+/** Between two reads there is a timer. */
+async function awaitTimer() {
+  while (vi.getTimerCount() === 0) await setImmediate();
+}
+
+async function awaitNextRead() {
+  await awaitTimer();
+  vi.advanceTimersToNextTimer();
+  await awaitTimer();
+}
 
 /** Replaces a file by a rename, so that no reader sees the empty file with which writeFile() starts. */
 async function replace(file: string, content: string) {
@@ -66,7 +80,6 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
         keyFile,
         log,
         signal: stop.signal,
-        retryMs: 20,
         ...options,
       }),
   };
@@ -106,16 +119,18 @@ test.each<[string, () => Partial<KeyPair>, RegExp]>([
     /cannot serve with/,
   ],
 ])('rejects at start if %s', async (_case, pair, message) => {
-  const starting = (await createFiles(pair())).start();
+  vi.useRealTimers();
+  const starting = (await createFiles(pair())).start({ intervalMs: 1 });
   await expect(starting).rejects.toThrow(message);
   await expect(starting).rejects.toBeInstanceOf(CertificateFilesError);
 });
 
 test('waits at start for files that are being written', async () => {
   const files = await createFiles({ ...first, privateKeyPem: second.privateKeyPem });
-  const starting = files.start({ retryMs: 300 });
-  await sleep(100);
+  const starting = files.start();
+  await awaitTimer();
   await files.write(first);
+  vi.advanceTimersToNextTimer();
   expect((await starting).current()).toEqual(first);
 });
 
@@ -137,13 +152,11 @@ test('replaces the pair at every swap of a Secret volume', async () => {
   certificate.onChange(() => pairs.push(certificate.current()));
   for (const [index, leaf] of leaves.slice(1).entries()) {
     await swapSecretVolume(directory, index + 1, leaf);
-    // Far below the 30 s of the poll: the watch works.
-    await vi.waitFor(() => expect(certificate.current()).toEqual(leaf), { timeout: 5_000 });
+    await awaitNextRead();
+    expect(certificate.current()).toEqual(leaf);
   }
   expect(pairs).toEqual(leaves.slice(1));
-  // A read in the middle of a swap may have warned.
-  const replaced = leaves.slice(1).map(() => REPLACED);
-  expect(messages().filter((text) => !text.startsWith(NOT_USABLE))).toEqual([LOADED, ...replaced]);
+  expect(messages()).toEqual([LOADED, ...pairs.map(() => REPLACED)]);
 });
 
 test.each<[string, (files: Files) => Promise<void>]>([
@@ -156,55 +169,15 @@ test.each<[string, (files: Files) => Promise<void>]>([
   const onChange = vi.fn<() => void>();
   certificate.onChange(onChange);
   await spoil(files);
-  await vi.waitFor(
-    () => expect(files.messages()).toContainEqual(expect.stringContaining(NOT_USABLE)),
-    5_000,
-  );
-  await sleep(500);
-  expect(files.messages()).toHaveLength(2);
+  for (let reads = 0; reads < 3; reads += 1) await awaitNextRead();
+  expect(files.messages()).toEqual([LOADED, expect.stringContaining(NOT_USABLE)]);
   expect(onChange).not.toHaveBeenCalled();
   expect(certificate.current()).toEqual(first);
   await files.write(second);
-  await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce(), { timeout: 5_000 });
+  await awaitNextRead();
+  expect(onChange).toHaveBeenCalledOnce();
   expect(certificate.current()).toEqual(second);
   await rm(files.certFile);
-  const problem = `${files.certFile} does not exist`;
-  await vi.waitFor(() => expect(files.messages().at(-1)).toContain(problem), 5_000);
-});
-
-test('finds a change between the first read and the start of the watch', async () => {
-  const { certFile, keyFile, start } = await createFiles(first);
-  const certificate = await start({
-    watchDirectory: () => {
-      writeFileSync(certFile, second.certificatePem);
-      writeFileSync(keyFile, second.privateKeyPem);
-      return new EventEmitter() as FSWatcher;
-    },
-  });
-  await vi.waitFor(() => expect(certificate.current()).toEqual(second), { timeout: 5_000 });
-});
-
-function throwNoSpace(): never {
-  throw new Error('ENOSPC');
-}
-
-function failLater(): EventEmitter {
-  const watcher = new EventEmitter();
-  setImmediate(() => watcher.emit('error', new Error('EBADF')));
-  return watcher;
-}
-
-test.each<[string, () => EventEmitter, number]>([
-  ['is unavailable', throwNoSpace, 1],
-  ['sends no events, as on network file systems', () => new EventEmitter(), 0],
-  ['fails later', failLater, 1],
-])('finds a new pair by polling if the watch %s', async (_case, watch, warnings) => {
-  const { start, write, messages } = await createFiles(first);
-  const certificate = await start({ watchDirectory: () => watch() as FSWatcher, pollMs: 200 });
-  // After the read that follows the start of the watch.
-  await sleep(100);
-  await write(second);
-  await vi.waitFor(() => expect(certificate.current()).toEqual(second), { timeout: 5_000 });
-  const text = 'cannot watch the certificate directory; only polling finds changes';
-  expect(messages().filter((message) => message === text)).toHaveLength(warnings);
+  await awaitNextRead();
+  expect(files.messages().at(-1)).toContain(`${files.certFile} does not exist`);
 });

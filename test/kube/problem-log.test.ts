@@ -7,10 +7,8 @@ test('logs a problem again only if it changes or was solved', () => {
   const problem = new ProblemLog(log, 'solved');
   problem.clear();
   for (const text of ['a', 'a', 'b', 'b']) problem.warn(text, { reason: 'x' });
-  expect(problem.hasProblem).toBe(true);
   problem.clear();
   problem.clear();
-  expect(problem.hasProblem).toBe(false);
   problem.warn('b');
   expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
     [40, 'a'],
