@@ -75,7 +75,7 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
     throw new CliError('--as-group needs --as', EXIT_CODE.usage);
   }
   const [{ loadConnection, KubeconfigError }, { KubeApi }] = await Promise.all([
-    import('../kube/connection.ts'),
+    import('./kubeconfig.ts'),
     import('../kube/api.ts'),
   ]);
   const { requestTimeout = 0, v: verbosity = 0 } = flags;

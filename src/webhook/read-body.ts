@@ -43,19 +43,32 @@ export async function readBody(
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new BadReview('the request body is compressed');
   }
-  if (Number(request.headers['content-length']) > MAX_BODY_BYTES) {
+  const length = Number(request.headers['content-length'] ?? 0);
+  if (length > MAX_BODY_BYTES) {
     throw new BadReview(`the request body is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
   }
-  const pieces: Buffer[] = [];
+  // It grows with its pieces, because a client can announce more than it sends. Kept pieces would outlive the cheap
+  // garbage collections.
+  let body = Buffer.alloc(0);
+  let receivedBytes = 0;
+  let pieceCount = 0;
   const unread = new AbortController();
   const stop = (reason: string): void => {
-    unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
+    unread.abort(new UnreadBody(reason, findUid(body.subarray(0, receivedBytes))));
   };
   const giveUp = (): void => stop(TOO_MANY);
   const onData = (piece: Buffer): void => {
-    pieces.push(piece);
+    const neededBytes = receivedBytes + piece.length;
+    if (neededBytes > body.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.min(2 * neededBytes, length));
+      body.copy(grown, 0, 0, receivedBytes);
+      body = grown;
+    }
+    piece.copy(body, receivedBytes);
+    receivedBytes = neededBytes;
+    pieceCount += 1;
     bodies.add(giveUp, piece.length);
-    if (pieces.length > MAX_PIECES) stop(`the request body has more than ${MAX_PIECES} pieces`);
+    if (pieceCount > MAX_PIECES) stop(`the request body has more than ${MAX_PIECES} pieces`);
   };
   const stopLate = (): void => {
     stop(request.complete ? TOO_MANY : 'the request body did not arrive in time');
@@ -65,7 +78,7 @@ export async function readBody(
   try {
     await once(request, 'end', { signal: unread.signal });
     await turns?.add(async () => await setImmediate(), { signal: unread.signal });
-    return Buffer.concat(pieces);
+    return body;
   } catch (error) {
     throw unread.signal.aborted ? unread.signal.reason : error;
   } finally {

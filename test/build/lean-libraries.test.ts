@@ -7,7 +7,8 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { atFirstUse, leanClient } from '../../build/lean-libraries.ts';
-import * as fullConnection from '../../src/kube/connection.ts';
+import * as fullConnection from '../../src/cli/kubeconfig.ts';
+import type { Credentials } from '../../src/kube/connection.ts';
 
 const CLIENT = createRequire(import.meta.url).resolve('@kubernetes/client-node');
 const UNDICI = createRequire(CLIENT).resolve('undici');
@@ -81,7 +82,7 @@ test.each([
 });
 
 /** Reduces the agent to its class and its proxy. esbuild adds numbers to names. */
-function toComparable({ agent, ...others }: fullConnection.Credentials): object {
+function toComparable({ agent, ...others }: Credentials): object {
   const { constructor, proxy } = (agent ?? {}) as {
     readonly constructor: { name: string };
     readonly proxy?: unknown;

@@ -135,7 +135,7 @@ async function readNames(values: Position['values'], read: NameReader): Promise<
 }
 
 async function readContextNames({ kubeconfig }: Position['values']): Promise<Candidate[]> {
-  const { readContexts } = await import('../../kube/connection.ts');
+  const { readContexts } = await import('../kubeconfig.ts');
   try {
     return readContexts({ kubeconfig }).names.map((text) => ({ text }));
   } catch {

@@ -91,7 +91,7 @@ Examples:
 }
 
 async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
-  const { readContexts, KubeconfigError } = await import('../../kube/connection.ts');
+  const { readContexts, KubeconfigError } = await import('../kubeconfig.ts');
   try {
     const { current, names, distinct } = readContexts(flags);
     if (flags.contexts === 'all' && distinct.length > 0) return distinct;

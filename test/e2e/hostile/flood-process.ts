@@ -58,7 +58,8 @@ async function attack(): Promise<void> {
   else if (kind === 'records') tcp.write(records.split(bytes));
   else {
     const sendMore = () => {
-      if (!tcp.destroyed) tcp.write(records.updateKeys(KEY_UPDATES), sendMore);
+      // A write that ends at once would leave the other connections no turn.
+      if (!tcp.destroyed) tcp.write(records.updateKeys(KEY_UPDATES), () => setImmediate(sendMore));
     };
     sendMore();
   }
