@@ -1,7 +1,7 @@
 import { type Code, formatHelpNote } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import type { Hold } from './hold.ts';
-import { countNoun, joinWithAnd, toPrintableLine } from './printable-text.ts';
+import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import {
   type NamedReference,
   type ReferenceGroup,

@@ -7,7 +7,7 @@ import { denyBadReview, denyUnverified } from '../decision/decide.ts';
 import type { Review } from '../decision/review.ts';
 import type { Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 import { toAdmissionReview } from './admission-response.ts';
 import { BodiesInFlight } from './bodies-in-flight.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
