@@ -35,7 +35,7 @@ export interface GuardOptions {
   /** Undefined means no metrics. */
   readonly metricsPort?: number;
   /** The default is OpenShift's Intermediate profile. */
-  readonly tlsPolicy?: TlsPolicy;
+  readonly tlsPolicy?: TlsPolicy | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
   /** Undefined until they were read. The default settings by default. */
