@@ -106,10 +106,9 @@ class ReviewCalls {
 
   async #receive(request: Request, timeoutMs: number): Promise<Review> {
     const isProven = this.#options.connections.isProven(request.socket);
-    const body = isProven
-      ? await readBody(request, this.#provenBodies, timeoutMs)
-      : await readBody(request, this.#otherBodies, timeoutMs, this.#otherTurns);
-    const review = parseReview(body);
+    const review = isProven
+      ? await readBody(request, parseReview, this.#provenBodies, timeoutMs)
+      : await readBody(request, parseReview, this.#otherBodies, timeoutMs, this.#otherTurns);
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;
     throw new BadReview('the content type is not application/json', review.uid);
