@@ -162,10 +162,10 @@ export function formatName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
-export function formatWarning(text: string): string {
+function formatWarning(text: string): string {
   return toPrintableLine(text, MAX_WARNING_LENGTH);
 }
 
-export function formatDenial(code: Code, sentences: readonly string[]): string {
+function formatDenial(code: Code, sentences: readonly string[]): string {
   return `${code}: ${sentences.filter(Boolean).join(' ')} ${formatHelpNote(code)}`;
 }
