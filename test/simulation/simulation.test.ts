@@ -8,20 +8,7 @@ import { LiveReader } from '../../src/references/live-reader.ts';
 import { type CreateReader, Simulation, type SimulationResult } from './simulation.ts';
 
 // Fake timers do not replace node:timers/promises.
-vi.mock('node:timers/promises', () => ({
-  setImmediate: async () => await Promise.resolve(),
-  setTimeout: async (ms: number, value: unknown, { signal }: { signal?: AbortSignal } = {}) =>
-    await new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        reject(signal?.reason as Error);
-      };
-      signal?.addEventListener('abort', onAbort);
-      setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve(value);
-      }, ms);
-    }),
-}));
+vi.mock('node:timers/promises', () => ({ setImmediate: async () => await Promise.resolve() }));
 
 const FIND_STEPS = 10_000;
 /** `npm run simulate` sets both. */
