@@ -49,8 +49,8 @@ export interface BodyLimits {
 }
 
 /**
- * The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. For other connections
- * 32 MiB would let a flood use all the memory of the pod, because V8 frees the bodies late.
+ * The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. For other
+ * connections 32 MiB would let a flood use all the memory of the pod, because V8 frees the bodies late.
  */
 const LIMITS: BodyLimits = {
   timeoutMs: 5_000,

@@ -15,12 +15,12 @@ const QUICK = { fleets: [50, 100], restMs: 2_000 } as const;
 
 const LIVE_READS = 20;
 const LARGE_REVIEWS = 16;
-const LARGE_REVIEW_BYTES = 3_000_000;
+const LARGE_REVIEW_BYTES = 1_000_000;
 
 const NODE_HTTPS = 'node:https, JSON.parse';
 const GUARD = 'guard';
 const AT_REST = 'at rest';
-const PARALLEL_REVIEWS = `${LARGE_REVIEWS} reviews of 3 MB in parallel`;
+const PARALLEL_REVIEWS = `${LARGE_REVIEWS} reviews of 1 MB in parallel`;
 const AFTERWARDS = 'afterwards, at rest';
 
 const TABLE = {

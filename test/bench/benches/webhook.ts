@@ -25,7 +25,7 @@ interface Size {
 const FULL: readonly Size[] = [
   { title: '2 kB', bytes: 2_000, rounds: 1_000, batches: 40 },
   { title: '1 MB', bytes: 1_000_000, rounds: 200, batches: 20 },
-  { title: '3 MB', bytes: 3_000_000, rounds: 80, batches: 10 },
+  { title: '1.5 MB', bytes: 1_500_000, rounds: 80, batches: 10 },
 ];
 const QUICK: readonly Size[] = FULL.map((size) => ({ ...size, rounds: 5, batches: 1 }));
 
