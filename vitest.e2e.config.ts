@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
-import { NODES_PROCESS_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
-import { GUARDED_TESTS, NODE_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
+import { PROCESS_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.ts';
+import { GUARDED_TESTS, NODE_TESTS, OPERATOR_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
 
 /**
  * Tests on a real control plane. `npm run test:e2e` finds or builds its binaries, and runs this for each release: the
- * project `nodes` in one process, and the other projects in another.
+ * projects `nodes` and `operator` in a process each, and the other projects in another.
  */
 export default defineConfig({
   test: {
@@ -21,7 +21,20 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'nodes', include: [...NODE_TESTS], env: { [NODES_PROCESS_VARIABLE]: '1' } },
+        test: { name: 'nodes', include: [...NODE_TESTS], env: { [PROCESS_VARIABLE]: '1' } },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'operator',
+          include: [...OPERATOR_TESTS],
+          env: { [PROCESS_VARIABLE]: '2' },
+          // They share one cluster. Several tests of a file run at once, because they wait most of the time.
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+        },
       },
       // One project after the other, so that no worker keeps a second shared cluster, which would need processor time.
       { extends: true, test: { name: 'guarded', include: [...GUARDED_TESTS], sequence: { groupOrder: 1 } } },

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { sleep } from '../kube/wait.ts';
+import { sleep } from '../common/wait.ts';
 import type { Expiry, ServingCertificate } from './serving-certificate.ts';
 
 const DAY_MS = 86_400_000;

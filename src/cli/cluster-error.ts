@@ -1,4 +1,4 @@
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError, isInvalidSelector, isTimeout } from '../inspect/cluster-access.ts';
 import { AmbiguousName } from '../inspect/resolve-name.ts';
 import { toShellWord } from '../inspect/shell-word.ts';

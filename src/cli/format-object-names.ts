@@ -1,4 +1,4 @@
-import { joinFirst, joinWithAnd } from '../decision/printable-text.ts';
+import { joinFirst, joinWithAnd } from '../common/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../decision/references.ts';
 
 const MAX_NAMES_PER_KIND = 3;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from './cluster-options.ts';

@@ -1,4 +1,4 @@
-import { parseDuration } from './duration.ts';
+import { parseDuration } from '../common/duration.ts';
 
 /*
  * The API server waits for the webhook's timeoutSeconds, and then its failurePolicy decides. The guard answers earlier:

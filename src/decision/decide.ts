@@ -10,7 +10,7 @@ import {
   formatWarnings,
   formatWouldDenyWarning,
 } from './message.ts';
-import { isVisible } from './printable-text.ts';
+import { isVisible } from '../common/printable-text.ts';
 import { findHold, type HoldOptions } from './hold.ts';
 import { type ClusterState, summarizeReferences, type UnreadableSource } from './references.ts';
 import type { ConfigToDelete, Review } from './review.ts';

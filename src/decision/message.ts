@@ -1,7 +1,7 @@
 import { type Code, formatHelpNote } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import type { Hold } from './hold.ts';
-import { countNoun, joinWithAnd, toPrintableLine } from './printable-text.ts';
+import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import {
   type NamedReference,
   type ReferenceGroup,
@@ -162,10 +162,10 @@ export function formatName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
-export function formatWarning(text: string): string {
+function formatWarning(text: string): string {
   return toPrintableLine(text, MAX_WARNING_LENGTH);
 }
 
-export function formatDenial(code: Code, sentences: readonly string[]): string {
+function formatDenial(code: Code, sentences: readonly string[]): string {
   return `${code}: ${sentences.filter(Boolean).join(' ')} ${formatHelpNote(code)}`;
 }

@@ -38,7 +38,7 @@ interface ReferencingObject {
 
 export interface NodeReferrer extends ReferencingObject {
   readonly kind: 'Node';
-  /** The node has no `currentConfig` and no `desiredConfig`. Never a Windows node without annotations of the operator. */
+  /** It has no `currentConfig` and no `desiredConfig`. Never a Windows node without annotations of the operator. */
   readonly isConfigUnreported?: true;
   /** The creation time of a node without `currentConfig`, in whole seconds. Never of such a Windows node. */
   readonly createdAt?: Date;

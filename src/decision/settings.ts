@@ -1,5 +1,5 @@
-import { parseDuration } from './duration.ts';
-import { toPrintableLine } from './printable-text.ts';
+import { parseDuration } from '../common/duration.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 
 /** Every mode, the strictest first. */
 export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;

@@ -1,4 +1,4 @@
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 
 /** A file is unusable. The message is printable, and contains nothing of the content. */
 export class FileError extends Error {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import { ThrottledLog } from '../kube/throttled-log.ts';
+import { ThrottledLog } from '../common/throttled-log.ts';
 import type { AnsweredCall } from '../webhook/admission-app.ts';
 import { AddressLimiter } from '../webhook/address-limiter.ts';
 import type { JudgedReview } from '../webhook/judged-review.ts';

@@ -5,7 +5,7 @@ import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
-import { sleep, waitOrAbort } from '../kube/wait.ts';
+import { sleep, waitOrAbort } from '../common/wait.ts';
 import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
@@ -21,7 +21,7 @@ import { createFixedTlsPolicy, INTERMEDIATE, type TlsPolicy } from '../webhook/t
 import { TlsServer } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
 import { Judge } from './judge.ts';
-import { StatusReporter, type StatusReporterOptions } from './status-reporter.ts';
+import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
 
 export interface GuardOptions {
   readonly api: KubeApi;
@@ -35,7 +35,7 @@ export interface GuardOptions {
   /** Undefined means no metrics. */
   readonly metricsPort?: number;
   /** The default is OpenShift's Intermediate profile. */
-  readonly tlsPolicy?: TlsPolicy;
+  readonly tlsPolicy?: TlsPolicy | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
   /** Undefined until they were read. The default settings by default. */

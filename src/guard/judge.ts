@@ -9,7 +9,7 @@ import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 import { getReferrer } from '../references/get-referrer.ts';
 import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
 import type { LiveReader } from '../references/live-reader.ts';

@@ -11,8 +11,8 @@ import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../kube/problem-log.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { ProblemLog } from '../common/problem-log.ts';
+import { withTimeout } from '../common/wait.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;

@@ -3,7 +3,7 @@ import { API_SERVERS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../kube/problem-log.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import {
   describeTlsProfile,
   INTERMEDIATE,
@@ -32,8 +32,8 @@ const INTERVAL_MS = 60_000;
 const RETRY_INTERVAL_MS = 1_000;
 
 /**
- * Reads `spec.tlsSecurityProfile` of the APIServer `cluster` every minute. Intermediate applies without it, and until it
- * was read. While it is unreadable, the last known profile applies.
+ * Reads `spec.tlsSecurityProfile` of the APIServer `cluster` every minute. Intermediate applies without it, and until
+ * it was read. While it is unreadable, the last known profile applies.
  */
 export class TlsProfileFollower implements TlsPolicy {
   readonly #options: TlsProfileFollowerOptions;

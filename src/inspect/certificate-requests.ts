@@ -2,7 +2,7 @@ import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { listCollection } from '../kube/lists/list.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 
 /** A kubelet's request without a condition and without a certificate. */
 export interface PendingCertificateRequest {

@@ -1,6 +1,6 @@
 import { REFERRER_NOUNS } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 import { readPendingCertificateRequests } from './certificate-requests.ts';
 import { isNotServed, isRetryableRead } from './cluster-access.ts';
 import { readClusterSnapshot } from './cluster-reader.ts';

@@ -1,4 +1,4 @@
-import { countNoun } from '../decision/printable-text.ts';
+import { countNoun } from '../common/printable-text.ts';
 import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH, INSTALLED_NAME, leasesPath, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';

@@ -1,7 +1,7 @@
 import { type ConfigName, parsePoolName, toConfigName } from '../decision/config-name.ts';
 import { formatName } from '../decision/message.ts';
-import { findNearestName } from '../decision/nearest-name.ts';
-import { countNoun } from '../decision/printable-text.ts';
+import { findNearestName } from '../status/nearest-name.ts';
+import { countNoun } from '../common/printable-text.ts';
 import {
   NODE_FIELDS,
   type NodeReferrer,
@@ -13,7 +13,7 @@ import {
   findPoolNameByConfig,
   FIRST_ROLLOUT_MINUTES,
   judgeEmptyStatus,
-} from '../references/dangling-references.ts';
+} from '../status/dangling-references.ts';
 import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
 
 export interface InspectedNode {

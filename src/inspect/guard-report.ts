@@ -2,7 +2,7 @@ import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 
 /** What the MachineConfigGuard says, for `check`. */
 export interface GuardReport {

@@ -1,4 +1,4 @@
-import { sleep, withTimeout } from '../kube/wait.ts';
+import { sleep, withTimeout } from '../common/wait.ts';
 import { isRetryableRead } from './cluster-access.ts';
 
 export interface PollOptions<Answer> {

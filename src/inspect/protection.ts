@@ -1,4 +1,4 @@
-import { joinWithAnd } from '../decision/printable-text.ts';
+import { joinWithAnd } from '../common/printable-text.ts';
 import type { ReferrerKind } from '../decision/references.ts';
 import type { Mode } from '../decision/settings.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';

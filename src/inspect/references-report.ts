@@ -1,5 +1,5 @@
 import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/config-name.ts';
-import { findNearestName } from '../decision/nearest-name.ts';
+import { findNearestName } from '../status/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
 import { findHolds, readHoldMs } from './holds.ts';

@@ -1,5 +1,5 @@
 import { type ConfigName, RENDERED_PREFIX } from '../decision/config-name.ts';
-import { joinFirst } from '../decision/printable-text.ts';
+import { joinFirst } from '../common/printable-text.ts';
 
 /** Several configs begin with the text. */
 export class AmbiguousName extends Error {

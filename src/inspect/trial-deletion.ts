@@ -1,5 +1,5 @@
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 import { type NamedReference, REFERRER_KINDS, summarizeReferences } from '../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';

@@ -1,4 +1,4 @@
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { type ManifestDocument, parseManifest } from './parse-manifest.ts';
 import { findClusterInput, isRenderInput } from './render-inputs.ts';

@@ -10,7 +10,7 @@ import type { Credentials, KubeConnection } from './connection.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
 import { PROTOBUF_MAGIC } from './lists/protobuf-reader.ts';
 import { parseProtobufStatus } from './lists/protobuf-status.ts';
-import { limitSignal, waitOrAbort } from './wait.ts';
+import { limitSignal, waitOrAbort } from '../common/wait.ts';
 
 /** One request to the Kubernetes API. */
 export interface ApiRequest {

@@ -1,6 +1,6 @@
 import type { RequestOptions } from 'node:https';
 import { KubeConfig } from '@kubernetes/client-node';
-import { joinFirst } from '../decision/printable-text.ts';
+import { joinFirst } from '../common/printable-text.ts';
 import { CredentialsError } from './errors.ts';
 
 /** There is no usable kubeconfig. The message contains no secrets. */

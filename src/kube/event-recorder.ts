@@ -5,8 +5,8 @@ import PQueue from 'p-queue';
 import type { Logger } from 'pino';
 import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
-import { RateLimiter } from './rate-limiter.ts';
-import { ThrottledLog } from './throttled-log.ts';
+import { RateLimiter } from '../common/rate-limiter.ts';
+import { ThrottledLog } from '../common/throttled-log.ts';
 
 /** An Event about a cluster-scoped object. */
 export interface ClusterEvent {

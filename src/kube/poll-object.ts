@@ -1,7 +1,7 @@
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { orUndefined } from './errors.ts';
-import { sleep, withTimeout } from './wait.ts';
+import { sleep, withTimeout } from '../common/wait.ts';
 
 export interface PollObjectOptions {
   readonly api: Pick<KubeApi, 'json'>;

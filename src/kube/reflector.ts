@@ -4,11 +4,11 @@ import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } from './errors.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { listResource, type ListResult } from './lists/list.ts';
-import { ProblemLog } from './problem-log.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { acceptHeaderForList, acceptHeaderForObject, type Resource, toListPath } from './resource.ts';
 import { isOlderVersion } from './resource-version.ts';
-import { inSlices } from './slices.ts';
-import { Backoff, sleep, withTimeout } from './wait.ts';
+import { inSlices } from '../common/slices.ts';
+import { Backoff, sleep, withTimeout } from '../common/wait.ts';
 
 /** The times of a reflector, in milliseconds. */
 export interface ReflectorTiming {

@@ -3,7 +3,7 @@ import { LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import type { ConfigToDelete } from '../decision/review.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
-import { Backoff, sleep, waitOrAbort, withTimeout } from '../kube/wait.ts';
+import { Backoff, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
 import { getConfig } from './get-config.ts';
 

@@ -6,7 +6,7 @@ import { type KubeApi } from '../kube/api.ts';
 import { listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
-import { Backoff, sleep } from '../kube/wait.ts';
+import { Backoff, sleep } from '../common/wait.ts';
 import { isManagedByOperator } from './managed-nodes.ts';
 import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
 

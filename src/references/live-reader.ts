@@ -2,7 +2,7 @@ import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { LIVE_READ_SILENCE_MS } from '../decision/deadline.ts';
 import type { ClusterState } from '../decision/references.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { waitOrAbort } from '../kube/wait.ts';
+import { waitOrAbort } from '../common/wait.ts';
 import { type KnownVersions, LiveRead } from './live-read.ts';
 
 export interface LiveReaderOptions {

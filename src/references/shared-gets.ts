@@ -1,4 +1,4 @@
-import { waitOrAbort, withTimeout } from '../kube/wait.ts';
+import { waitOrAbort, withTimeout } from '../common/wait.ts';
 
 /** A caller that gives up earlier does not end the GET, because others may wait for it. */
 const GET_TIMEOUT_MS = 2_000;

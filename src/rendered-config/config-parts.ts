@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 
 /** A part of a config that differs or is set on its own, such as a file, a unit or a kernel argument. */
 export interface ConfigPart {

@@ -1,6 +1,6 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { type ConfigName, isRenderedConfig, parsePoolName, toConfigName } from '../decision/config-name.ts';
-import { joinWithAnd } from '../decision/printable-text.ts';
+import { joinWithAnd } from '../common/printable-text.ts';
 import { accessCluster } from '../inspect/cluster-access.ts';
 import { listAll } from '../inspect/cluster-reader.ts';
 import type { ApiObject } from '../kube/api-object.ts';

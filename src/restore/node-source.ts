@@ -1,12 +1,12 @@
 import type { ConfigName } from '../decision/config-name.ts';
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 import { listAll, readConfigs } from '../inspect/cluster-reader.ts';
 import { readWithRetries } from '../inspect/poll.ts';
 import { toShellWord } from '../inspect/shell-word.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
-import { execInPod } from '../kube/exec.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { execInPod } from './exec.ts';
+import { withTimeout } from '../common/wait.ts';
 import { NODES } from '../references/sources.ts';
 import { addCopy, parseRenderedConfig, type RenderedConfig } from '../rendered-config/rendered-config.ts';
 

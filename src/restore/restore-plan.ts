@@ -1,6 +1,6 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import { formatReferrers } from '../decision/message.ts';
-import { countNoun, joinFirst } from '../decision/printable-text.ts';
+import { countNoun, joinFirst } from '../common/printable-text.ts';
 import { hasStrongReference, summarizeReferences } from '../decision/references.ts';
 import { findReferencedConfig } from '../inspect/consistency.ts';
 import { matchesNodeSelector } from '../references/node-selector.ts';

@@ -1,11 +1,11 @@
 import type { ConfigName } from '../decision/config-name.ts';
-import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../decision/printable-text.ts';
+import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError, isRetryableRead } from '../inspect/cluster-access.ts';
 import { pollUntilSettled, readWithRetries } from '../inspect/poll.ts';
 import { toShellWord } from '../inspect/shell-word.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isDeniedByAdmission } from '../kube/errors.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 import { hasMatchingName } from '../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
 import { chooseContent, type Content, NO_EVIDENCE, readContentEvidence } from './choose-content.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { RateLimiter } from '../kube/rate-limiter.ts';
+import { RateLimiter } from '../common/rate-limiter.ts';
 
 /** A cluster has fewer hosts that can reach the guard. */
 const MAX_ADDRESSES = 1_000;

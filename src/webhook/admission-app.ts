@@ -7,7 +7,7 @@ import { denyBadReview, denyUnverified } from '../decision/decide.ts';
 import type { Review } from '../decision/review.ts';
 import type { Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
-import { withTimeout } from '../kube/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 import { toAdmissionReview } from './admission-response.ts';
 import { BodiesInFlight } from './bodies-in-flight.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
@@ -48,11 +48,14 @@ export interface BodyLimits {
   readonly otherBytes: number;
 }
 
-/** The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. */
+/**
+ * The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. For other connections
+ * 32 MiB would let a flood use all the memory of the pod, because V8 frees the bodies late.
+ */
 const LIMITS: BodyLimits = {
   timeoutMs: 5_000,
   provenBytes: 32 * 1024 * 1024,
-  otherBytes: 48 * 1024 * 1024,
+  otherBytes: 16 * 1024 * 1024,
 };
 
 /** Shared, because each new error would collect a stack. */
@@ -106,10 +109,9 @@ class ReviewCalls {
 
   async #receive(request: Request, timeoutMs: number): Promise<Review> {
     const isProven = this.#options.connections.isProven(request.socket);
-    const body = isProven
-      ? await readBody(request, this.#provenBodies, timeoutMs)
-      : await readBody(request, this.#otherBodies, timeoutMs, this.#otherTurns);
-    const review = parseReview(body);
+    const review = isProven
+      ? await readBody(request, parseReview, this.#provenBodies, timeoutMs)
+      : await readBody(request, parseReview, this.#otherBodies, timeoutMs, this.#otherTurns);
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;
     throw new BadReview('the content type is not application/json', review.uid);

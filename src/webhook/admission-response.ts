@@ -1,4 +1,4 @@
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 import type { DenialStatus, Verdict } from '../decision/verdict.ts';
 
 /** An audit log keeps many events for a long time. */

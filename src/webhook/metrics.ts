@@ -4,7 +4,7 @@ import type { Expiry } from '../certificates/serving-certificate.ts';
 import type { Code } from '../decision/codes.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
-import { findStalledRestores } from '../decision/stalled-restores.ts';
+import { findStalledRestores } from '../status/stalled-restores.ts';
 import type { AnsweredCall } from './admission-app.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
 import type { JudgedReview } from './judged-review.ts';

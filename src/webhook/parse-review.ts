@@ -1,5 +1,5 @@
 import { isObjectName } from '../decision/config-name.ts';
-import { toPrintableLine } from '../decision/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 import type { ConfigToDelete, Review } from '../decision/review.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';

@@ -22,53 +22,44 @@ export class UnreadBody extends Error {
  * the new object.
  */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** Shared, because the garbage collector frees buffers of this size too late during a flood. */
+const JOINED = Buffer.allocUnsafeSlow(MAX_BODY_BYTES);
 /** Each piece costs a call, however small it is. TLS records of the API server have 1 to 16 KiB. */
 const MAX_PIECES = 1_000;
 const TOO_MANY = 'too many requests at once';
 
 /**
- * Reads the body of a request that announces its length.
+ * Reads and parses the body of a request that announces its length.
  *
+ * @param parse must not keep the buffer, which the next body overwrites
  * @param turns lets the bodies of a flood be parsed one in each turn of the event loop
  * @throws BadReview if the body is compressed or too large; UnreadBody if it is late, in too many pieces or given up
- *   for other bodies; the error of the connection
+ *   for other bodies; the error of the connection or of `parse`
  */
-export async function readBody(
+export async function readBody<T>(
   request: IncomingMessage,
+  parse: (body: Buffer) => T,
   bodies: BodiesInFlight,
   timeoutMs: number,
   turns?: PQueue,
-): Promise<Buffer> {
+): Promise<T> {
   // The API server never compresses reviews, and a few bytes can inflate to gigabytes.
   if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new BadReview('the request body is compressed');
   }
-  const length = Number(request.headers['content-length'] ?? 0);
-  if (length > MAX_BODY_BYTES) {
+  if (Number(request.headers['content-length']) > MAX_BODY_BYTES) {
     throw new BadReview(`the request body is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
   }
-  // It grows with its pieces, because a client can announce more than it sends. Kept pieces would outlive the cheap
-  // garbage collections.
-  let body = Buffer.alloc(0);
-  let receivedBytes = 0;
-  let pieceCount = 0;
+  const pieces: Buffer[] = [];
   const unread = new AbortController();
   const stop = (reason: string): void => {
-    unread.abort(new UnreadBody(reason, findUid(body.subarray(0, receivedBytes))));
+    unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
   };
   const giveUp = (): void => stop(TOO_MANY);
   const onData = (piece: Buffer): void => {
-    const neededBytes = receivedBytes + piece.length;
-    if (neededBytes > body.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.min(2 * neededBytes, length));
-      body.copy(grown, 0, 0, receivedBytes);
-      body = grown;
-    }
-    piece.copy(body, receivedBytes);
-    receivedBytes = neededBytes;
-    pieceCount += 1;
+    pieces.push(piece);
     bodies.add(giveUp, piece.length);
-    if (pieceCount > MAX_PIECES) stop(`the request body has more than ${MAX_PIECES} pieces`);
+    if (pieces.length > MAX_PIECES) stop(`the request body has more than ${MAX_PIECES} pieces`);
   };
   const stopLate = (): void => {
     stop(request.complete ? TOO_MANY : 'the request body did not arrive in time');
@@ -78,7 +69,7 @@ export async function readBody(
   try {
     await once(request, 'end', { signal: unread.signal });
     await turns?.add(async () => await setImmediate(), { signal: unread.signal });
-    return body;
+    return parse(joinPieces(pieces));
   } catch (error) {
     throw unread.signal.aborted ? unread.signal.reason : error;
   } finally {
@@ -86,4 +77,10 @@ export async function readBody(
     request.off('data', onData);
     bodies.remove(giveUp);
   }
+}
+
+function joinPieces(pieces: readonly Buffer[]): Buffer {
+  let length = 0;
+  for (const piece of pieces) length += piece.copy(JOINED, length);
+  return JOINED.subarray(0, length);
 }

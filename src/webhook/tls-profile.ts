@@ -1,6 +1,6 @@
 import { getFips } from 'node:crypto';
 import { createSecureContext, getCiphers, type SecureVersion } from 'node:tls';
-import { countNoun, joinFirst, toPrintableLine } from '../decision/printable-text.ts';
+import { countNoun, joinFirst, toPrintableLine } from '../common/printable-text.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslName, TLS_1_3_SUITES } from './cipher-suites.ts';
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
   directory = mkdtempSync(path.join(tmpdir(), 'mcg-lean-'));
   program = path.join(directory, 'connection.cjs');
   await build({
-    entryPoints: [path.join(import.meta.dirname, '../../src/kube/connection.ts')],
+    entryPoints: [path.join(import.meta.dirname, '../../src/cli/kubeconfig.ts')],
     outfile: program,
     bundle: true,
     platform: 'node',

@@ -10,6 +10,8 @@ import { availableReleases, findBinaries } from './control-plane/binaries.ts';
 import type { Release } from './control-plane/releases.ts';
 import { UsageError } from '../support/usage.ts';
 import { prepareNodes } from './node/prepare.ts';
+import { prepareOperator } from './operator/operator-binaries.ts';
+import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
 import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/run-binaries.ts';
 import { log, runCommand, selectRelease } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
@@ -26,15 +28,18 @@ Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT --write-docs
 Options:
   --kubernetes VERSION  all tests on this release only: 1.37.2, 1.33.0, 1.31.0 or 1.27.4
   --long                the long versions of the tests that have one, such as 1,000 leaf rotations
+  --operator VERSION    the Machine Config Operator of the tests in test/e2e/operator: 4.20 (default), 4.19 or 4.15
   --only TEXT           the tests whose name contains this text
   --write-docs          replace the tables in docs/failure-modes.md by the results of this run
   --help                this text
 
-Tests of pods need root and Debian packages for real nodes. If they are missing, the last lines say that these tests did
-not run.
+Tests of pods need root and Debian packages for real nodes. Tests of the real operator need Go, or its programs in the
+cache. If something is missing, the last lines say which tests did not run.
 
 FILE is a folder or a file of tests. Without --kubernetes they run on the newest release only.
-Example: npm run test:e2e -- --kubernetes 1.31.0 test/e2e/verdicts
+Examples:
+  npm run test:e2e -- --kubernetes 1.31.0 test/e2e/verdicts
+  npm run test:e2e -- --operator 4.15 test/e2e/operator
 `;
 
 /** Aborts when a signal interrupts this process. */
@@ -59,6 +64,7 @@ async function main(): Promise<number> {
       kubernetes: { type: 'string' },
       long: { type: 'boolean', default: false },
       only: { type: 'string' },
+      operator: { type: 'string' },
       'write-docs': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -68,10 +74,10 @@ async function main(): Promise<number> {
     return 0;
   }
   for (const file of files) {
-    const { nodeTests, otherTests } = selectTests([file]);
-    if (nodeTests.length + otherTests.length === 0)
+    if (Object.values(selectTests([file])).flat().length === 0)
       throw new UsageError(`No test file has ${file} in its path.`);
   }
+  const operator = selectOperator('--operator', flags.operator);
   const isOneRelease = flags.kubernetes !== undefined || files.length > 0;
   const releases = isOneRelease
     ? [await selectRelease('--kubernetes', flags.kubernetes)]
@@ -85,20 +91,24 @@ async function main(): Promise<number> {
   const env = {
     ...(flags.long ? { [LONG_VARIABLE]: '1' } : {}),
     ...(flags['write-docs'] ? { [WRITE_DOCS_VARIABLE]: '1' } : {}),
+    [OPERATOR_VARIABLE]: operator.openshift,
   };
   const isWholeSuite = files.length === 0 && flags.only === undefined;
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
   const [newest = await selectRelease('--kubernetes', undefined)] = releases;
-  const { nodeTests } = selectTests(files);
-  const obstacle = nodeTests.length === 0 ? undefined : await prepareNodes(newest, log);
+  const { nodeTests, operatorTests } = selectTests(files);
+  const nodeObstacle = nodeTests.length === 0 ? undefined : await prepareNodes(newest, log);
+  const operatorObstacle = operatorTests.length === 0 ? undefined : await prepareOperator(operator, log);
   const total = { passed: 0, failed: 0 };
   for (const [index, release] of releases.entries()) {
     const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE);
-    const hasNodes = index === 0 && nodeTests.length > 0 && obstacle === undefined;
+    const hasNodes = index === 0 && nodeTests.length > 0 && nodeObstacle === undefined;
+    const hasOperator = index === 0 && operatorTests.length > 0 && operatorObstacle === undefined;
     console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
-    // At the same time, because the tests with nodes wait most of it.
+    // At the same time, because the tests with nodes and with the operator wait most of it.
     const runs = [
       ...(hasNodes ? [['--project=nodes', ...nodeTests]] : []),
+      ...(hasOperator ? [['--project=operator', ...operatorTests]] : []),
       ...(otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : []),
     ];
     const results = await Promise.all(runs.map((args) => runTests(release, [...only, ...args], env)));
@@ -109,12 +119,16 @@ async function main(): Promise<number> {
     total.passed += passed;
     total.failed += failed;
   }
-  if (obstacle !== undefined) {
-    const count = nodeTests.length === 1 ? '1 file' : `${nodeTests.length} files`;
-    console.log(`not run: the tests of pods in ${count}. ${obstacle}`);
-  }
+  reportNotRun('pods', nodeTests, nodeObstacle);
+  reportNotRun('the real operator', operatorTests, operatorObstacle);
   console.log(`${total.passed} passed, ${total.failed} failed`);
   return total.passed > 0 && total.failed === 0 ? 0 : 1;
+}
+
+function reportNotRun(what: string, files: readonly string[], obstacle: string | undefined) {
+  if (obstacle === undefined) return;
+  const count = files.length === 1 ? '1 file' : `${files.length} files`;
+  console.log(`not run: the tests of ${what} in ${count}. ${obstacle}`);
 }
 
 function sum(counts: readonly Counts[], key: keyof Counts): number {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = 'test/e2e';
 const NODE_FOLDER = `${FOLDER}/node/`;
+const OPERATOR_FOLDER = `${FOLDER}/operator/`;
 const NAMES = readdirSync(join(ROOT, FOLDER), { recursive: true, encoding: 'utf8' });
 const FILES = NAMES.filter((name) => name.endsWith('.test.ts')).map((name) => `${FOLDER}/${name}`);
 
@@ -14,15 +15,17 @@ export const NODE_TESTS = FILES.filter(
 );
 /** The test files that share a cluster with one guard process. Floods are among them, which take all processor time. */
 export const GUARDED_TESTS = FILES.filter((file) => contains(file, 'sharedGuardedCluster'));
+/** The test files that need the programs of the Machine Config Operator. */
+export const OPERATOR_TESTS = FILES.filter((file) => file.startsWith(OPERATOR_FOLDER));
 export const OTHER_TESTS = FILES.filter(
-  (file) => !NODE_TESTS.includes(file) && !GUARDED_TESTS.includes(file),
+  (file) => ![...NODE_TESTS, ...OPERATOR_TESTS, ...GUARDED_TESTS].includes(file),
 );
 
 /** It measures on a quiet machine, so it runs only if a filter names it. */
 const MEASUREMENTS = `${NODE_FOLDER}resources.test.ts`;
 
 /**
- * Selects the test files that need real nodes, and the others.
+ * Selects the test files that need real nodes, those that need the real operator, and the others.
  *
  * @param filters parts of paths, of which a file must have one. None selects all files.
  */
@@ -33,6 +36,7 @@ export function selectTests(filters: readonly string[]) {
       : filters.length === 0 || filters.some((filter) => file.includes(filter));
   return {
     nodeTests: NODE_TESTS.filter(isSelected),
+    operatorTests: OPERATOR_TESTS.filter(isSelected),
     otherTests: [...GUARDED_TESTS, ...OTHER_TESTS].filter(isSelected),
   };
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
-import { waitOrAbort } from '../../src/kube/wait.ts';
+import { waitOrAbort } from '../../src/common/wait.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import type { Random } from './random.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { countNoun } from '../../decision/printable-text.ts';
+import { countNoun } from '../../common/printable-text.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { toShellWord } from '../../inspect/shell-word.ts';
 import { findProblems, type ManifestFile, MAX_TOKENS } from '../../installer-manifests/find-problems.ts';

@@ -1,5 +1,5 @@
 import { formatName } from '../../decision/message.ts';
-import { countNoun } from '../../decision/printable-text.ts';
+import { countNoun } from '../../common/printable-text.ts';
 import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from '../../inspect/bootstrap-report.ts';
 import { type Cell, formatTable } from '../table.ts';
 import { applyStyle, type Style, type TextFormat, wrapParagraph } from '../text-format.ts';

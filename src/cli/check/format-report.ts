@@ -1,10 +1,10 @@
 import { formatName, formatTime } from '../../decision/message.ts';
-import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
 import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
-import { FIRST_ROLLOUT_MINUTES } from '../../references/dangling-references.ts';
+import { FIRST_ROLLOUT_MINUTES } from '../../status/dangling-references.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
 import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
 import {

@@ -1,4 +1,4 @@
-import { countNoun, toPrintableLine } from '../../decision/printable-text.ts';
+import { countNoun, toPrintableLine } from '../../common/printable-text.ts';
 import { REFERRER_NOUNS } from '../../decision/references.ts';
 import type { CheckReport } from '../../inspect/check-report.ts';
 import { formatDuration } from '../format-duration.ts';

@@ -2,7 +2,7 @@ import type { Command, Option } from 'commander';
 import { CODE_DESCRIPTIONS } from '../../decision/codes.ts';
 import { readMissingNames, readRenderedNames, readRoles } from '../../inspect/cluster-reader.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { waitOrAbort } from '../../kube/wait.ts';
+import { waitOrAbort } from '../../common/wait.ts';
 import { type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 
 /** The name of the command that prints candidates, as in kubectl. */

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { parseDuration } from '../../decision/duration.ts';
+import { parseDuration } from '../../common/duration.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { parseOutputDirectory } from '../option-parsers.ts';

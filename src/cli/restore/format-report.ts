@@ -1,4 +1,4 @@
-import { joinWithAnd, toPrintableLine } from '../../decision/printable-text.ts';
+import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import type { ConfigReport, RestoreReport } from '../../restore/restore.ts';
 import { applyStyle, type Style, type TextFormat, wrapAdvice } from '../text-format.ts';
 

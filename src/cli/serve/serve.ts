@@ -1,20 +1,23 @@
-import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { hostname } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
 import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
-import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import { DEFAULT_GROUPS, type TlsParameters } from '../../webhook/tls-profile.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
-import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../option-parsers.ts';
+import {
+  createEnvOption,
+  createParser,
+  parseHold,
+  parseNamespace,
+  parsePort,
+  toDurationOption,
+} from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
@@ -37,9 +40,6 @@ interface ServeFlags extends ClusterFlags {
 
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
-/** RFC 1123 label. */
-const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 /** RFC 1123 label and subdomain. */
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 const parseSecretName = createParser(
@@ -130,69 +130,31 @@ async function serve(flags: ServeFlags): Promise<void> {
   const generateKeys = flags.tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
-  const [{ startGuard }, { SettingsFollower }, { TlsProfileFollower }, { createFixedTlsPolicy }] =
-    await Promise.all([
-      import('../../guard/guard.ts'),
-      import('../../guard/settings-follower.ts'),
-      import('../../guard/tls-profile-follower.ts'),
-      import('../../webhook/tls-profile.ts'),
-    ]);
+  const { runGuard } = await import('../../guard/run-guard.ts');
   const stopSignal = waitForStopSignal();
   void stopSignal.then((signal) => {
     log.info({ signal }, 'stopping');
   });
-  // A stopping guard needs its settings and its certificate until its last answer.
-  const backgroundAbort = new AbortController();
-  const loadOptions = { api, log, signal: backgroundAbort.signal };
-  const loading = loadCertificate(flags, generateKeys, loadOptions).catch((error: unknown) => {
-    backgroundAbort.abort();
-    throw toFileError(error);
-  });
-  const certificate = await Promise.race([loading, stopSignal.then(() => undefined)]);
-  // Stopped before the certificate was available.
-  if (certificate === undefined) {
-    backgroundAbort.abort();
-    return;
-  }
-  const initialSpec = { mode: flags.initialMode, holdSuperseded: flags.initialHold };
-  const follower = new SettingsFollower({ api, log, initialSpec });
-  void follower.run(backgroundAbort.signal);
-  const podNamespace = await readPodNamespace();
-  const tlsParameters = toTlsParameters(flags);
-  const tlsProfile = new TlsProfileFollower({ api, log });
-  if (tlsParameters === undefined) void tlsProfile.run(backgroundAbort.signal);
-  const guard = await startGuard({
-    api,
-    certificate,
-    log,
-    settings: () => follower.settings,
-    status: {
-      leaseNamespace: flags.namespace ?? podNamespace ?? INSTALLED_NAME,
-      // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container
-      // has the same one, so it need not wait for the Lease.
-      leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
-      tlsProfile: tlsParameters === undefined ? () => tlsProfile.followed() : undefined,
+  const { initialMode: mode, initialHold: holdSuperseded, bindAddress, shutdownDelayDuration } = flags;
+  const { securePort, healthPort, metricsPort } = flags;
+  await runGuard(
+    {
+      api,
+      log,
+      loadCertificate: async (signal) => await loadCertificate(flags, generateKeys, { api, log, signal }),
+      initialSpec: { mode, holdSuperseded },
+      tlsParameters: toTlsParameters(flags),
+      leaseNamespace: flags.namespace,
+      bindAddress,
+      securePort,
+      healthPort,
+      metricsPort,
+      shutdownDelayMs: shutdownDelayDuration,
     },
-    bindAddress: flags.bindAddress,
-    securePort: flags.securePort,
-    healthPort: flags.healthPort,
-    metricsPort: flags.metricsPort,
-    tlsPolicy: tlsParameters === undefined ? tlsProfile : createFixedTlsPolicy(tlsParameters),
-    shutdownDelayMs: flags.shutdownDelayDuration,
-  }).catch((error: unknown) => {
-    backgroundAbort.abort();
-    throw toListenError(error, flags);
+    stopSignal,
+  ).catch((error: unknown) => {
+    throw toCliError(error, flags);
   });
-  void guard.whenReady(backgroundAbort.signal).then(
-    () => {
-      log.info(guard.ports, 'ready');
-    },
-    // Ignores the abort.
-    () => {},
-  );
-  await stopSignal;
-  await guard.stop();
-  backgroundAbort.abort();
   api.close();
   log.info('stopped');
 }
@@ -239,26 +201,15 @@ function toTlsParameters({ tlsMinVersion, tlsCipherSuites }: ServeFlags): TlsPar
   };
 }
 
-function toFileError(error: unknown): unknown {
-  return error instanceof CertificateFilesError
-    ? new CliError(error.message, EXIT_CODE.usage, { cause: error })
-    : error;
-}
-
-function toListenError(error: unknown, flags: ServeFlags): unknown {
+/** The certificate files and the ports come from flags. */
+function toCliError(error: unknown, flags: ServeFlags): unknown {
+  if (error instanceof CertificateFilesError)
+    return new CliError(error.message, EXIT_CODE.usage, { cause: error });
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code !== 'string') return error;
   const { securePort, healthPort, metricsPort, bindAddress = 'all addresses' } = flags;
   const ports = `${securePort}, ${healthPort} and ${metricsPort}`;
   return new CliError(`cannot listen on ports ${ports} of ${bindAddress}: ${code}`, EXIT_CODE.usage);
-}
-
-/** Returns undefined outside of a pod. */
-async function readPodNamespace(): Promise<string | undefined> {
-  const text = await readFile('/var/run/secrets/kubernetes.io/serviceaccount/namespace', 'utf8').catch(
-    () => '',
-  );
-  return NAMESPACE.test(text.trim()) ? text.trim() : undefined;
 }
 
 /** Returns OpenSSL's list. */

@@ -1,5 +1,5 @@
 import type { ClusterStatus } from '../../inspect/cluster-status.ts';
-import { toPrintableLine } from '../../decision/printable-text.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import type { ClusterFlags } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';
 import { formatAge } from '../format-duration.ts';

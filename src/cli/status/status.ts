@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
-import { joinWithAnd } from '../../decision/printable-text.ts';
+import { joinWithAnd } from '../../common/printable-text.ts';
 import { hasAnswered } from '../../inspect/cluster-access.ts';
 import { readClusterStatus } from '../../inspect/cluster-status.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { waitOrAbort } from '../../kube/wait.ts';
+import { waitOrAbort } from '../../common/wait.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { toPrintableLine } from '../../decision/printable-text.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import type { RegisteredWebhook } from '../../inspect/protection.ts';
 import { type VerifyReport, verifyProtection, waitForProtection } from '../../inspect/verify.ts';
 import type { KubeApi } from '../../kube/api.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { toPrintableLine } from '../../decision/printable-text.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { type ClusterVersion, readClusterVersion } from '../../inspect/cluster-version.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
 import { createOutputOption } from '../option-parsers.ts';

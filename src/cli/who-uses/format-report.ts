@@ -1,5 +1,5 @@
 import { formatName, formatTime } from '../../decision/message.ts';
-import { countNoun, joinWithAnd } from '../../decision/printable-text.ts';
+import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type {
   ConfigListReport,

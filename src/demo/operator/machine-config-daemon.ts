@@ -70,17 +70,20 @@ async function updateNode(simulation: Simulation, name: string, desired: string)
   // The daemon has it in memory: a deletion during the update does no harm.
   const config = simulation.findConfig(desired);
   await clock.sleep(TIMING.daemonReacts);
-  await simulation.patchNode(name, { state: 'Working' });
+  await simulation.patchNode(name, { state: 'Working', desiredDrain: `drain-${desired}` });
   simulation.record('daemon', `${name} is Working: drains, writes ${desired}`);
   if (!simulation.canDrain) {
     simulation.record('daemon', `${name} cannot be drained: etcd has too few members`);
     await clock.waitFor(() => simulation.canDrain);
   }
+  await simulation.patchNode(name, { lastAppliedDrain: `drain-${desired}` });
   await clock.sleep(TIMING.nodeUpdates);
   await simulation.patchNode(name, { state: 'Rebooting', ready: false });
   if (config !== undefined) simulation.disks.set(name, config);
   simulation.record('daemon', `${name} reboots`);
   await clock.sleep(TIMING.nodeReboots);
+  const uncordon = `uncordon-${desired}`;
+  await simulation.patchNode(name, { desiredDrain: uncordon, lastAppliedDrain: uncordon });
   await simulation.patchNode(name, { current: desired, state: 'Done' });
   simulation.record('daemon', `${name} is back, Done, running ${desired}`);
   await clock.sleep(TIMING.nodeBecomesReady);

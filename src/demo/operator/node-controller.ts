@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isFailing, isUnavailable, type NodeView } from './nodes.ts';
-import { computePoolStatus, type PoolView } from './pool.ts';
+import { areAllUpdated, buildStatusPatch, computePoolStatus, type PoolView } from './pool.ts';
 import type { Simulation } from './simulation.ts';
 import { OPERATOR_TIMING } from './timing.ts';
 
@@ -37,15 +37,13 @@ async function runNodeController(simulation: Simulation): Promise<void> {
 
 async function runPoolStatusController(simulation: Simulation): Promise<void> {
   const compute = () => computePoolStatus(simulation.pool, simulation.nodes);
+  const isCurrent = (): boolean => {
+    const { status, isUpdated } = simulation.pool;
+    return isUpdated === areAllUpdated(status) && isDeepStrictEqual(status, compute());
+  };
   for (;;) {
-    await simulation.clock.waitFor(
-      () => simulation.isApiUp && !isDeepStrictEqual(simulation.pool.status, compute()),
-    );
-    const { configuration, ...counts } = compute();
-    // A config that somebody else writes at the same time survives.
-    const isChanged = configuration !== simulation.pool.status.configuration;
-    const change = isChanged ? { configuration: { name: configuration } } : {};
-    await simulation.patchPoolStatus({ ...counts, ...change });
+    await simulation.clock.waitFor(() => simulation.isApiUp && !isCurrent());
+    await simulation.patchPoolStatus(buildStatusPatch(simulation.pool, compute()));
   }
 }
 

@@ -14,6 +14,14 @@ export interface NodeView {
   readonly ready: boolean;
 }
 
+/** A change of a node. Requests to drain it or to uncordon it name a config. */
+export interface NodeChange extends Partial<NodeView> {
+  /** Of the machine-config-daemon. */
+  readonly desiredDrain?: string;
+  /** Of the machine-config-controller, when it has done what the daemon requested. */
+  readonly lastAppliedDrain?: string;
+}
+
 export const MASTER_LABEL = 'node-role.kubernetes.io/master';
 
 export function parseNode({ metadata, status }: ApiObject): NodeView {
@@ -38,11 +46,13 @@ export function buildMaster(name: string): object {
 }
 
 /** A merge patch of a node. */
-export function buildNodePatch({ current, desired, state, reason, ready }: Partial<NodeView>): {
+export function buildNodePatch({ current, desired, ready, ...change }: NodeChange): {
   readonly metadata?: object;
   readonly status?: object;
 } {
-  const values = { currentConfig: current, desiredConfig: desired, state, reason };
+  const { state, reason, desiredDrain, lastAppliedDrain } = change;
+  const configs = { currentConfig: current, desiredConfig: desired };
+  const values = { ...configs, state, reason, desiredDrain, lastAppliedDrain };
   const present = Object.entries(values).filter(([, value]) => value !== undefined);
   const annotations = Object.fromEntries(present.map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
   const conditions = [{ type: 'Ready', status: ready === true ? 'True' : 'False' }];

@@ -1,8 +1,8 @@
 import type { KubeApi } from '../../kube/api.ts';
 import { ClusterView } from './cluster-view.ts';
 import type { MachineConfig } from './machine-config.ts';
-import { buildNodePatch, type NodeView, parseNode } from './nodes.ts';
-import { buildMasterPool, MASTER_POOL, parsePool, type PoolView } from './pool.ts';
+import { buildNodePatch, type NodeChange, type NodeView, parseNode } from './nodes.ts';
+import { buildConfiguration, buildMasterPool, MASTER_POOL, parsePool, type PoolView } from './pool.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 export type ActorName =
@@ -97,7 +97,7 @@ export class Simulation {
     await this.#write((view) => view.createNode(node));
   }
 
-  async patchNode(name: string, change: Partial<NodeView>): Promise<void> {
+  async patchNode(name: string, change: NodeChange): Promise<void> {
     await this.#write((view) => view.patchNode(name, buildNodePatch(change)));
   }
 
@@ -107,9 +107,9 @@ export class Simulation {
 
   /** Creates a config and makes the pool roll it out, as the render controller does. */
   async rollOut(config: MachineConfig): Promise<void> {
-    const { name } = config.metadata;
+    const configuration = buildConfiguration(config.metadata.name);
     await this.#write((view) => view.createConfig(config));
-    await this.#write((view) => view.patchPool(MASTER_POOL, { spec: { configuration: { name } } }));
+    await this.#write((view) => view.patchPool(MASTER_POOL, { spec: { configuration } }));
   }
 
   async patchPoolStatus(status: object): Promise<void> {

@@ -5,7 +5,7 @@ import { type ApiResponse, type KubeApi, readText, toBodyError } from '../api.ts
 import { isServed } from '../discovery.ts';
 import { ApiUnreachable, isNotFound, MalformedList } from '../errors.ts';
 import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
-import { inSlices } from '../slices.ts';
+import { inSlices } from '../../common/slices.ts';
 import { METADATA, type ObjectType, parseJsonList } from './json-list.ts';
 import { ProtobufListParser } from './protobuf-list.ts';
 

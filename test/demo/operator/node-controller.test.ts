@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { planRollout } from '../../../src/demo/operator/node-controller.ts';
 import type { NodeView } from '../../../src/demo/operator/nodes.ts';
-import { computePoolStatus, parsePool } from '../../../src/demo/operator/pool.ts';
+import { buildStatusPatch, computePoolStatus, parsePool } from '../../../src/demo/operator/pool.ts';
 
 const POOL = parsePool({ spec: { configuration: { name: 'new' } } });
 
@@ -62,5 +62,20 @@ test('sets the config of the status only when all machines run that of the spec 
   expect(computePoolStatus(patched, [first, B])).toMatchObject({
     updatedMachineCount: 1,
     configuration: 'old',
+  });
+});
+
+test('writes the condition Updated and the config of the status only when they change', () => {
+  const status = computePoolStatus(POOL, [{ ...A, current: 'new', desired: 'new' }]);
+  const changes = {
+    configuration: { name: 'new' },
+    conditions: [{ type: 'Updated', status: 'True', lastTransitionTime: expect.any(String) as string }],
+  };
+  expect(buildStatusPatch(POOL, status)).toMatchObject(changes);
+  const patch = buildStatusPatch({ ...POOL, status, isUpdated: true }, status);
+  expect(Object.keys(changes).filter((key) => key in patch)).toEqual([]);
+  const updating = computePoolStatus(POOL, [A]);
+  expect(buildStatusPatch({ ...POOL, isUpdated: true }, updating)).toMatchObject({
+    conditions: [{ type: 'Updated', status: 'False' }],
   });
 });

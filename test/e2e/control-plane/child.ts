@@ -12,6 +12,8 @@ export interface ChildOptions {
   readonly logFile: string;
   readonly reaper: ProcessReaper;
   readonly env?: NodeJS.ProcessEnv;
+  /** Its working directory, if not that of this process. */
+  readonly cwd?: string;
 }
 
 /** A child process that logs to a file and never outlives this process. */
@@ -28,6 +30,7 @@ export class Child {
       detached: true,
       stdio: ['ignore', log, log],
       env: options.env ?? process.env,
+      cwd: options.cwd,
     });
     closeSync(log);
     const { pid } = this.#process;

@@ -2,15 +2,15 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** The workers of each of two Vitest processes: one runs the tests with nodes, the other one the rest. */
+/** The workers of each of three Vitest processes: for nodes, for the real operator, and for all other tests. */
 export const WORKERS = 2;
-/** Set in the process with nodes, because both processes number their workers from 1. */
-export const NODES_PROCESS_VARIABLE = 'MCG_E2E_NODES_PROCESS';
+/** The number of a process, because each numbers its workers from 1. */
+export const PROCESS_VARIABLE = 'MCG_E2E_PROCESS';
 
 /** Below Linux's ephemeral ports: otherwise a connection could take the port of a server while it restarts. */
 const FIRST = 20_000;
-const WORKER_COUNT = 2 * WORKERS;
-const PORTS_PER_WORKER = 3_000;
+const WORKER_COUNT = 3 * WORKERS;
+const PORTS_PER_WORKER = 2_000;
 
 let last = randomInt(PORTS_PER_WORKER);
 
@@ -19,8 +19,8 @@ let last = randomInt(PORTS_PER_WORKER);
  * of its own, so that two workers never find the same port.
  */
 export async function freePorts(count: number): Promise<number[]> {
-  const { [NODES_PROCESS_VARIABLE]: isNodesProcess, VITEST_POOL_ID: worker } = process.env;
-  const offset = (Number(worker ?? 0) + (isNodesProcess === undefined ? 0 : WORKERS)) % WORKER_COUNT;
+  const { [PROCESS_VARIABLE]: processNumber = 0, VITEST_POOL_ID: worker = 0 } = process.env;
+  const offset = (Number(worker) + Number(processNumber) * WORKERS) % WORKER_COUNT;
   const ports: number[] = [];
   while (ports.length < count) {
     last = (last + 1) % PORTS_PER_WORKER;

@@ -10,7 +10,7 @@ const run = promisify(execFile);
  * Builds a static binary.
  *
  * @param build `module`: folder with go.mod and go.sum, which the build does not change. `output`: file of
- *   the binary
+ *   the binary. `flags`: more flags, which win over those of every build, such as -mod=mod
  * @throws MissingControlPlaneError whose message ends with the output of `go build`
  */
 export async function goBuild(build: {
@@ -18,9 +18,11 @@ export async function goBuild(build: {
   readonly package: string;
   readonly output: string;
   readonly ldflags: string;
+  readonly flags?: readonly string[];
   readonly reaper: ProcessReaper;
 }): Promise<void> {
-  const flags = ['-trimpath', '-buildvcs=false', '-ldflags', build.ldflags, '-o', build.output];
+  const { ldflags, output, flags: moreFlags = [] } = build;
+  const flags = ['-trimpath', '-buildvcs=false', '-ldflags', ldflags, '-o', output, ...moreFlags];
   // With -mod=readonly a build never edits the pinned go.mod. The caller's GOFLAGS and go.work must not
   // change that.
   const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' };

@@ -37,14 +37,23 @@ async function download(module: string, files: readonly string[], directory: str
       `The cache has no CRDs of ${module}: install Go (https://go.dev/dl) to download them.`,
     );
   }
+  const source = await downloadModule(module);
+  await fillCache(directory, async (unfinished) => {
+    for (const file of files) await copyFile(join(source, file), join(unfinished, basename(file)));
+  });
+}
+
+/**
+ * Downloads a module whose checksum is pinned, and returns its read-only folder.
+ *
+ * @throws MissingControlPlaneError if Go cannot download it
+ */
+export async function downloadModule(module: string): Promise<string> {
   const command = promisify(execFile)('go', ['mod', 'download', '-json', module], { cwd: CHECKSUMS });
   const { stdout } = await command.catch((error: unknown) => {
     throw new MissingControlPlaneError(
       `Go cannot download ${module}: ${(error as { readonly stdout: string }).stdout}`,
     );
   });
-  const { Dir: source } = JSON.parse(stdout) as { readonly Dir: string };
-  await fillCache(directory, async (unfinished) => {
-    for (const file of files) await copyFile(join(source, file), join(unfinished, basename(file)));
-  });
+  return (JSON.parse(stdout) as { readonly Dir: string }).Dir;
 }

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import type { GuardStatus } from '../../../src/guard/status-writer.ts';
+import type { GuardStatus } from '../../../src/status/status-writer.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';

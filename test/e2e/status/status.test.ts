@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import type { GuardStatus } from '../../../src/guard/status-writer.ts';
+import type { GuardStatus } from '../../../src/status/status-writer.ts';
 import { until } from '../control-plane/until.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
-import { parseDuration } from '../../../src/decision/duration.ts';
+import { parseDuration } from '../../../src/common/duration.ts';
 import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/decision/settings.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, KubeClient, type KubeClientOptions } from '../control-plane/kube-client.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { findStalledRestores } from '../../src/decision/stalled-restores.ts';
+import { findStalledRestores } from '../../src/status/stalled-restores.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
 

@@ -1,6 +1,6 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { waitOrAbort } from '../../src/kube/wait.ts';
+import { waitOrAbort } from '../../src/common/wait.ts';
 
 test.each([
   ['before', (controller: AbortController) => controller.abort()],

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { leasesPath, objectPath } from './api-paths.ts';
-import { type KubeApi, MERGE_PATCH } from './api.ts';
-import { ApiError, describeError } from './errors.ts';
-import { ProblemLog } from './problem-log.ts';
-import { sleep, withTimeout } from './wait.ts';
+import { leasesPath, objectPath } from '../kube/api-paths.ts';
+import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
+import { ApiError, describeError } from '../kube/errors.ts';
+import { ProblemLog } from '../common/problem-log.ts';
+import { sleep, withTimeout } from '../common/wait.ts';
 
 export interface LeaseTiming {
   /** How long the Lease is valid without a renewal, in milliseconds. */

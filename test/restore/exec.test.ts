@@ -2,7 +2,7 @@ import { onTestFinished, test, expect } from 'vitest';
 
 import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
-import { execInPod } from '../../src/kube/exec.ts';
+import { execInPod } from '../../src/restore/exec.ts';
 import { type ExecResult, ExecServer } from '../support/exec-server.ts';
 
 const COMMAND = { namespace: 'mco', pod: 'daemon-1', container: 'daemon', command: ['cat', '/a b&c'] };

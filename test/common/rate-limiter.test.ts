@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RateLimiter } from '../../src/kube/rate-limiter.ts';
+import { RateLimiter } from '../../src/common/rate-limiter.ts';
 
 test('allows a burst at once and then one call per interval, however long the pause', () => {
   let now = 0;

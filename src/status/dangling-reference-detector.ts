@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { ConfigName } from '../decision/config-name.ts';
 import { formatName } from '../decision/message.ts';
-import { findNearestName } from '../decision/nearest-name.ts';
+import { findNearestName } from './nearest-name.ts';
 import { isPool, type PoolReferrer } from '../decision/references.ts';
 import { type KubeApi } from '../kube/api.ts';
-import { inSlices } from '../kube/slices.ts';
-import { sleep, withTimeout } from '../kube/wait.ts';
-import type { ConfigIndex } from './config-index.ts';
+import { inSlices } from '../common/slices.ts';
+import { sleep, withTimeout } from '../common/wait.ts';
+import type { ConfigIndex } from '../references/config-index.ts';
 import {
   type DanglingReference,
   explainEmptyStatus,
@@ -17,8 +17,8 @@ import {
   findProtectedConfigs,
   judgeEmptyStatus,
 } from './dangling-references.ts';
-import { getConfig } from './get-config.ts';
-import type { ReferenceIndex } from './reference-index.ts';
+import { getConfig } from '../references/get-config.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */
 export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name' | 'field'> {

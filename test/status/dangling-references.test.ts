@@ -5,7 +5,7 @@ import {
   findPoolNameByConfig,
   findProtectedConfigs,
   judgeEmptyStatus,
-} from '../../src/references/dangling-references.ts';
+} from '../../src/status/dangling-references.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type ConnectionOptions, loadConnection, KubeconfigError } from '../../src/kube/connection.ts';
+import { type ConnectionOptions, loadConnection, KubeconfigError } from '../../src/cli/kubeconfig.ts';
 
 let home: string;
 

@@ -1,5 +1,5 @@
 import leven from 'leven';
-import type { ConfigName } from './config-name.ts';
+import type { ConfigName } from '../decision/config-name.ts';
 
 /** The hash at the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
 const HASH = /[0-9a-f]{32}$/;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { type GuardStatus, StatusWriter } from '../../src/guard/status-writer.ts';
+import { type GuardStatus, StatusWriter } from '../../src/status/status-writer.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';

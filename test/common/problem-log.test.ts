@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProblemLog } from '../../src/kube/problem-log.ts';
+import { ProblemLog } from '../../src/common/problem-log.ts';
 import { memoryLog } from '../support/log.ts';
 
 test('logs a problem again only if it changes or was solved', () => {

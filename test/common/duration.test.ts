@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDuration } from '../../src/decision/duration.ts';
+import { parseDuration } from '../../src/common/duration.ts';
 
 test.each([
   ['30s', 30_000],

@@ -1,4 +1,4 @@
-import { isPool, type PoolReferrer, type Referrer } from './references.ts';
+import { isPool, type PoolReferrer, type Referrer } from '../decision/references.ts';
 
 /** A restore takes minutes, unless it waits for a machine. One that was killed leaves its pool paused. */
 const MAX_RESTORE_MS = 3_600_000;

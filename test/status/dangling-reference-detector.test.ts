@@ -1,14 +1,14 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
-import { findNearestName } from '../../src/decision/nearest-name.ts';
+import { findNearestName } from '../../src/status/nearest-name.ts';
 import type { Referrer } from '../../src/decision/references.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
-import { DanglingReferenceDetector } from '../../src/references/dangling-reference-detector.ts';
+import { DanglingReferenceDetector } from '../../src/status/dangling-reference-detector.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { memoryLog } from '../support/log.ts';
 
-vi.mock(import('../../src/decision/nearest-name.ts'), { spy: true });
+vi.mock(import('../../src/status/nearest-name.ts'), { spy: true });
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { ApiUnreachable } from '../../src/kube/errors.ts';
-import { Lease, type LeaseTiming } from '../../src/kube/lease.ts';
+import { Lease, type LeaseTiming } from '../../src/status/lease.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
 

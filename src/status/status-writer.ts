@@ -4,8 +4,8 @@ import type { NamedReference } from '../decision/references.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, isNotFound } from '../kube/errors.ts';
-import { ProblemLog } from '../kube/problem-log.ts';
-import { sleep, withTimeout } from '../kube/wait.ts';
+import { ProblemLog } from '../common/problem-log.ts';
+import { sleep, withTimeout } from '../common/wait.ts';
 
 /** A condition without the fields that depend on the stored one. */
 export interface Condition {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { RawData } from 'ws';
-import { objectPath } from './api-paths.ts';
-import { type KubeApi, readApiError } from './api.ts';
-import { ApiUnreachable, describeError } from './errors.ts';
+import { objectPath } from '../kube/api-paths.ts';
+import { type KubeApi, readApiError } from '../kube/api.ts';
+import { ApiUnreachable, describeError } from '../kube/errors.ts';
 
 export interface PodCommand {
   readonly namespace: string;

@@ -2,26 +2,26 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry, ServingCertificate } from '../certificates/serving-certificate.ts';
 import { formatName } from '../decision/message.ts';
-import { countNoun } from '../decision/printable-text.ts';
+import { countNoun } from '../common/printable-text.ts';
 import type { PoolReferrer } from '../decision/references.ts';
 import type { Mode } from '../decision/settings.ts';
-import { findStalledRestores } from '../decision/stalled-restores.ts';
+import { findStalledRestores } from './stalled-restores.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import { Lease, type LeaseTiming } from '../kube/lease.ts';
+import { Lease, type LeaseTiming } from './lease.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
 import {
   DanglingReferenceDetector,
   type DanglingFinding,
   describeFinding,
-} from '../references/dangling-reference-detector.ts';
+} from './dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 import type { JudgedReview } from '../webhook/judged-review.ts';
 import { describeTlsProfile } from '../webhook/tls-profile.ts';
 import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './status-writer.ts';
-import type { FollowedTlsProfile } from './tls-profile-follower.ts';
+import type { FollowedTlsProfile } from '../guard/tls-profile-follower.ts';
 
 export interface StatusReporterOptions {
   readonly api: Pick<KubeApi, 'json'>;

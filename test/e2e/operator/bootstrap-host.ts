@@ -1,0 +1,60 @@
+import { copyFile, cp, mkdtemp, readdir, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+import { stringify } from 'yaml';
+
+import { runProcess } from '../support/process.ts';
+import { findOperatorObject, RELEASE_VERSION } from './operator-objects.ts';
+
+/** The clusters of the tests have it. */
+export const DIGEST_MIRRORS = findOperatorObject('ImageDigestMirrorSet');
+/** The clusters of the tests do not have it. */
+export const TAG_MIRRORS = {
+  apiVersion: 'config.openshift.io/v1',
+  kind: 'ImageTagMirrorSet',
+  metadata: { name: 'tools' },
+  spec: {
+    imageTagMirrors: [{ source: 'quay.io/lab/tools', mirrors: ['registry.example.com:5000/mirror'] }],
+  },
+};
+
+/** Writes a new manifests directory as a person fills it for the installer, and returns its path. */
+export async function writeManifests(
+  parent: string,
+  documentsByFile: Readonly<Record<string, readonly object[]>>,
+): Promise<string> {
+  const directory = await mkdtemp(join(parent, 'manifests-'));
+  for (const [file, documents] of Object.entries(documentsByFile)) {
+    const text = documents.map((document) => stringify(document)).join('---\n');
+    await writeFile(join(directory, file), text);
+  }
+  return directory;
+}
+
+/**
+ * Runs the real `machine-config-controller bootstrap` with a manifests directory and the manifests of the operator.
+ * Returns a directory as `/etc/mcs/bootstrap` of the bootstrap host, and the sorted names of the rendered configs.
+ */
+export async function renderBootstrap(binaries: string, manifests: string) {
+  const kinds = ['ControllerConfig', 'FeatureGate', 'Secret'];
+  const files = kinds.map((kind) => [`${kind}.yaml`, [findOperatorObject(kind)]] as const);
+  const input = await writeManifests(dirname(manifests), Object.fromEntries(files));
+  await cp(manifests, input, { recursive: true });
+  for (const file of ['master.machineconfigpool.yaml', 'worker.machineconfigpool.yaml'])
+    await copyFile(join(binaries, 'manifests', file), join(input, file));
+  const directory = join(input, 'rendered');
+  const { exitCode, stderr } = await runProcess(
+    join(binaries, 'machine-config-controller'),
+    [
+      'bootstrap',
+      `--manifest-dir=${input}`,
+      `--dest-dir=${directory}`,
+      `--pull-secret=${join(input, 'Secret.yaml')}`,
+      `--templates=${join(binaries, 'templates')}`,
+    ],
+    { env: { ...process.env, RELEASE_VERSION } },
+  );
+  if (exitCode !== 0) throw new Error(`the bootstrap ended with ${exitCode}: ${stderr.slice(-2_000)}`);
+  const rendered = await readdir(join(directory, 'machine-configs'));
+  return { directory, names: rendered.map((file) => basename(file, '.yaml')).toSorted() };
+}

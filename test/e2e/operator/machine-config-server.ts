@@ -1,0 +1,88 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { issueServerCertificate } from '../control-plane/certificates.ts';
+import { Child } from '../control-plane/child.ts';
+import { freePorts } from '../control-plane/free-ports.ts';
+import type { ProcessReaper } from '../control-plane/process-reaper.ts';
+import { isHealthy } from '../control-plane/until.ts';
+import { TOKEN_FOLDER } from './operator-binaries.ts';
+
+/** As Ignition of RHCOS asks. */
+const ACCEPT = 'application/vnd.coreos.ignition+json;version=3.4.0';
+const START_TIMEOUT_MS = 120_000;
+/** The whole config of the machine, for its daemon. */
+export const SERVED_FILE = '/etc/mcs-machine-config-content.json';
+
+/** The files that Ignition writes to the disk of a machine, by path. */
+export type Files = ReadonlyMap<string, string>;
+
+interface IgnitionConfig {
+  readonly storage: {
+    readonly files: readonly { readonly path: string; readonly contents: { readonly source?: string } }[];
+  };
+}
+
+export type MachineConfigServer = Awaited<ReturnType<typeof startMachineConfigServer>>;
+
+/**
+ * Starts the real machine-config-server of a bootstrap host or of a cluster.
+ *
+ * @param options `binaries`: folder of the operator's programs. `directory`: for its files; it need not exist.
+ *   `args`: the subcommand and its flags
+ */
+export async function startMachineConfigServer(options: {
+  readonly binaries: string;
+  readonly directory: string;
+  readonly reaper: ProcessReaper;
+  readonly args: readonly string[];
+}) {
+  const { binaries, directory, reaper, args } = options;
+  const { ca, certificate, key } = await issueServerCertificate();
+  await mkdir(join(directory, TOKEN_FOLDER), { recursive: true });
+  const texts = { 'tls.crt': certificate, 'tls.key': key };
+  const tokenTexts = { [`${TOKEN_FOLDER}/ca.crt`]: ca, [`${TOKEN_FOLDER}/token`]: 'token' };
+  for (const [file, text] of Object.entries({ ...texts, ...tokenTexts }))
+    await writeFile(join(directory, file), text);
+  const [port, securePort] = await freePorts(2);
+  const flags = ['--cert=tls.crt', '--key=tls.key', `--secure-port=${securePort}`];
+  const child = new Child({
+    command: join(binaries, 'machine-config-server'),
+    args: [...args, ...flags, `--insecure-port=${port}`],
+    logFile: join(directory, 'machine-config-server.log'),
+    reaper,
+    cwd: directory,
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await child.waitUntil(() => isHealthy(`${url}/healthz`), START_TIMEOUT_MS);
+
+  /** Asks for the config of a machine that boots. Undefined for HTTP 500. */
+  async function fetchFiles(pool: string): Promise<Files | undefined> {
+    const response = await fetch(`${url}/config/${pool}`, { headers: { accept: ACCEPT } });
+    if (response.status === 500) return undefined;
+    if (!response.ok) throw new Error(`the machine-config-server answered ${response.status} for ${pool}`);
+    const { storage } = (await response.json()) as IgnitionConfig;
+    return new Map(storage.files.map(({ path, contents }) => [path, decode(contents.source)]));
+  }
+
+  return {
+    fetchFiles,
+    /** The name of the config that a machine would get. Undefined for HTTP 500. */
+    fetchName: async (pool: string) => {
+      const files = await fetchFiles(pool);
+      return files && readName(files);
+    },
+    stop: () => child.stop(),
+  };
+}
+
+/** The name of the config in {@link SERVED_FILE}. */
+export function readName(files: Files): string {
+  const { metadata } = JSON.parse(files.get(SERVED_FILE) ?? '') as { metadata: { name: string } };
+  return metadata.name;
+}
+
+/** Only the files of the server itself are decoded. They are text, and not in Base64. */
+function decode(source = ''): string {
+  return source.startsWith('data:,') ? decodeURIComponent(source.slice('data:,'.length)) : source;
+}

@@ -1,0 +1,220 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { parse } from 'yaml';
+
+import { Child } from '../control-plane/child.ts';
+import { kubeconfig } from '../control-plane/control-plane.ts';
+import { freePorts } from '../control-plane/free-ports.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { readModuleFiles } from '../control-plane/module-files.ts';
+import { until } from '../control-plane/until.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { pool as poolObject } from '../support/objects.ts';
+import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
+import { PATHS } from '../support/paths.ts';
+import { log } from '../support/runner.ts';
+import { serviceAccountToken } from '../support/service-account.ts';
+import { Machine } from './machine.ts';
+import {
+  type Files,
+  type MachineConfigServer,
+  startMachineConfigServer,
+} from './machine-config-server.ts';
+import { findOperator } from './operator-binaries.ts';
+import { createOperatorObjects, OPERATOR_CRDS, RELEASE_VERSION } from './operator-objects.ts';
+import { OPERATOR_VARIABLE, selectOperator } from './operator-releases.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+const CONTROLLER = 'machine-config-controller';
+/** The user of the real controller in the API server. */
+export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${CONTROLLER}`;
+/** For everything that the operator does. Only a failure takes as long. */
+const TIMEOUT_MS = 180_000;
+/** The log is large. */
+const LOG_LINES = 30;
+
+export interface Pool extends KubeObject {
+  readonly spec: { readonly configuration?: { readonly name?: string } };
+  readonly status?: {
+    readonly configuration?: { readonly name?: string };
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly machineCount?: number;
+    readonly updatedMachineCount?: number;
+    readonly degradedMachineCount?: number;
+  };
+}
+
+let shared: Promise<OperatorCluster> | undefined;
+
+/**
+ * A cluster with the real machine-config-controller and machine-config-server, the pool `worker`, and the guard in the
+ * mode Enforce. Machines are simulated.
+ */
+export class OperatorCluster {
+  readonly installed: InstalledCluster;
+  /** The folder of the operator's programs. */
+  readonly binaries: string;
+  readonly server: MachineConfigServer;
+  readonly #kubeconfig: string;
+  readonly #logFile: string;
+  readonly #machines: Machine[] = [];
+  #controller: Child | undefined;
+
+  private constructor(
+    installed: InstalledCluster,
+    binaries: string,
+    server: MachineConfigServer,
+    kubeconfigFile: string,
+  ) {
+    this.installed = installed;
+    this.binaries = binaries;
+    this.server = server;
+    this.#kubeconfig = kubeconfigFile;
+    this.#logFile = join(installed.controlPlane.directory, `${CONTROLLER}.log`);
+  }
+
+  /** The test files share this cluster, one after another. They remove their machines, but not their pools. */
+  static shared(): Promise<OperatorCluster> {
+    shared ??= OperatorCluster.#start();
+    return shared;
+  }
+
+  static async #start(): Promise<OperatorCluster> {
+    const release = selectOperator(OPERATOR_VARIABLE, process.env[OPERATOR_VARIABLE]);
+    const binaries = await findOperator(release, log);
+    const installed = await InstalledCluster.start();
+    const { controlPlane } = installed;
+    const { apiServer, directory: parent, reaper } = controlPlane;
+    const crds = await readModuleFiles(OPERATOR_CRDS);
+    await controlPlane.installCrds(crds.map((text) => parse(text) as KubeObject));
+    await createOperatorObjects(apiServer.admin);
+    const token = await serviceAccountToken(apiServer.admin, OPERATOR_NAMESPACE, CONTROLLER);
+    const file = join(parent, `${CONTROLLER}.kubeconfig`);
+    await writeFile(file, kubeconfig(apiServer.url, controlPlane.caCertificate, { token }));
+    const directory = join(parent, 'machine-config-server');
+    const args = ['start', `--kubeconfig=${file}`, `--apiserver-url=${apiServer.url}`];
+    const server = await startMachineConfigServer({ binaries, directory, reaper, args });
+    const operator = new OperatorCluster(installed, binaries, server, file);
+    await operator.createBuiltInPool('worker');
+    await operator.startController();
+    await installed.applyOverlay('service-ca');
+    await installed.awaitGuard();
+    await operator.awaitUpdated('worker');
+    return operator;
+  }
+
+  get admin() {
+    return this.installed.cluster.admin;
+  }
+
+  /** Returns before the controller works. */
+  async startController(): Promise<void> {
+    const [port] = await freePorts(1);
+    this.#controller = new Child({
+      command: join(this.binaries, CONTROLLER),
+      args: [
+        'start',
+        `--kubeconfig=${this.#kubeconfig}`,
+        `--templates=${join(this.binaries, 'templates')}`,
+        `--resourcelock-namespace=${OPERATOR_NAMESPACE}`,
+        `--metrics-listen-address=127.0.0.1:${port}`,
+      ],
+      logFile: this.#logFile,
+      reaper: this.installed.controlPlane.reaper,
+      env: { ...process.env, RELEASE_VERSION },
+    });
+  }
+
+  async stopController(): Promise<void> {
+    await this.#controller?.stop();
+  }
+
+  /** Creates pool master or worker as the operator does. */
+  async createBuiltInPool(name: string): Promise<void> {
+    const file = join(this.binaries, 'manifests', `${name}.machineconfigpool.yaml`);
+    await this.admin.create(PATHS.pools, parse(await readFile(file, 'utf8')) as object);
+  }
+
+  /** Creates a pool that is rendered from the sources of these roles. */
+  async createPool(name: string, roles: readonly string[] = ['worker', name]): Promise<void> {
+    const { spec, ...object } = poolObject({ name });
+    const matchExpressions = [{ key: `${MCO}/role`, operator: 'In', values: roles }];
+    const machineConfigSelector = { matchExpressions };
+    await this.admin.create(PATHS.pools, { ...object, spec: { ...spec, machineConfigSelector } });
+  }
+
+  /** Creates or changes a source MachineConfig. Not by server-side apply: as YAML, special texts would change. */
+  async applySource(role: string, name: string, spec: object): Promise<void> {
+    const metadata = { name, labels: { [`${MCO}/role`]: role } };
+    const object = { apiVersion: `${MCO}/v1`, kind: 'MachineConfig', metadata, spec };
+    const { status } = await this.admin.request('POST', PATHS.configs, object);
+    if (status === 409) await this.admin.patch(`${PATHS.configs}/${name}`, { spec });
+    else if (status !== 201) throw new Error(`the creation of ${name} was answered with ${status}`);
+  }
+
+  /** Boots a machine with these files, or with those that the server of the cluster serves for its last role. */
+  async boot(name: string, roles: readonly string[], files?: Files): Promise<Machine> {
+    const fetchFiles = () => this.server.fetchFiles(roles.at(-1) ?? '');
+    const disk = files ?? (await this.until(`a config for ${name}`, fetchFiles));
+    const machine = await Machine.join(this.admin, name, disk, roles);
+    this.#machines.push(machine);
+    return machine;
+  }
+
+  /** @throws Error if a simulated daemon has failed */
+  async removeMachines(): Promise<void> {
+    await Promise.all(this.#machines.splice(0).map((machine) => machine.leave()));
+  }
+
+  /** Waits for a state of a pool. */
+  async awaitPool(name: string, state: string, isReached: (pool: Pool) => boolean): Promise<Pool> {
+    let last: Pool | undefined;
+    const describe = () => {
+      // The spec lists all sources, and the conditions that are False have no message.
+      const conditions = last?.status?.conditions?.filter(({ status }) => status === 'True');
+      return `pool ${name}: ${state}. It is ${JSON.stringify({ ...last?.status, conditions })}`;
+    };
+    return this.until(describe, async () => {
+      last = (await this.admin.find(`${PATHS.pools}/${name}`)) as Pool | undefined;
+      return last !== undefined && isReached(last) && last;
+    });
+  }
+
+  /** Waits until the spec of a pool names another config, and returns its name. */
+  async awaitRendered(name: string, previous?: string): Promise<string> {
+    const { spec } = await this.awaitPool(name, 'rendered', ({ spec: { configuration } }) => {
+      return configuration?.name !== undefined && configuration.name !== previous;
+    });
+    return spec.configuration?.name ?? '';
+  }
+
+  /** Waits until all machines run the config of the pool's spec, and returns its name. */
+  async awaitUpdated(name: string, machineCount = 0, previous?: string): Promise<string> {
+    const state = `updated with ${machineCount} machines`;
+    const { spec } = await this.awaitPool(name, state, ({ spec: { configuration }, status }) => {
+      const isUpdated = status?.conditions?.some(
+        ({ type, status }) => type === 'Updated' && status === 'True',
+      );
+      const counts = [status?.machineCount, status?.updatedMachineCount];
+      return (
+        configuration?.name !== undefined &&
+        configuration.name !== previous &&
+        configuration.name === status?.configuration?.name &&
+        counts.every((count) => count === machineCount) &&
+        isUpdated === true
+      );
+    });
+    return spec.configuration?.name ?? '';
+  }
+
+  /** @throws Error with the end of the controller's log */
+  async until<Answer>(what: string | (() => string), poll: () => Promise<Answer | false | undefined>) {
+    try {
+      return await until(what, poll, { timeoutMs: TIMEOUT_MS, everyMs: 200 });
+    } catch (error) {
+      const lines = (await readFile(this.#logFile, 'utf8')).trimEnd().split('\n');
+      throw new Error(lines.slice(-LOG_LINES).join('\n'), { cause: error });
+    }
+  }
+}

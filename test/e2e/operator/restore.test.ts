@@ -1,0 +1,145 @@
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import { afterAll, describe, expect, test } from 'vitest';
+
+import type { RestoreReport } from '../../../src/restore/restore.ts';
+import { ExecServer } from '../../support/exec-server.ts';
+import { createDaemonPod } from '../restore/machines.ts';
+import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
+import { PATHS } from '../support/paths.ts';
+import { runProgram } from '../support/program.ts';
+import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
+import { CURRENT_FILE } from './machine.ts';
+import { type Files, readName, SERVED_FILE, startMachineConfigServer } from './machine-config-server.ts';
+import { OperatorCluster } from './operator-cluster.ts';
+
+const MASTER_ROLES = ['control-plane', 'master'];
+const DAEMON_PODS = `${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`;
+/** Where the pod of the machine-config-daemon mounts the disk. */
+const HOST_ROOT = '/rootfs';
+
+const operator = await OperatorCluster.shared();
+const { admin, binaries, installed, server } = operator;
+const { apiServer, directory, reaper } = installed.controlPlane;
+
+afterAll(() => operator.removeMachines());
+
+/** Restores a config with the program. */
+async function restore(config: string, source: string) {
+  const flags = ['--confirm', '--output=json', '--timeout=3m', `--kubeconfig=${apiServer.kubeconfig}`];
+  const stdout = await runProgram('restore', '--from', source, ...flags);
+  const { ok, pausedPools, configs } = JSON.parse(stdout) as RestoreReport;
+  expect({ ok, pausedPools, configs: configs.map(({ name, outcome }) => [name, outcome]) }).toEqual({
+    ok: true,
+    pausedPools: [],
+    configs: [[config, 'restored']],
+  });
+}
+
+/** Copies the file of the machine-config-server from a disk, as a person does. Returns its path. */
+async function copyServedFile(disk: Files): Promise<string> {
+  const file = join(directory, `${readName(disk)}.json`);
+  await writeFile(file, disk.get(SERVED_FILE) ?? '');
+  return file;
+}
+
+/** What the real bootstrap host serves to masters if one file has several documents. */
+async function fetchFromBootstrapHost(): Promise<Files> {
+  const manifests = await writeManifests(directory, { 'mirrors.yaml': [DIGEST_MIRRORS, TAG_MIRRORS] });
+  const { directory: rendered } = await renderBootstrap(binaries, manifests);
+  const bootstrapServer = await startMachineConfigServer({
+    binaries,
+    directory: dirname(rendered),
+    reaper,
+    args: ['bootstrap', `--server-basedir=${rendered}`, `--bootstrap-kubeconfig=${apiServer.kubeconfig}`],
+  });
+  const files = await bootstrapServer.fetchFiles('master');
+  await bootstrapServer.stop();
+  if (files === undefined) throw new Error('the bootstrap host serves no config');
+  return files;
+}
+
+/** Creates a pool with one machine. */
+async function bootPool(pool: string) {
+  await operator.createPool(pool);
+  await operator.awaitUpdated(pool);
+  return await operator.boot(`${pool}-0`, ['worker', pool]);
+}
+
+/** Deletes the config that the machine of a pool runs, just before the operator updates it. Returns the config. */
+async function deleteConfigInUse(pool: string) {
+  const config = await operator.awaitUpdated(pool, 1);
+  const path = `${PATHS.pools}/${pool}`;
+  await admin.patch(path, { spec: { paused: true } });
+  await operator.applySource(pool, `50-${pool}`, { kernelArguments: [`after=${config}`] });
+  await operator.awaitRendered(pool, config);
+  const annotations = { 'machineconfig-guard.io/allow-deletion': 'CHG-7' };
+  await admin.patch(`${PATHS.configs}/${config}`, { metadata: { annotations } });
+  expect((await installed.cluster.delete(config)).status).toBe(200);
+  await admin.patch(path, { spec: { paused: false } });
+  await operator.awaitPool(pool, 'a Degraded machine', ({ status }) => status?.degradedMachineCount === 1);
+  expect(await server.fetchName(pool)).toBeUndefined();
+  return config;
+}
+
+describe.concurrent('restore', () => {
+  test('ends the deadlock of masters whose config was never in the API', async () => {
+    const files = await fetchFromBootstrapHost();
+    const missing = readName(files);
+    // The operator of the cluster starts after two masters have joined. It has only the first document of the file.
+    await operator.stopController();
+    for (const name of ['control1', 'control2']) await operator.boot(name, MASTER_ROLES, files);
+    await operator.createBuiltInPool('master');
+    await operator.startController();
+    const { spec, status } = await operator.awaitPool('master', 'two Degraded machines', (pool) => {
+      return pool.status?.degradedMachineCount === 2;
+    });
+    const rendered = spec.configuration?.name;
+    expect(rendered).not.toBe(missing);
+    expect(status?.configuration?.name).toBeUndefined();
+    expect(await installed.cluster.exists(missing)).toBe(false);
+    expect(await server.fetchName('master')).toBeUndefined();
+
+    const third = operator.boot('control0', MASTER_ROLES);
+    const [machine] = await Promise.all([third, restore(missing, await copyServedFile(files))]);
+
+    expect(readName(machine.disk)).toBe(missing);
+    expect(await operator.awaitUpdated('master', 3)).toBe(rendered);
+    expect(await server.fetchName('master')).toBe(rendered);
+  });
+
+  test('creates a deleted config again from the file that the server of the cluster wrote', async () => {
+    const { disk } = await bootPool('served');
+    const config = await deleteConfigInUse('served');
+    expect(readName(disk)).toBe(config);
+    // The bootstrap server also writes apiVersion and kind.
+    const fields = Object.keys(JSON.parse(disk.get(SERVED_FILE) ?? '') as object);
+    expect(fields.toSorted()).toEqual(['metadata', 'spec']);
+
+    await restore(config, await copyServedFile(disk));
+
+    await operator.awaitUpdated('served', 1, config);
+  });
+
+  test('creates a deleted config again from the disk of a node that the operator has updated', async () => {
+    const { name, disk } = await bootPool('updated');
+    const first = await operator.awaitUpdated('updated', 1);
+    await operator.applySource('updated', '50-updated', { kernelArguments: ['first=1'] });
+    await operator.awaitUpdated('updated', 1, first);
+    const config = await deleteConfigInUse('updated');
+    expect(disk.get(CURRENT_FILE)).toContain(config);
+    const kubelet = await ExecServer.start(([, path = '']) => {
+      const stdout = disk.get(path.slice(HOST_ROOT.length));
+      return stdout === undefined ? { stderr: 'cat: No such file or directory', exitCode: 1 } : { stdout };
+    });
+    await createDaemonPod(installed.cluster, name, kubelet.port);
+
+    await restore(config, `node/${name}`);
+
+    kubelet.stop();
+    // The operator would wait until the kubelet ends it, because no DaemonSet owns it.
+    await admin.delete(DAEMON_PODS, { gracePeriodSeconds: '0' });
+    await operator.awaitUpdated('updated', 1, config);
+  });
+});

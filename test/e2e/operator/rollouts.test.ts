@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { PATHS } from '../support/paths.ts';
+import { OPERATOR_USER, OperatorCluster, type Pool } from './operator-cluster.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+const KUBELET_CONFIGS = `/apis/${MCO}/v1/kubeletconfigs`;
+const HOLD_MS = 15_000;
+
+const operator = await OperatorCluster.shared();
+const { admin, installed, server } = operator;
+const { cluster } = installed;
+
+beforeAll(() => installed.setSettings({ mode: 'Enforce', holdSuperseded: `${HOLD_MS / 1_000}s` }));
+afterAll(async () => {
+  await operator.removeMachines();
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
+});
+
+/** Times of this machine, in milliseconds. */
+interface Observation {
+  /** The last time at which the server served the config, and the pool still named it afterwards. */
+  servedAt?: number;
+  /** After the answer to the deletion. */
+  deletedAt?: number;
+}
+
+/** For a moment, the server also serves from its cache what the pool no longer names. The hold is much longer. */
+async function observeServer(pool: string, observations: ReadonlyMap<string, Observation>) {
+  const served = await server.fetchName(pool);
+  const now = performance.now();
+  const { spec, status } = (await admin.find(`${PATHS.pools}/${pool}`)) as Pool;
+  const isNamed = [spec, status].some((part) => part?.configuration?.name === served);
+  const observation = observations.get(served ?? '');
+  if (observation !== undefined && isNamed) observation.servedAt = now;
+}
+
+async function deleteConfigs(observations: ReadonlyMap<string, Observation>) {
+  for (const [config, observation] of observations) {
+    if (observation.deletedAt !== undefined) continue;
+    const { status } = await cluster.delete(config);
+    if (status === 200) observation.deletedAt = performance.now();
+  }
+}
+
+/** Whether the guard knows of no dangling reference. */
+async function isGuardSatisfied() {
+  const { status } = (await admin.find(PATHS.guard)) as Pool & { status?: { danglingCount?: number } };
+  const condition = status?.conditions?.find(({ type }) => type === 'ReferencesConsistent');
+  return status?.danglingCount === 0 && condition?.status === 'True';
+}
+
+describe.concurrent('during roll-outs of the real operator', () => {
+  test('a superseded config can be deleted only after the hold since the server last served it', async () => {
+    const [pool, source] = ['hold', '50-hold'];
+    await operator.createPool(pool);
+    const first = await operator.awaitUpdated(pool);
+    await operator.boot('hold-0', ['worker', pool]);
+    await operator.awaitUpdated(pool, 1);
+    const observations = new Map<string, Observation>([[first, {}]]);
+    const areAllDeleted = () =>
+      observations.size === 2 &&
+      [...observations.values()].every(({ deletedAt }) => deletedAt !== undefined);
+    const rollOutTwice = async () => {
+      await operator.applySource(pool, source, { kernelArguments: ['second'] });
+      const second = await operator.awaitRendered(pool, first);
+      observations.set(second, {});
+      // The second roll-out starts before the first one has ended.
+      await operator.applySource(pool, source, { kernelArguments: ['third'] });
+      await operator.awaitRendered(pool, second);
+    };
+
+    await Promise.all([
+      rollOutTwice(),
+      operator.until('the end of the hold', () => observeServer(pool, observations).then(areAllDeleted)),
+      operator.until('the deletion of both', () => deleteConfigs(observations).then(areAllDeleted)),
+    ]);
+
+    expect(observations.get(first)?.servedAt).toBeDefined();
+    for (const { servedAt = 0, deletedAt = 0 } of observations.values())
+      expect(deletedAt - servedAt).toBeGreaterThanOrEqual(HOLD_MS);
+  });
+
+  test('the guard denies no request of the operator and raises no alarm', async () => {
+    const startedAt = Date.now();
+    const pool = 'day';
+    const path = `${PATHS.pools}/${pool}`;
+    const changeSources = async (round: number) => {
+      const previous = await operator.awaitRendered(pool);
+      for (let index = 0; index < 5; index += 1)
+        await operator.applySource(pool, `50-day-${index}`, { kernelArguments: [`round=${round}`] });
+      await operator.awaitRendered(pool, previous);
+    };
+    await operator.createPool(pool);
+    await operator.awaitUpdated(pool);
+    await operator.boot('day-0', ['worker', pool]);
+    const leaving = await operator.boot('day-1', ['worker', pool]);
+    await operator.awaitUpdated(pool, 2);
+    await changeSources(1);
+    await leaving.leave();
+    await admin.patch(path, { spec: { paused: true }, metadata: { labels: { kubelet: pool } } });
+    await admin.create(KUBELET_CONFIGS, {
+      apiVersion: `${MCO}/v1`,
+      kind: 'KubeletConfig',
+      metadata: { name: pool },
+      spec: {
+        machineConfigPoolSelector: { matchLabels: { kubelet: pool } },
+        kubeletConfig: { maxPods: 100 },
+      },
+    });
+    await changeSources(2);
+    await changeSources(3);
+    await admin.patch(path, { spec: { paused: false } });
+    await changeSources(4);
+    await operator.awaitUpdated(pool, 1);
+    // The machine goes back to pool worker, so its own pool can be deleted.
+    const labels = { [`node-role.kubernetes.io/${pool}`]: null };
+    await admin.patch(`${PATHS.nodes}/day-0`, { metadata: { labels } });
+    await operator.awaitUpdated('worker', 1);
+    // The operator deletes the source that it made from the KubeletConfig, and then removes its finalizer.
+    const kubeletConfig = `${KUBELET_CONFIGS}/${pool}`;
+    await admin.delete(kubeletConfig);
+    await operator.until('the end of the KubeletConfig', async () => {
+      return (await admin.find(kubeletConfig)) === undefined;
+    });
+    await admin.delete(path);
+
+    await operator.until('a guard without alarms', isGuardSatisfied);
+    const isRecent = (time: string | undefined) => Date.parse(time ?? '') >= startedAt;
+    const requests = await cluster.auditLog.events(({ user, requestReceivedTimestamp }) => {
+      return user.username === OPERATOR_USER && isRecent(requestReceivedTimestamp);
+    });
+    expect(requests.filter(({ verb }) => verb === 'update').length).toBeGreaterThan(10);
+    const deletions = requests.filter(({ verb }) => verb === 'delete');
+    expect(deletions.map(({ objectRef }) => objectRef?.resource)).toContain('machineconfigs');
+    // The operator looks for objects that do not exist, and its parts write the same objects.
+    const harmless = new Set<number | undefined>([200, 201, 404, 409]);
+    expect(requests.filter(({ responseStatus }) => !harmless.has(responseStatus?.code))).toEqual([]);
+    const events = await admin.list(PATHS.events);
+    const alarms = events.filter((event) => 'reason' in event && event.reason === 'DanglingReference');
+    expect(alarms.filter(({ metadata }) => isRecent(metadata.creationTimestamp))).toEqual([]);
+  });
+});

@@ -1,0 +1,98 @@
+import { afterAll, expect, test } from 'vitest';
+
+import { joinCluster } from '../../../src/demo/operator/hosts.ts';
+import { renderMachineConfig } from '../../../src/demo/operator/machine-config.ts';
+import { startOperator } from '../../../src/demo/operator/node-controller.ts';
+import { MASTER_POOL } from '../../../src/demo/operator/pool.ts';
+import { Simulation } from '../../../src/demo/operator/simulation.ts';
+import { startTestCluster } from '../../support/test-cluster.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { PATHS } from '../support/paths.ts';
+import { OperatorCluster } from './operator-cluster.ts';
+
+const NODE = 'simulated-0';
+const POOL = 'simulated';
+const MCO = 'machineconfiguration.openshift.io';
+
+/** Fields that only one of the two operators writes, each with the reason why the guard needs no other. */
+const EXCEPTIONS: Readonly<Record<string, RegExp>> = {
+  'the API server sets them':
+    /^metadata\.(creationTimestamp|generation|managedFields|resourceVersion|uid)/,
+  'any content of a config will do': /^spec\.(config\.|extensions|kernelArguments|baseOSExtensions)/,
+  'the administrator sets them': /^spec\.(machineConfigSelector|nodeSelector|maxUnavailable)/,
+  'the guard reads no other condition': /^status\.conditions\[(?!Updated\])/,
+  'the guard does not read them': /^status\.(certExpirys|observedGeneration)|\/controlPlaneTopology$/,
+};
+
+const operator = await OperatorCluster.shared();
+const { admin } = operator;
+
+afterAll(() => operator.removeMachines());
+
+/** What the operator has written. The machine-config-daemon writes some of the annotations at its request. */
+interface Written {
+  readonly config: object | undefined;
+  readonly pool: object | undefined;
+  readonly node: { readonly annotations: object };
+}
+
+/** Runs the real operator until a machine has joined. */
+async function runRealOperator(): Promise<Written> {
+  await operator.createPool(POOL);
+  const name = await operator.awaitUpdated(POOL);
+  await operator.boot(NODE, ['worker', POOL]);
+  await operator.awaitUpdated(POOL, 1);
+  const annotations = await operator.until('the last annotation of the node', async () => {
+    const { metadata } = (await admin.find(`${PATHS.nodes}/${NODE}`)) ?? {};
+    return metadata?.annotations?.[`${MCO}/reason`] !== undefined && metadata.annotations;
+  });
+  const config = await admin.find(`${PATHS.configs}/${name}`);
+  return { config, pool: await admin.find(`${PATHS.pools}/${POOL}`), node: { annotations } };
+}
+
+/** Runs the simulated operator until it has updated a machine. */
+async function runSimulatedOperator(): Promise<Written> {
+  const api = (await startTestCluster()).connect();
+  const simulation = new Simulation({ api, speed: Number.POSITIVE_INFINITY });
+  simulation.clock.start(async () => {
+    await simulation.createPool();
+    const first = renderMachineConfig('first', simulation.pool.uid);
+    await simulation.rollOut(first);
+    await joinCluster(simulation, NODE, first);
+    startOperator(simulation);
+    await simulation.rollOut(renderMachineConfig('second', simulation.pool.uid));
+  });
+  await simulation.runUntilIdle();
+  const find = async (path: string) =>
+    (await api.json({ path, signal: AbortSignal.timeout(10_000) })) as KubeObject;
+  const { metadata } = await find(`${PATHS.nodes}/${NODE}`);
+  return {
+    config: await find(`${PATHS.configs}/${simulation.pool.config}`),
+    pool: await find(`${PATHS.pools}/${MASTER_POOL}`),
+    node: { annotations: metadata.annotations ?? {} },
+  };
+}
+
+/** The paths of all fields. Conditions have their type instead of an index. */
+function listFields(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((item: { type?: string }) => listFields(item, `${path}[${item.type ?? ''}]`));
+  }
+  if (typeof value !== 'object' || value === null) return [path];
+  return Object.entries(value).flatMap(([key, item]) =>
+    listFields(item, path === '' ? key : `${path}.${key}`),
+  );
+}
+
+test('writes the fields that the real operator writes and the guard reads', async () => {
+  const [real, simulated] = [await runRealOperator(), await runSimulatedOperator()];
+  const isException = (field: string) =>
+    Object.values(EXCEPTIONS).some((exception) => exception.test(field));
+  for (const kind of ['config', 'pool', 'node'] as const) {
+    const [realFields, simulatedFields] = [real, simulated].map((written) => {
+      const fields = listFields(written[kind]).filter((field) => !isException(field));
+      return [...new Set(fields)].toSorted();
+    });
+    expect({ [kind]: simulatedFields }).toEqual({ [kind]: realFields });
+  }
+});
