@@ -1,13 +1,12 @@
-import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
+import type { ConfigName } from '../decision/config-name.ts';
 import { findHold, type Hold } from '../decision/hold.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { HeldConfig } from '../decision/review.ts';
 import { parseSettings } from '../decision/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { GUARD_PATH, MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
+import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
-import { parseHeldConfig } from '../kube/held-config.ts';
 import { accessCluster } from './cluster-access.ts';
 
 /** What decides holds, beside the configs. */
@@ -26,7 +25,8 @@ export interface HoldFacts {
  * @throws ClusterAccessError, or the signal's reason
  */
 export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
-  const guard = await get(api, GUARD_PATH, signal);
+  const read = async () => (await orUndefined(api.json({ path: GUARD_PATH, signal }))) as ApiObject | undefined;
+  const guard = await accessCluster('get', GUARD_PATH, signal, read);
   return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
 }
 
@@ -43,24 +43,4 @@ export function findHolds(
     if (hold !== undefined) holds.set(config.name, hold);
   }
   return holds;
-}
-
-/**
- * Adds the owner, on which the hold of a config without a pool in its name depends. A list of metadata lacks it.
- *
- * @throws ClusterAccessError, or the signal's reason
- */
-export async function readOwner<T extends HeldConfig>(
-  api: KubeApi,
-  config: T,
-  signal: AbortSignal,
-): Promise<T> {
-  if (parsePoolName(config.name) !== undefined) return config;
-  const object = await get(api, objectPath(MACHINE_CONFIGS_PATH, config.name), signal);
-  return object === undefined ? config : { ...config, ...parseHeldConfig(object.metadata ?? {}) };
-}
-
-async function get(api: KubeApi, path: string, signal: AbortSignal): Promise<ApiObject | undefined> {
-  const read = async () => (await orUndefined(api.json({ path, signal }))) as ApiObject | undefined;
-  return await accessCluster('get', path, signal, read);
 }

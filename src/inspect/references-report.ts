@@ -2,7 +2,7 @@ import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/co
 import { findNearestName } from '../status/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
-import { findHolds, readHoldMs, readOwner } from './holds.ts';
+import { findHolds, readHoldMs } from './holds.ts';
 import { readWithRetries } from './poll.ts';
 import { type NamedReference, type Referrer, summarizeReferences } from '../decision/references.ts';
 import type { HeldConfig } from '../decision/review.ts';
@@ -50,9 +50,7 @@ export async function readReferencesReport(
 export async function readUnusedReport(api: KubeApi): Promise<{ report: UnusedReport; renderedCount: number }> {
   const references = await readConfigsAndReferrers(api);
   const holdMs = await readWithRetries((signal) => readHoldMs(api, signal));
-  const unused: ReturnType<typeof findUnusedConfigs> = [];
-  for (const config of findUnusedConfigs(references))
-    unused.push(await readWithRetries((signal) => readOwner(api, config, signal)));
+  const unused = findUnusedConfigs(references);
   const holds = findHolds(unused, { ...references, holdMs });
   const sizes = await readSizes(api, unused);
   const rendered = references.configs.filter(({ name }) => isRenderedConfig(name));
