@@ -4,28 +4,38 @@ import { waitOrAbort, withTimeout } from '../common/wait.ts';
 const GET_TIMEOUT_MS = 2_000;
 
 /**
- * Shares the GET of an object among all callers that arrive before its response. It can be older than a call, so its
- * result confirms a denial and never proves that a config is unused.
+ * Shares GETs of the same object among callers, one at a time. A caller only joins a GET that has not been sent, so the
+ * result contains every write that was acknowledged before the call.
  */
 export class SharedGets<Result> {
   readonly #running = new Map<string, Promise<Result>>();
+  /** The GETs that wait for the end of the running one. */
+  readonly #next = new Map<string, Promise<Result>>();
 
   /**
-   * Returns the result of the GET that runs, or else of a new one.
+   * Returns the result of a GET that is sent after this call.
    *
    * @param key identifies the object
    * @throws the error of the GET, or the signal's reason
    */
   async get(key: string, send: (signal: AbortSignal) => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    const running = this.#running.get(key) ?? this.#start(key, send);
-    return await waitOrAbort(running, signal);
+    const running = this.#running.get(key);
+    const result = this.#next.get(key) ?? this.#start(key, send, running);
+    if (running !== undefined) this.#next.set(key, result);
+    return await waitOrAbort(result, signal);
   }
 
-  #start(key: string, send: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  async #start(
+    key: string,
+    send: (signal: AbortSignal) => Promise<Result>,
+    running: Promise<Result> | undefined,
+  ): Promise<Result> {
+    if (running !== undefined) await running.catch(() => {});
+    this.#next.delete(key);
     const result = withTimeout(GET_TIMEOUT_MS, new AbortController().signal, send).finally(() => {
       this.#running.delete(key);
     });
     this.#running.set(key, result);
-    return result;
+    return await result;
   }
 }
