@@ -3,35 +3,27 @@ import type { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.t
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { waitOrAbort } from '../../src/common/wait.ts';
-import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import type { Random } from './random.ts';
 
 /** The API server first handles a call. Its answer may arrive much later. */
 interface Call {
   readonly request: ApiRequest;
-  /** The step in which the replica sent it. */
-  readonly sentAt: number;
   readonly settle: (answer: Promise<unknown>) => void;
   answer?: Promise<unknown>;
   /** When the API server handled the call. */
   handledAt?: Date;
 }
 
-const LISTS: ReadonlySet<string> = new Set(REFERRER_RESOURCES.flatMap(({ paths }) => paths));
-
 /** The API server for one replica. The simulation decides when each half of each call happens. */
 export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
   /** The share of the calls that fail. */
   failureRate = 0;
-  readonly #now: () => number;
   readonly #cluster: InMemoryCluster;
   readonly #random: Random;
   #calls: Call[] = [];
 
-  /** @param now returns the current step */
-  constructor(cluster: InMemoryCluster, random: Random, now: () => number) {
-    this.#now = now;
+  constructor(cluster: InMemoryCluster, random: Random) {
     this.#cluster = cluster;
     this.#random = random;
   }
@@ -56,16 +48,10 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
     const answered = new Promise<unknown>((resolve) => {
       settle = resolve;
     });
-    const call: Call = { request, sentAt: this.#now(), settle };
+    const call: Call = { request, settle };
     this.#calls.push(call);
     const answer = await waitOrAbort(answered, request.signal);
     return { answer, handledAt: call.handledAt };
-  }
-
-  /** The step in which the oldest GET of an object was sent that is not answered yet, or else the current one. */
-  get oldestGetAt(): number {
-    const gets = this.#calls.filter(({ request }) => !LISTS.has(request.path.split('?')[0] ?? ''));
-    return Math.min(this.#now(), ...gets.map(({ sentAt }) => sentAt));
   }
 
   /** Takes one step of one call, if there is one. */

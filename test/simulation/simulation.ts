@@ -68,8 +68,6 @@ interface Deletion {
   readonly config: string;
   /** The step in which the API server sent the review. */
   readonly sentAt: number;
-  /** The step in which the oldest GET that can confirm a denial was sent. */
-  readonly oldestGetAt: number;
   /** When a pool last named the config before the review, in milliseconds. */
   readonly servedUntil: number;
   readonly replica: Replica;
@@ -198,7 +196,7 @@ export class Simulation {
   }
 
   #createReplica(): Replica {
-    const api = new SimulatedApi(this.#model.cluster, this.#random, () => this.#step);
+    const api = new SimulatedApi(this.#model.cluster, this.#random);
     const client = api as unknown as KubeApi;
     const index = new ReferrersByConfig();
     const watches = REFERRER_RESOURCES.map((resource): Watch => {
@@ -239,7 +237,6 @@ export class Simulation {
     const deletion: Deletion = {
       config,
       sentAt: this.#step,
-      oldestGetAt: replica.api.oldestGetAt,
       servedUntil: this.#model.servedUntil(config),
       replica,
       timer,
@@ -251,15 +248,15 @@ export class Simulation {
   }
 
   #finishDeletion(deletion: Deletion): void {
-    const { config, sentAt, oldestGetAt, servedUntil, timer, judgement, isLost } = deletion;
+    const { config, sentAt, servedUntil, timer, judgement, isLost } = deletion;
     clearTimeout(timer);
     this.#deletions.splice(this.#deletions.indexOf(deletion), 1);
     if (isLost === true || judgement === undefined) return;
     const { code, denialStatus } = judgement.verdict;
     if (denialStatus !== undefined) {
       this.#count(code);
-      if (code === 'MCG_IN_USE' && !this.#model.wasInUseAtSomeTime(config, oldestGetAt)) {
-        this.#violate(`${config} was denied as in use, and was unused since the oldest GET`);
+      if (code === 'MCG_IN_USE' && !this.#model.wasInUseAtSomeTime(config, sentAt)) {
+        this.#violate(`${config} was denied as in use, and was unused the whole time`);
       }
       return;
     }
