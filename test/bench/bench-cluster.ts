@@ -7,7 +7,7 @@ import { machineConfig, pool, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { createFleet } from './fleet.ts';
 import { type RunningWebhook, startWebhook, type WebhookProgram } from './peers/webhook-process.ts';
-import type { WebhookAddress } from './webhook-client.ts';
+import { buildOverriddenReview, type WebhookAddress } from './webhook-client.ts';
 
 const CALLS_METRIC = 'apiserver_admission_webhook_request_total';
 const EFFECTIVE_TIMEOUT_MS = 20_000;
@@ -49,6 +49,13 @@ export class BenchCluster {
     const name = renderedName();
     await this.admin.create(PATHS.configs, machineConfig({ name, labels: labelsOf(candidate), bytes }));
     return name;
+  }
+
+  /** See {@link buildOverriddenReview}. */
+  async createOverriddenReview(bytes: number): Promise<Buffer> {
+    const config = machineConfig({ name: renderedName(), labels: labelsOf('guard') });
+    const { metadata } = await this.admin.create(PATHS.configs, config);
+    return buildOverriddenReview({ name: metadata.name, uid: String(metadata.uid) }, bytes);
   }
 
   /** Stops the guard and removes its registration. */

@@ -4,12 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import type { Child } from '../e2e/control-plane/child.ts';
 import { machineConfig } from '../e2e/support/objects.ts';
-import { NAME, reviewBody, UID } from '../support/review.ts';
+import { reviewBody, UID } from '../support/review.ts';
 
 export interface WebhookAddress {
   readonly url: string;
   /** The CA of its certificate, PEM. */
   readonly ca: string;
+}
+
+export interface ConfigIdentity {
+  readonly name: string;
+  readonly uid: string;
 }
 
 export interface ReviewResponse {
@@ -90,16 +95,16 @@ export function buildReview(config: string): Buffer {
 }
 
 /**
- * A dry-run review of this size, which the guard allows without reading the cluster, because of an
- * annotation.
+ * A dry-run review of this size, which the guard allows because of an annotation. It knows from its watch that the config
+ * exists, and reads nothing else.
  */
-export function buildOverriddenReview(bytes: number): Buffer {
+export function buildOverriddenReview(config: ConfigIdentity, bytes: number): Buffer {
   const annotations = { [ALLOW_DELETION_ANNOTATION]: 'measured' };
-  const { metadata, ...config } = machineConfig({
-    name: NAME,
+  const { metadata, ...content } = machineConfig({
+    name: config.name,
     annotations,
     bytes: bytes - ENVELOPE_BYTES,
   });
-  const oldObject = { ...config, metadata: { ...metadata, uid: 'c-uid' } };
-  return Buffer.from(JSON.stringify(reviewBody({ oldObject, dryRun: true })));
+  const oldObject = { ...content, metadata: { ...metadata, uid: config.uid } };
+  return Buffer.from(JSON.stringify(reviewBody({ name: config.name, oldObject, dryRun: true })));
 }

@@ -5,7 +5,7 @@ import { measureAllowed } from '../deletions.ts';
 import { memoryOf, resetPeak } from '../memory.ts';
 import { nodeProgram, startWebhook } from '../peers/webhook-process.ts';
 import { createColumns, createGoalTable, type Row, type Table } from '../table.ts';
-import { buildOverriddenReview, type WebhookAddress, WebhookClient } from '../webhook-client.ts';
+import { type WebhookAddress, WebhookClient } from '../webhook-client.ts';
 
 export const question =
   'How much memory does the guard use at rest and at its peak, compared with a minimal webhook?';
@@ -37,6 +37,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   const { guard, controlPlane } = cluster.guarded;
   const rows: Row[] = [];
   const [used, unused] = [await cluster.createConfig(GUARD), await cluster.createConfig(GUARD)];
+  const largeReview = await cluster.createOverriddenReview(LARGE_REVIEW_BYTES);
   const measure = async (who: string, what: string, pid: number, work: () => Promise<unknown>) => {
     cluster.log(`${who}: ${what} …`);
     await resetPeak(pid);
@@ -50,7 +51,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   idle.kill();
   const plain = await startWebhook(controlPlane, nodeProgram('parse'));
   await measure(NODE_HTTPS, 'asked nothing yet', plain.pid, rest);
-  await measure(NODE_HTTPS, PARALLEL_REVIEWS, plain.pid, () => sendLargeReviews(plain));
+  await measure(NODE_HTTPS, PARALLEL_REVIEWS, plain.pid, () => sendLargeReviews(plain, largeReview));
 
   await measure(GUARD, 'no node', guard.pid, rest);
   for (const nodes of fleets) {
@@ -65,14 +66,13 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
       Promise.all(Array.from({ length: LIVE_READS }, () => measureAllowed(cluster.admin, unused))),
     );
   }
-  await measure(GUARD, PARALLEL_REVIEWS, guard.pid, () => sendLargeReviews(guard));
+  await measure(GUARD, PARALLEL_REVIEWS, guard.pid, () => sendLargeReviews(guard, largeReview));
   await measure(GUARD, AFTERWARDS, guard.pid, rest);
   return [{ ...TABLE, rows }, createGoals(rows)];
 }
 
-async function sendLargeReviews(webhook: WebhookAddress): Promise<void> {
+async function sendLargeReviews(webhook: WebhookAddress, review: Buffer): Promise<void> {
   const client = new WebhookClient(webhook, LARGE_REVIEWS);
-  const review = buildOverriddenReview(LARGE_REVIEW_BYTES);
   await Promise.all(Array.from({ length: LARGE_REVIEWS }, () => client.expectAllowed(review)));
   client.close();
 }

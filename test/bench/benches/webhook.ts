@@ -3,7 +3,7 @@ import { getSummary, interleave, measureMs } from '../interleave.ts';
 import type { NodeWebhookKind } from '../peers/node-webhook.ts';
 import { nodeProgram, startWebhook } from '../peers/webhook-process.ts';
 import { createColumns, createGoalTable, type Row, summaryColumns, type Table } from '../table.ts';
-import { buildOverriddenReview, WebhookClient } from '../webhook-client.ts';
+import { WebhookClient } from '../webhook-client.ts';
 
 export const question =
   'How many reviews a second does the guard answer, compared with a minimal webhook in Node?';
@@ -59,7 +59,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
   const rows: Row[] = [];
   for (const size of isQuick ? QUICK : FULL) {
     cluster.log(`reviews of ${size.title} …`);
-    rows.push(...(await measureSize(clients, size)));
+    rows.push(...(await measureSize(clients, await cluster.createOverriddenReview(size.bytes), size)));
   }
   for (const [, client] of clients) client.close();
   const share = rows.find(({ size, who }) => size === '1 MB' && who === GUARD)?.['share'];
@@ -70,9 +70,9 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
 
 async function measureSize(
   clients: readonly (readonly [string, WebhookClient])[],
-  { title, bytes, rounds, batches }: Size,
+  review: Buffer,
+  { title, rounds, batches }: Size,
 ): Promise<readonly Row[]> {
-  const review = buildOverriddenReview(bytes);
   const createMeasurements = (send: (client: WebhookClient) => Promise<unknown>) =>
     clients.map(([name, client]) => ({ name, measure: () => measureMs(() => send(client)) }));
   const singles = createMeasurements((client) => client.expectAllowed(review));
