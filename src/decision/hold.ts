@@ -75,7 +75,8 @@ function findLastChange(
     const times = [updatedChangedAt, ...creations].filter((time) => time !== undefined);
     return creations.includes(undefined) || times.length === 0 ? undefined : latest(times);
   }
-  const isTransitionOlder = updatedChangedAt === undefined || updatedChangedAt < specChangedAt;
+  // Within the same second, either can be older.
+  const isTransitionOlder = updatedChangedAt === undefined || updatedChangedAt <= specChangedAt;
   // A pool without machines, and a roll-back before the operator looked: the status moves without a transition.
   const hasMovedSilently = isTransitionOlder && new Set(configs).size === 1 && configs.length > 1;
   if (hasMovedSilently) return statusChangedAt && latest([specChangedAt, statusChangedAt]);

@@ -7,7 +7,7 @@ import { machineConfig, pool, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { createFleet } from './fleet.ts';
 import { type RunningWebhook, startWebhook, type WebhookProgram } from './peers/webhook-process.ts';
-import { buildOverriddenReview, type WebhookAddress } from './webhook-client.ts';
+import { buildOverriddenReview, buildReview, type WebhookAddress } from './webhook-client.ts';
 
 const CALLS_METRIC = 'apiserver_admission_webhook_request_total';
 const EFFECTIVE_TIMEOUT_MS = 20_000;
@@ -49,6 +49,12 @@ export class BenchCluster {
     const name = renderedName();
     await this.admin.create(PATHS.configs, machineConfig({ name, labels: labelsOf(candidate), bytes }));
     return name;
+  }
+
+  /** A review of the deletion of this config. */
+  async buildReview(name: string): Promise<Buffer> {
+    const found = await this.admin.find(`${PATHS.configs}/${name}`);
+    return buildReview({ name, uid: String(found?.metadata.uid) });
   }
 
   /** See {@link buildOverriddenReview}. */

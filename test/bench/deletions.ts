@@ -37,8 +37,14 @@ export async function measureAllowed(admin: KubeClient, config: string): Promise
 /** Waits until every candidate is registered and has received the nodes. */
 export async function awaitAnswers(admin: KubeClient, deletions: readonly Deletion[]): Promise<void> {
   for (const { candidate, config, answer } of deletions) {
-    const isRight = async () => (await deleteDryRun(admin, config)).status === answer;
-    await until(`the right answer of ${candidate}`, isRight, { timeoutMs: EFFECTIVE_TIMEOUT_MS });
+    let found: unknown;
+    const isRight = async () => {
+      const response = await deleteDryRun(admin, config);
+      found = response.body;
+      return response.status === answer;
+    };
+    const what = () => `the right answer of ${candidate}. The last one: ${JSON.stringify(found)}`;
+    await until(what, isRight, { timeoutMs: EFFECTIVE_TIMEOUT_MS });
   }
 }
 

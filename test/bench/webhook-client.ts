@@ -89,9 +89,15 @@ export class WebhookClient {
 }
 
 /** A dry-run review of the deletion of a config. */
-export function buildReview(config: string): Buffer {
-  const oldObject = { metadata: { name: config, uid: 'c-uid' } };
-  return Buffer.from(JSON.stringify(reviewBody({ name: config, oldObject, dryRun: true })));
+export function buildReview({ name, uid }: ConfigIdentity): Buffer {
+  const oldObject = { metadata: { name, uid } };
+  return Buffer.from(JSON.stringify(reviewBody({ name, oldObject, dryRun: true })));
+}
+
+/** Until it has read the cluster, a webhook denies for another reason. */
+export function isDeniedAsInUse({ allowed, status }: ReviewResponse): boolean {
+  if (allowed) throw new Error('allowed the deletion of a config in use');
+  return status?.message?.includes('is in use by') === true;
 }
 
 /**

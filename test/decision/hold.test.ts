@@ -93,6 +93,11 @@ test.each<[string, string, Situation]>([
     { referrers: [toPool({ spec: 9, updated: 1, status: 9.75 })] },
   ],
   [
+    'whose status moved without a transition, after one in the same second as the change of its spec',
+    'since 9.75',
+    { referrers: [toPool({ spec: 9, updated: 9, status: 9.75 })] },
+  ],
+  [
     'whose status is written with every change of its machine counts',
     'none',
     { referrers: [toPool({ spec: 1, updated: 2, status: 9.9 })] },
@@ -106,7 +111,7 @@ test.each<[string, string, Situation]>([
   [
     'that named the config never: it is new',
     'since 9',
-    { referrers: [toPool({ spec: 1, updated: 1 })], config: { createdAt: 9 } },
+    { referrers: [toPool({ spec: 1, updated: 2 })], config: { createdAt: 9 } },
   ],
   [
     'without managedFields: the creation of its configs',

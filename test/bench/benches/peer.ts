@@ -16,7 +16,7 @@ import {
   type WebhookProgram,
 } from '../peers/webhook-process.ts';
 import { createColumns, createGoalTable, type Table } from '../table.ts';
-import { buildReview, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
+import { isDeniedAsInUse, WebhookClient } from '../webhook-client.ts';
 
 export const question = 'How does the guard compare with a webhook in Go on controller-runtime?';
 
@@ -138,24 +138,19 @@ async function createCandidates(cluster: BenchCluster): Promise<readonly Candida
 }
 
 async function measureStarts(
-  { guarded }: BenchCluster,
+  cluster: BenchCluster,
   candidates: readonly Candidate[],
   rounds: number,
 ): Promise<void> {
   const measureStart = async ({ program, kubeconfig, denied }: Candidate) => {
-    const prepared = await prepareWebhook(guarded.controlPlane, program, kubeconfig);
+    const review = await cluster.buildReview(denied.config);
+    const prepared = await prepareWebhook(cluster.guarded.controlPlane, program, kubeconfig);
     const client = new WebhookClient(prepared);
-    return await client.measureFirstAnswer(buildReview(denied.config), isDeniedAsInUse, prepared.start);
+    return await client.measureFirstAnswer(review, isDeniedAsInUse, prepared.start);
   };
   const measurements = candidates.map((one) => ({ name: one.name, measure: () => measureStart(one) }));
   const summaries = await interleave(measurements, rounds);
   for (const { name, figures } of candidates) figures.start = getSummary(summaries, name).p50;
-}
-
-/** Until its cache is filled, a webhook may deny for another reason. */
-function isDeniedAsInUse({ allowed, status }: ReviewResponse): boolean {
-  if (allowed) throw new Error('allowed the deletion of a config in use');
-  return status?.message?.includes('is in use by') === true;
 }
 
 async function measureDryRuns(

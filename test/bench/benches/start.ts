@@ -12,7 +12,7 @@ import {
   summaryColumns,
   type Table,
 } from '../table.ts';
-import { buildReview, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
+import { isDeniedAsInUse, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
 
 export const question = 'How long after its start does the guard give the first correct answer?';
 
@@ -84,20 +84,18 @@ async function runEmptyProgram(): Promise<void> {
 
 /** Milliseconds to the first answer. `ca`: the CA in the Secret, if the guard issues its certificate. */
 async function measureStart(
-  { guarded }: BenchCluster,
+  cluster: BenchCluster,
   config: string,
   isAllowed: boolean,
   ca?: string,
 ): Promise<number> {
   const program =
     ca === undefined ? guardProgram() : guardProgram([`--tls-secret=${NAMESPACE}/${SECRET}`]);
+  const { guarded } = cluster;
+  const review = await cluster.buildReview(config);
   const prepared = await prepareWebhook(guarded.controlPlane, program, guarded.kubeconfig);
   const address = { url: prepared.url, ca: ca ?? prepared.ca };
   const client = new WebhookClient(address, 1, ca === undefined ? undefined : SERVICE);
-  const isRight = (response: ReviewResponse) => {
-    if (response.allowed !== isAllowed)
-      throw new Error(`The first answer was ${JSON.stringify(response)}`);
-    return true;
-  };
-  return await client.measureFirstAnswer(buildReview(config), isRight, prepared.start);
+  const isRight = isAllowed ? ({ allowed }: ReviewResponse) => allowed : isDeniedAsInUse;
+  return await client.measureFirstAnswer(review, isRight, prepared.start);
 }
