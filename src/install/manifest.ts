@@ -4,7 +4,7 @@ import type { Authority } from '../certificates/authority.ts';
 /** An object as a YAML document, with its comments. */
 export type Manifest = Document.Parsed;
 
-/** A file that `render` or `certs rotate` writes. */
+/** A file that `render` or `certs` writes. */
 export interface OutputFile {
   readonly name: string;
   readonly content: string;
@@ -34,7 +34,7 @@ export function readAuthoritySecret(secret: unknown): Authority {
   return { certificatePem: decodeBase64(data?.['ca.crt']), privateKeyPem: decodeBase64(data?.['ca.key']) };
 }
 
-export function decodeBase64(value: unknown): string {
+function decodeBase64(value: unknown): string {
   return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
 }
 
