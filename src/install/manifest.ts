@@ -12,20 +12,17 @@ export interface OutputFile {
   readonly isPrivate: boolean;
 }
 
-/** Quotes strings that YAML 1.1 reads as another type. */
-export function createManifest(comment: string, object: object): Manifest {
-  const document = new Document(object, { schema: 'yaml-1.1' });
-  if (document.contents !== null) document.contents.commentBefore = comment;
-  return document as unknown as Manifest;
-}
-
 /** Creates the Secret that `serve --tls-secret` reads. */
 export function createAuthoritySecret(comment: string, metadata: object, authority: Authority): Manifest {
   const data = {
     'ca.crt': encodeBase64(authority.certificatePem),
     'ca.key': encodeBase64(authority.privateKeyPem),
   };
-  return createManifest(comment, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data });
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data };
+  // Quotes strings that YAML 1.1 reads as another type.
+  const document = new Document(secret, { schema: 'yaml-1.1' });
+  if (document.contents !== null) document.contents.commentBefore = comment;
+  return document as unknown as Manifest;
 }
 
 /** Reads a Secret of {@link createAuthoritySecret}. A missing part is empty. */

@@ -39,7 +39,7 @@ const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard@sha256:…';
 
 const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.\n';
 const ROTATION_NOTE =
-  'Created a new authority. The API servers trust the old one, too, until you apply the output without --new-authority.\n';
+  'Created a new authority. The API servers trust both until you apply the output without --new-authority.\n';
 
 export function createRenderCommand(): Command {
   const command = new Command('render')
