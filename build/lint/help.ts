@@ -17,7 +17,6 @@ const COMMANDS = [
   'dev',
   'demo',
   'certs',
-  'certs rotate',
   'completion',
   'version',
   'help',

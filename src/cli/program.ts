@@ -59,7 +59,7 @@ export async function runProgram(
   const [first, ...words] = args;
   // Commander would read the flags among the words.
   if (first !== COMPLETE_COMMAND) return await runCommand(root, args, io);
-  io.stdout(await formatCompletion(root, words));
+  io.stdout(formatCompletion(root, words));
   return EXIT_CODE.success;
 }
 
@@ -104,7 +104,7 @@ function createProgram(name: string): Command {
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
       .helpCommand(false)
       .hook('preAction', inheritClusterFlags)
-      // Both `certs` and `certs rotate` have --out and --days.
+      // A flag after the command belongs to the command.
       .enablePositionalOptions()
       .addHelpText(
         'after',
@@ -153,16 +153,11 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
         write(`${name}: ${toPrintableLine(text, MAX_MESSAGE_LENGTH)}\n`);
       },
     });
-  for (const command of root.commands) inheritSettings(root, command);
+  // addCommand() copies no settings. Without this copy, an unknown flag of a subcommand exits with 1.
+  for (const command of root.commands) command.copyInheritedSettings(root);
 }
 
 /** Sorts by long names. Commander's `sortOptions` sorts by short names. */
 function sortOptions(command: Command) {
   return new Help().visibleOptions(command).toSorted((a, b) => (a.name() < b.name() ? -1 : 1));
-}
-
-/** addCommand() copies no settings. Without this copy, an unknown flag of a subcommand exits with 1. */
-function inheritSettings(parent: Command, command: Command): void {
-  command.copyInheritedSettings(parent);
-  for (const child of command.commands) inheritSettings(command, child);
 }

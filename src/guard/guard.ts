@@ -21,6 +21,7 @@ import { createFixedTlsPolicy, INTERMEDIATE, type TlsPolicy } from '../webhook/t
 import { TlsServer } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
 import { Judge } from './judge.ts';
+import { findStalledRestores } from '../status/stalled-restores.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
 
 export interface GuardOptions {
@@ -137,6 +138,7 @@ export class Guard {
       unsynced: () => this.#index.unsynced,
       ages: () => this.#index.ages,
       referrers: () => this.#index.referrers(),
+      stalledRestores: () => findStalledRestores(this.#index.referrers(), new Date()).length,
       liveReads: () => live.readCount,
       expiries: () => certificate.expiries(),
     });

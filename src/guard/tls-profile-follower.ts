@@ -6,6 +6,7 @@ import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import {
   describeTlsProfile,
+  type FollowedTlsProfile,
   INTERMEDIATE,
   parseTlsProfile,
   type TlsPolicy,
@@ -18,13 +19,6 @@ export interface TlsProfileFollowerOptions {
   readonly log: Logger;
   /** Milliseconds between two reads. */
   readonly intervalMs?: number;
-}
-
-/** The profile that applies, for the status. */
-export interface FollowedTlsProfile {
-  readonly profile: TlsProfile;
-  /** Why it may not be the profile of the cluster: reason and message of a condition. */
-  readonly problem?: { readonly reason: string; readonly message: string };
 }
 
 const PATH = objectPath(API_SERVERS_PATH, 'cluster');

@@ -1,4 +1,4 @@
-import { type ConfigName, isObjectName, isRenderedConfig } from '../decision/config-name.ts';
+import { type ConfigName, isObjectName } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
@@ -69,7 +69,7 @@ function groupNames(all: readonly WatchedConfig[]) {
 }
 
 /** The roles of all nodes. */
-export async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
+async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
   const labels = await listAll(api, NODES, ({ metadata }) => Object.keys(metadata?.labels ?? {}), signal);
   const roles = labels.flat().filter((label) => label.startsWith(ROLE_LABEL_PREFIX));
   return [...new Set(roles.map((label) => label.slice(ROLE_LABEL_PREFIX.length)))].sort();
@@ -77,10 +77,6 @@ export async function readRoles(api: KubeApi, signal: AbortSignal): Promise<stri
 
 export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<WatchedConfig[]> {
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
-}
-
-export async function readRenderedNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
-  return (await readConfigs(api, signal)).map(({ name }) => name).filter((name) => isRenderedConfig(name));
 }
 
 /** The configs that a node or a pool needs. */
@@ -92,8 +88,8 @@ export async function readReferencedNames(api: KubeApi, signal: AbortSignal): Pr
 }
 
 /**
- * The configs that a node or a pool names, and that do not exist. An annotation can contain any text, which a shell
- * would run after its completion, so other texts than names of objects are left out.
+ * The configs that a node or a pool names, and that do not exist. An annotation can contain any text, so other
+ * texts than names of objects are left out.
  */
 export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
   const referenced = await readReferencedNames(api, signal);

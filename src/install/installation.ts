@@ -18,6 +18,8 @@ export interface InstallationOptions {
   readonly profile: Profile;
   /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority: Authority | undefined;
+  /** The API servers trust this authority as well, because running replicas have certificates from it. */
+  readonly previousAuthority?: Authority | undefined;
   /** The guard creates the MachineConfigGuard with this mode and hold. It does not change an existing one. */
   readonly mode?: Mode | undefined;
   /** `holdSuperseded`. */
@@ -108,7 +110,7 @@ const NEWER_KINDS = [
  * @throws InvalidInstallation
  */
 export function buildInstallation(options: InstallationOptions): Installation {
-  const { profile, authority, mode, hold, image, kubernetesVersion } = options;
+  const { profile, authority, previousAuthority, mode, hold, image, kubernetesVersion } = options;
   if (profile === 'fail-open-with-floor')
     assertPolicies(kubernetesVersion, 'profile fail-open-with-floor', 'use fail-closed');
   if (options.referencePolicy === true)
@@ -128,13 +130,15 @@ export function buildInstallation(options: InstallationOptions): Installation {
     webhook.contents.commentBefore = ` While the guard is unreachable, the API server allows deletions.\n ${reason}.`;
   }
   if (authority !== undefined) {
-    webhook.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(authority.certificatePem));
+    const trusted = previousAuthority === undefined ? [authority] : [previousAuthority, authority];
+    const caBundle = trusted.map(({ certificatePem }) => `${certificatePem.trim()}\n`).join('');
+    webhook.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(caBundle));
     const comment = ' The authority that signs the serving certificate of each replica. Keep it secret.';
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
   return {
-    files: toFiles(manifests),
+    files: toFiles(manifests, previousAuthority !== undefined),
     failurePolicy,
     warnings: isOpenByVersion ? [`failurePolicy is Ignore: ${IGNORE_REASON}`] : [],
     omittedObjects: omitted.map(({ kinds, requirement }) => {
@@ -212,13 +216,17 @@ export function formatStream(files: readonly OutputFile[]): string {
   return files.map(({ content }) => content).join('---\n');
 }
 
-function toFiles(manifests: readonly Manifest[]): InstallationFile[] {
+function toFiles(manifests: readonly Manifest[], isRotation: boolean): InstallationFile[] {
+  // The API servers must trust the new authority before a replica reads the new Secret.
+  const firstFileNumber = isRotation
+    ? { ...FIRST_FILE_NUMBER, ValidatingWebhookConfiguration: 1 }
+    : FIRST_FILE_NUMBER;
   const countByKind = new Map<string, number>();
   const files = manifests.map((manifest) => {
     const kind = String(manifest.get('kind'));
     const count = countByKind.get(kind) ?? 0;
     countByKind.set(kind, count + 1);
-    const number = (FIRST_FILE_NUMBER[kind] ?? Number.NaN) + count;
+    const number = (firstFileNumber[kind] ?? Number.NaN) + count;
     return {
       name: `99_${NAME}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
       content: manifest.toString({ lineWidth: 0, flowCollectionPadding: false }),

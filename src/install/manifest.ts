@@ -4,19 +4,12 @@ import type { Authority } from '../certificates/authority.ts';
 /** An object as a YAML document, with its comments. */
 export type Manifest = Document.Parsed;
 
-/** A file that `render` or `certs rotate` writes. */
+/** A file that `render` or `certs` writes. */
 export interface OutputFile {
   readonly name: string;
   readonly content: string;
   /** Whether only the owner may read it. */
   readonly isPrivate: boolean;
-}
-
-/** Quotes strings that YAML 1.1 reads as another type. */
-export function createManifest(comment: string, object: object): Manifest {
-  const document = new Document(object, { schema: 'yaml-1.1' });
-  if (document.contents !== null) document.contents.commentBefore = comment;
-  return document as unknown as Manifest;
 }
 
 /** Creates the Secret that `serve --tls-secret` reads. */
@@ -25,7 +18,11 @@ export function createAuthoritySecret(comment: string, metadata: object, authori
     'ca.crt': encodeBase64(authority.certificatePem),
     'ca.key': encodeBase64(authority.privateKeyPem),
   };
-  return createManifest(comment, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data });
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data };
+  // Quotes strings that YAML 1.1 reads as another type.
+  const document = new Document(secret, { schema: 'yaml-1.1' });
+  if (document.contents !== null) document.contents.commentBefore = comment;
+  return document as unknown as Manifest;
 }
 
 /** Reads a Secret of {@link createAuthoritySecret}. A missing part is empty. */
@@ -34,7 +31,7 @@ export function readAuthoritySecret(secret: unknown): Authority {
   return { certificatePem: decodeBase64(data?.['ca.crt']), privateKeyPem: decodeBase64(data?.['ca.key']) };
 }
 
-export function decodeBase64(value: unknown): string {
+function decodeBase64(value: unknown): string {
   return typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
 }
 

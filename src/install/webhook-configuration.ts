@@ -17,9 +17,7 @@ interface WebhookConfigurationOptions {
 
 /** The fields that this program reads. */
 export interface StoredWebhookConfiguration {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata?: StoredMetadata;
+  readonly metadata?: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
   readonly webhooks?: readonly {
     readonly name?: string;
     readonly failurePolicy?: string;
@@ -29,13 +27,6 @@ export interface StoredWebhookConfiguration {
       readonly service?: { readonly name?: string; readonly namespace?: string; readonly port?: number };
     };
   }[];
-}
-
-export interface StoredMetadata {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** The API server puts it before every audit annotation of the guard. */

@@ -4,7 +4,6 @@ import type { Expiry } from '../certificates/serving-certificate.ts';
 import type { Code } from '../decision/codes.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
-import { findStalledRestores } from '../status/stalled-restores.ts';
 import type { AnsweredCall } from './admission-app.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
 import type { JudgedReview } from './judged-review.ts';
@@ -15,6 +14,8 @@ export interface MetricsSources {
   /** Milliseconds since the last message about each resource. */
   readonly ages: () => readonly { readonly resource: string; readonly ms: number }[];
   readonly referrers: () => Iterable<Referrer>;
+  /** The number of pools that stay paused for a restore. */
+  readonly stalledRestores: () => number;
   readonly liveReads: () => number;
   readonly mode: () => Mode;
   /** Undefined if the guard writes no status or may not read MachineConfigs. */
@@ -40,7 +41,7 @@ export class Metrics {
   constructor(sources: MetricsSources) {
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    const { unsynced, resources, ages, referrers, liveReads, expiries, mode } = sources;
+    const { unsynced, resources, ages, referrers, stalledRestores, liveReads, expiries, mode } = sources;
     const registers = [this.#registry];
     this.#decisions = new Counter({
       name: 'mcguard_decisions_total',
@@ -92,7 +93,7 @@ export class Metrics {
     this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
     this.#addGauge('mcguard_stalled_restores', stalledHelp, () => {
-      return findStalledRestores(referrers(), new Date()).length;
+      return stalledRestores();
     });
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, sources.protectedConfigs);

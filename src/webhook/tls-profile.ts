@@ -108,6 +108,13 @@ export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
   }
 }
 
+/** The profile that applies, for the status. */
+export interface FollowedTlsProfile {
+  readonly profile: TlsProfile;
+  /** Why it may not be the profile of the cluster: reason and message of a condition. */
+  readonly problem?: { readonly reason: string; readonly message: string };
+}
+
 /** `TLS 1.2 and later with 11 cipher suites`, and which were left out. */
 export function describeTlsProfile({ minVersion, ciphers, unsupported }: TlsProfile): string {
   const version = `TLS ${minVersion.slice('TLSv'.length)}${minVersion === 'TLSv1.3' ? '' : ' and later'}`;

@@ -101,8 +101,8 @@ export function isDeniedAsInUse({ allowed, status }: ReviewResponse): boolean {
 }
 
 /**
- * A dry-run review of this size, which the guard allows because of an annotation. It knows from its watch that the config
- * exists, and reads nothing else.
+ * A dry-run review of this size, which the guard allows because of an annotation. It knows from its watch that the
+ * config exists, and reads nothing else.
  */
 export function buildOverriddenReview(config: ConfigIdentity, bytes: number): Buffer {
   const annotations = { [ALLOW_DELETION_ANNOTATION]: 'measured' };

@@ -75,7 +75,6 @@ test.each([
   'demo',
   'gather',
   'certs',
-  'certs rotate',
   'completion',
   'version',
 ])('%s --help lists flags in alphabetical order, exit codes and an example', async (command) => {
@@ -90,16 +89,13 @@ test.each([
   expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
 });
 
-test.each([[[]], [['check']], [['certs', 'rotate']]])(
-  'help %j prints the help of the command',
-  async (names) => {
-    const { exitCode, stdout } = await runProgram(['help', ...names]);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(`Usage: ${['machineconfig-guard', ...names].join(' ')} `);
-    expect(stdout).toBe((await runProgram([...names, '--help'])).stdout);
-  },
-);
+test.each([[[]], [['check']]])('help %j prints the help of the command', async (names) => {
+  const { exitCode, stdout } = await runProgram(['help', ...names]);
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(`Usage: ${['machineconfig-guard', ...names].join(' ')} `);
+  expect(stdout).toBe((await runProgram([...names, '--help'])).stdout);
+});
 
 test('help of an unknown command exits with 2', async () => {
-  expect(await runProgram(['help', 'certs', 'rotat'])).toEqual(usageError("unknown command 'rotat'\n"));
+  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek'\n"));
 });

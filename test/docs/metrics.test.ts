@@ -10,6 +10,7 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     unsynced: () => [],
     ages: () => [{ resource: 'nodes', ms: 1 }],
     referrers: () => [],
+    stalledRestores: () => 0,
     liveReads: () => 1,
     mode: () => 'Enforce',
     danglingCount: () => 0,

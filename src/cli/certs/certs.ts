@@ -8,7 +8,6 @@ import { CliError, EXIT_CODE } from '../exit.ts';
 import { createOutputOption, parseDays, parseOutputDirectory } from '../option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
 import { printReport } from '../report-output.ts';
-import { createRotateCommand } from './rotate.ts';
 
 /** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
@@ -67,7 +66,7 @@ Examples:
       const report = await makeCertificates(flags, new Date());
       printReport(command, flags.output, report, formatReport(report));
     });
-  return command.addCommand(createRotateCommand());
+  return command;
 }
 
 async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlags, now: Date) {

@@ -8,9 +8,8 @@ export function createCompletionCommand(): Command {
     .addHelpText(
       'after',
       `
-Completes commands, flags, contexts, codes, and with a cluster roles and the
-names of configs. For the plugin of kubectl, link the program also as
-kubectl_complete-mcguard on the PATH.
+Completes commands and flags, and needs no cluster. For the plugin of kubectl,
+link the program also as kubectl_complete-mcguard on the PATH.
 Exit codes: 0 printed, 2 wrong usage.
 
 Examples:

@@ -6,15 +6,12 @@
 export const COMPLETION_SCRIPTS = {
   bash: String.raw`# Completion for bash 3.2 or newer.
 _machineconfig_guard() {
-  local line=${'$'}{COMP_LINE:0:COMP_POINT} words word prefix candidate directive
+  local line=${'$'}{COMP_LINE:0:COMP_POINT} words candidate directive
   read -ra words <<<"$line"
   [[ $line == *[[:space:]] ]] && words+=('')
-  word=${'$'}{words[${'$'}{#words[@]} - 1]}
-  # Bash splits words at these characters, too, and replaces only the last part.
-  prefix=${'$'}{word%"${'$'}{word##*[=:]}"}
   COMPREPLY=()
   while IFS=$'\t' read -r candidate _; do
-    if [[ $candidate == :[0-9] ]]; then directive=$candidate; else COMPREPLY+=("${'$'}{candidate#"$prefix"}"); fi
+    if [[ $candidate == :[0-9] ]]; then directive=$candidate; else COMPREPLY+=("$candidate"); fi
   done < <("$1" __complete "${'$'}{words[@]:1}" 2>/dev/null)
   [[ $directive == :0 ]] || compopt +o default 2>/dev/null
 }

@@ -5,14 +5,11 @@ import { CliError, EXIT_CODE } from '../exit.ts';
 export function createHelpCommand(): Command {
   const command = new Command('help')
     .description('Print the help of a command.')
-    .argument('[command...]', 'a command, such as check or certs rotate')
-    .action((names: readonly string[]) => {
-      let target = command.parent ?? command;
-      for (const name of names) {
-        const child = target.commands.find((candidate) => candidate.name() === name);
-        if (child === undefined) throw new CliError(`unknown command '${name}'`, EXIT_CODE.usage);
-        target = child;
-      }
+    .argument('[command]', 'a command, such as check')
+    .action((name?: string) => {
+      const root = command.parent ?? command;
+      const target = name === undefined ? root : root.commands.find((candidate) => candidate.name() === name);
+      if (target === undefined) throw new CliError(`unknown command '${name}'`, EXIT_CODE.usage);
       target.help();
     });
   return command;

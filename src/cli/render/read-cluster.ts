@@ -3,6 +3,11 @@ import { readObject } from '../../inspect/cluster-access.ts';
 import { readKubernetesVersion } from '../../inspect/cluster-version.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import {
+  findInjector,
+  type Injector,
+  type StoredWebhookConfiguration,
+} from '../../install/webhook-configuration.ts';
+import {
   AUTHORITY_SECRET_PATH,
   INSTALLED_NAME,
   objectPath,
@@ -12,22 +17,29 @@ import type { KubeApi } from '../../kube/api.ts';
 import { type ClusterFlags, withKubeApi } from '../cluster-options.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 
+const ISSUERS: Readonly<Record<Injector, string>> = {
+  'service-ca': "OpenShift's service CA",
+  'cert-manager': 'cert-manager',
+};
+
 /** The values of a running cluster that its manifests must fit. */
 export interface ClusterValues {
   readonly kubernetesVersion: KubernetesVersion;
-  /** Undefined if the cluster has none. */
+  /** Undefined if the cluster has none. If a new one replaces it, also if it is unusable. */
   readonly authority: Authority | undefined;
 }
 
+interface ReadFlags extends ClusterFlags {
+  readonly tls: 'generated' | 'service-ca';
+  readonly newAuthority?: boolean;
+}
+
 /** @throws CliError if the cluster is unreachable, too old, or the authority is unusable */
-export async function readClusterValues(
-  flags: ClusterFlags,
-  needsAuthority: boolean,
-  now: Date,
-): Promise<ClusterValues> {
+export async function readClusterValues(flags: ReadFlags, now: Date): Promise<ClusterValues> {
+  const { tls, newAuthority = false } = flags;
   return await withKubeApi(flags, 'machineconfig-guard/render', async (api) => ({
     kubernetesVersion: await readVersion(api),
-    authority: needsAuthority ? await readAuthority(api, now) : undefined,
+    authority: tls === 'generated' ? await readAuthority(api, newAuthority, now) : undefined,
   }));
 }
 
@@ -42,7 +54,7 @@ async function readVersion(api: KubeApi): Promise<KubernetesVersion> {
   }
 }
 
-async function readAuthority(api: KubeApi, now: Date): Promise<Authority | undefined> {
+async function readAuthority(api: KubeApi, isReplaced: boolean, now: Date): Promise<Authority | undefined> {
   const secret = await readObject(api, AUTHORITY_SECRET_PATH);
   if (secret === undefined) {
     await assertNoOtherIssuer(api);
@@ -52,9 +64,10 @@ async function readAuthority(api: KubeApi, now: Date): Promise<Authority | undef
   const authority = readAuthoritySecret(secret);
   const check = checkAuthority(authority, now);
   if (check.usable) return authority;
+  if (isReplaced) return undefined;
   const message =
     `the authority in the Secret machineconfig-guard-ca cannot be used: ${check.reason}; ` +
-    'delete the Secret and render again to create a new authority';
+    'create a new authority with --new-authority';
   throw new CliError(message, EXIT_CODE.failure);
 }
 
@@ -63,11 +76,10 @@ async function assertNoOtherIssuer(api: KubeApi): Promise<void> {
   const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME);
   const configuration = await readObject(api, path);
   if (configuration === undefined) return;
-  const { findOtherIssuer } = await import('../../install/rotation.ts');
-  const other = findOtherIssuer(configuration);
-  if (other === undefined) return;
+  const injector = findInjector(configuration as StoredWebhookConfiguration);
+  if (injector === undefined) return;
   const message =
-    `${other.issuer} issues the certificates of the installed guard; ` +
+    `${ISSUERS[injector]} issues the certificates of the installed guard; ` +
     'use --tls service-ca, apply the overlay that you installed with, or uninstall the guard first';
   throw new CliError(message, EXIT_CODE.failure);
 }

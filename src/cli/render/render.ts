@@ -25,6 +25,7 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFla
   readonly caKeyFile?: string;
   readonly openshiftVersion?: InstallationOptions['kubernetesVersion'];
   readonly fromCluster?: boolean;
+  readonly newAuthority?: boolean;
   readonly force?: boolean;
   readonly output: 'text' | 'json' | 'yaml';
 }
@@ -37,6 +38,8 @@ const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnec
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard@sha256:…';
 
 const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.\n';
+const ROTATION_NOTE =
+  'Created a new authority. The API servers trust both until you apply the output without --new-authority.\n';
 
 export function createRenderCommand(): Command {
   const command = new Command('render')
@@ -90,6 +93,7 @@ export function createRenderCommand(): Command {
       'deny that a node or a pool names a text that no rendered MachineConfig can have (OpenShift 4.17 or newer)',
     )
     .option('--from-cluster', 'read the version of the cluster, and keep the authority of an installed guard')
+    .option('--new-authority', 'with --from-cluster: replace the authority of the installed guard')
     .addOption(
       new Option('--openshift-version <version>', 'OpenShift version of the cluster, such as 4.18')
         .argParser(toVersionParser(parseOpenShiftVersion))
@@ -116,8 +120,12 @@ For a running cluster, pipe the output of --out - to \`oc apply\`. It contains t
 private key of the authority, so do not store it. The same command installs and
 upgrades: with --from-cluster it keeps the authority, and mode and hold do not
 change. Without --from-cluster, --ca-cert-file or --tls service-ca, every run
-creates a new authority. To replace the authority of a running installation, use
-\`certs rotate\`.
+creates a new authority.
+
+To replace the authority of an installed guard, apply the output with
+--from-cluster and --new-authority: each replica issues a certificate from the
+new authority within two seconds, and the API servers trust both authorities.
+Then apply the output without --new-authority: they trust only the new one.
 
 In a directory each object is one file, 99_machineconfig-guard-NN-kind.yaml.
 Private keys have mode 0600.
@@ -149,6 +157,7 @@ Examples:
       const output = command.configureOutput();
       const rendered = await render(flags, new Date());
       for (const warning of rendered.warnings) output.writeErr?.(`machineconfig-guard: warning: ${warning}\n`);
+      if (rendered.previousAuthority !== undefined) output.writeErr?.(ROTATION_NOTE);
       if (flags.out === STDOUT) {
         const { formatStream } = await import('../../install/installation.ts');
         for (const object of rendered.omittedObjects) output.writeErr?.(formatOmitted(object));
@@ -167,19 +176,23 @@ Examples:
 
 interface Rendered extends Installation {
   readonly authority: Authority | undefined;
+  readonly previousAuthority: Authority | undefined;
 }
 
 async function render(flags: RenderFlags, now: Date): Promise<Rendered> {
-  const { image, tls, openshiftVersion } = flags;
+  const { image, tls, openshiftVersion, newAuthority = false } = flags;
   const cluster = await readCluster(flags, now);
   const kubernetesVersion = flags.kubernetesVersion ?? openshiftVersion ?? cluster?.kubernetesVersion;
+  const keptAuthority = newAuthority ? undefined : cluster?.authority;
+  const previousAuthority = newAuthority ? cluster?.authority : undefined;
   const authority =
-    tls === 'generated' ? (cluster?.authority ?? (await readOrCreateAuthority(flags, now))) : undefined;
+    tls === 'generated' ? (keptAuthority ?? (await readOrCreateAuthority(flags, now))) : undefined;
   const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
   try {
-    const installation = buildInstallation({ ...flags, kubernetesVersion, authority });
+    const installation = buildInstallation({ ...flags, kubernetesVersion, authority, previousAuthority });
     const imageWarnings = checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}`];
-    return { ...installation, authority, warnings: [...imageWarnings, ...installation.warnings] };
+    const warnings = [...imageWarnings, ...installation.warnings];
+    return { ...installation, authority, previousAuthority, warnings };
   } catch (error) {
     if (!(error instanceof InvalidInstallation)) throw error;
     throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
@@ -189,7 +202,7 @@ async function render(flags: RenderFlags, now: Date): Promise<Rendered> {
 async function readCluster(flags: RenderFlags, now: Date): Promise<ClusterValues | undefined> {
   if (flags.fromCluster !== true) return undefined;
   const { readClusterValues } = await import('./read-cluster.ts');
-  return await readClusterValues(flags, flags.tls === 'generated', now);
+  return await readClusterValues(flags, now);
 }
 
 async function writeDirectory({ out, image, profile, tls, force }: RenderFlags, rendered: Rendered) {
@@ -224,13 +237,14 @@ async function writeDirectory({ out, image, profile, tls, force }: RenderFlags, 
 }
 
 function findConflict(flags: RenderFlags): string | undefined {
-  const { out, output, tls, days, caCertFile, caKeyFile, fromCluster } = flags;
+  const { out, output, tls, days, caCertFile, caKeyFile, fromCluster, newAuthority = false } = flags;
   if (out === STDOUT && output !== 'text') {
     return `--output ${output} cannot be used with --out -, which prints the manifests`;
   }
   const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
-  if (tls === 'service-ca' && (hasAuthority || days !== undefined)) {
-    return '--days, --ca-cert-file and --ca-key-file cannot be used with --tls service-ca';
+  if (newAuthority && fromCluster !== true) return '--new-authority needs --from-cluster';
+  if (tls === 'service-ca' && (hasAuthority || newAuthority || days !== undefined)) {
+    return '--days, --new-authority, --ca-cert-file and --ca-key-file cannot be used with --tls service-ca';
   }
   if (!hasAuthority) return undefined;
   if (caCertFile === undefined || caKeyFile === undefined)

@@ -22,40 +22,29 @@ export function createVersionCommand(): Command {
     .addHelpText(
       'after',
       `
-Without a cluster, the command prints the version of this program and exits
-with 3.
 Permissions: get machineconfigguards. For the image: get deployments in the
 namespace of the guard.
-
-Exit codes:
-  0  printed
-  2  wrong usage
-  3  no usable kubeconfig, or the cluster is unreachable or denies access
+Exit codes: 0 printed, 2 wrong usage, 3 no usable kubeconfig, or the cluster is
+unreachable or denies access. Then it prints only the version of this program.
 
 Examples:
   machineconfig-guard version --client
   machineconfig-guard version -o json`,
     )
     .action(async (flags: VersionFlags) => {
-      const print = (cluster: ClusterVersion, text: string): void => {
-        printReport(command, flags.output, { clientVersion: packageJson.version, ...cluster }, text);
-      };
-      const clientLine = `Client Version: ${packageJson.version}\n`;
-      if (flags.client === true) {
-        print(UNKNOWN, clientLine);
-        return;
-      }
       const namespace = getGuardNamespace(flags);
-      let cluster: ClusterVersion;
+      let report = { clientVersion: packageJson.version, ...UNKNOWN };
+      let text = `Client Version: ${packageJson.version}\n`;
       try {
-        cluster = await withKubeApi(flags, 'machineconfig-guard/version', async (api) => {
+        if (flags.client === true) return;
+        const cluster = await withKubeApi(flags, 'machineconfig-guard/version', async (api) => {
           return await readClusterVersion(api, namespace);
         });
-      } catch (error) {
-        print(UNKNOWN, clientLine);
-        throw error;
+        report = { ...report, ...cluster };
+        text += formatClusterVersion(cluster, namespace);
+      } finally {
+        printReport(command, flags.output, report, text);
       }
-      print(cluster, clientLine + formatClusterVersion(cluster, namespace));
     });
   return addClusterFlags(command);
 }
@@ -64,9 +53,8 @@ function formatClusterVersion(
   { kubernetesVersion, guardVersion, guardImage }: ClusterVersion,
   namespace: string,
 ): string {
-  const isInstalled = guardVersion !== null || guardImage !== null;
   const image = guardImage === null ? '' : ` (${guardImage})`;
-  const guard = isInstalled ? `${guardVersion ?? 'unknown'}${image}` : `none in namespace ${namespace}`;
-  const lines = [`Guard Version: ${guard}`, `Kubernetes Version: ${kubernetesVersion ?? 'unknown'}`];
+  const guard = guardVersion ?? (guardImage === null ? `none in namespace ${namespace}` : 'unknown');
+  const lines = [`Guard Version: ${guard}${image}`, `Kubernetes Version: ${kubernetesVersion ?? 'unknown'}`];
   return lines.map((line) => `${toPrintableLine(line, MAX_VALUE_LENGTH)}\n`).join('');
 }

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { createAuthority } from '../../../src/certificates/authority.ts';
 import { AUTHORITY_SECRET_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
@@ -15,6 +16,8 @@ const SECRET = {
     'ca.key': Buffer.from(AUTHORITY.privateKeyPem).toString('base64'),
   },
 };
+const UNUSABLE = { data: { 'ca.crt': SECRET.data['ca.crt'], 'ca.key': '' } };
+const INJECTED = { metadata: { annotations: { 'service.beta.openshift.io/inject-cabundle': 'true' } } };
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
 
 /** Runs `render --from-cluster` on a cluster of Kubernetes 1.27 with these answers. */
@@ -50,14 +53,58 @@ test('creates an authority if the cluster has none', async () => {
   });
 });
 
+interface Webhooks {
+  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle: string } }[];
+}
+
+/** Reads the certificate of the rendered Secret, and what the API server trusts, both in base64. */
+function readTrust(directory: string) {
+  const files = readdirSync(directory);
+  const read = (kind: string): unknown =>
+    parse(readFileSync(path.join(directory, files.find((file) => file.includes(kind)) ?? ''), 'utf8'));
+  const { data } = read('-secret.') as typeof SECRET;
+  const [webhook] = (read('-validatingwebhookconfiguration.') as Webhooks).webhooks;
+  return { files, created: data['ca.crt'], trusted: webhook?.clientConfig.caBundle ?? '' };
+}
+
+test('--new-authority trusts the old authority and a new one before it replaces the Secret', async () => {
+  const { exitCode, stderr, out } = await render(
+    { [AUTHORITY_SECRET_PATH]: SECRET },
+    '--new-authority',
+    '--days',
+    '9',
+  );
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('The API servers trust both until') as string,
+  });
+  const { files, created, trusted } = readTrust(out);
+  expect(created).not.toBe(SECRET.data['ca.crt']);
+  const decode = (text: string) => Buffer.from(text, 'base64').toString('utf8');
+  expect(decode(trusted)).toBe(AUTHORITY.certificatePem + decode(created));
+  const positionOf = (kind: string) => files.findIndex((file) => file.includes(kind));
+  expect(positionOf('-validatingwebhookconfiguration.')).toBeLessThan(positionOf('-secret.'));
+});
+
+test('--new-authority replaces an unusable authority, and does not trust it', async () => {
+  const { exitCode, stderr, out } = await render({ [AUTHORITY_SECRET_PATH]: UNUSABLE }, '--new-authority');
+  expect(exitCode).toBe(0);
+  expect(stderr).not.toContain('trust both');
+  const { created, trusted } = readTrust(out);
+  expect(trusted).toBe(created);
+});
+
+test('--new-authority replaces no authority of another issuer', async () => {
+  const { exitCode, stderr } = await render({ [WEBHOOK]: INJECTED }, '--new-authority');
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(/service CA issues /);
+});
+
 test('prefers the version of a flag, and with the service CA reads no Secret', async () => {
   const { stdout, requests } = await render({}, '--openshift-version', '4.18', '--tls', 'service-ca');
   expect(JSON.parse(stdout)).toMatchObject({ failurePolicy: 'Fail', authority: null });
   expect(requests.map(({ path: requested }) => requested)).toEqual(['/version']);
 });
-
-const UNUSABLE = { data: { 'ca.crt': SECRET.data['ca.crt'], 'ca.key': '' } };
-const INJECTED = { metadata: { annotations: { 'service.beta.openshift.io/inject-cabundle': 'true' } } };
 
 test.each([
   [
@@ -70,7 +117,7 @@ test.each([
     'an unusable authority',
     { [AUTHORITY_SECRET_PATH]: UNUSABLE },
     1,
-    /delete the Secret and render again/,
+    /create a new authority with --new-authority/,
   ],
   [
     'certificates of another issuer',

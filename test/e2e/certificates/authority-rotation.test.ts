@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { expect, test } from 'vitest';
@@ -13,35 +12,31 @@ import { runProgram } from '../support/program.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 
 const ROTATIONS = IS_LONG ? 20 : 1;
+const ROTATED = 'serving certificate issued: the authority was rotated';
 const SECRET = '/api/v1/namespaces/machineconfig-guard/secrets/machineconfig-guard-ca';
-/** An API server without problems uses a new caBundle within milliseconds. */
-const TRUST_MS = 1_000;
 /** Within this time the guard uses a new Secret. */
 const ISSUE_MS = 2_000;
 
 const rendered = await sharedNodeCluster();
 const { cluster, controlPlane, replicas: pods } = rendered;
 const installation = join(controlPlane.directory, 'installation');
-const steps = join(controlPlane.directory, 'steps');
 const flags = ['--image', GUARD_IMAGE, '--kubernetes-version', '1.31'];
 await runProgram('render', '--out', installation, ...flags);
-await apply(installation);
+await kubectlOk(controlPlane, ['apply', '--filename', installation]);
 await rendered.awaitGuard();
 const config = await cluster.config();
 await cluster.node({ currentConfig: config });
 
-async function apply(file: string): Promise<void> {
-  await kubectlOk(controlPlane, ['apply', '--filename', file]);
-}
-
-/** Renders the files of a rotation and applies the first two. */
-async function startRotation(): Promise<void> {
-  await rm(steps, { recursive: true, force: true });
+/** Applies what `render --from-cluster` prints. Returns how many authorities the API servers then trust. */
+async function upgrade(...extraFlags: readonly string[]): Promise<number> {
   const { kubeconfig } = controlPlane.apiServer;
-  await runProgram('certs', 'rotate', '--out', steps, '--kubeconfig', kubeconfig);
-  await apply(join(steps, '1-trust-both.yaml'));
-  await pause(TRUST_MS);
-  await apply(join(steps, '2-issue-from-new.yaml'));
+  const from = ['--from-cluster', '--kubeconfig', kubeconfig];
+  const manifests = await runProgram('render', '--out', '-', ...from, ...flags, ...extraFlags);
+  await kubectlOk(controlPlane, ['apply', '--filename', '-'], manifests);
+  const path = '.webhooks[0].clientConfig.caBundle';
+  const get = ['get', 'validatingwebhookconfiguration', 'machineconfig-guard', '-o', `jsonpath={${path}}`];
+  const caBundle = Buffer.from(await kubectlOk(controlPlane, get), 'base64').toString('utf8');
+  return caBundle.split('BEGIN CERTIFICATE').length - 1;
 }
 
 /** For each replica, how often its log contains a text. */
@@ -63,11 +58,10 @@ test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the aut
   const containers = await listContainers();
   const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
-      await startRotation();
-      const text = 'serving certificate issued: the authority was rotated';
-      const count = () => countInLogs(text);
+      expect(await upgrade('--new-authority')).toBe(2);
+      const count = () => countInLogs(ROTATED);
       await expect.poll(count, { timeout: 30_000 }).toEqual([rotation, rotation]);
-      await apply(join(steps, '3-trust-new.yaml'));
+      expect(await upgrade()).toBe(1);
       await prober.awaitMore(20);
     }
   });
@@ -76,12 +70,24 @@ test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the aut
   expect(await listContainers()).toEqual(containers);
 }, 600_000);
 
+test('no deletion of a config in use is allowed if the second step follows at once', async () => {
+  const issued = (await countInLogs(ROTATED)).map((count) => count + 1);
+  const { errors } = await probeDuring(cluster.connection.admin, async (prober) => {
+    await upgrade('--new-authority');
+    await upgrade();
+    await expect.poll(() => countInLogs(ROTATED), { timeout: 30_000 }).toEqual(issued);
+    await prober.awaitRightAnswers(performance.now(), 5);
+  });
+
+  expect(errors).toEqual([]);
+}, 120_000);
+
 test('the original manifests, applied during a rotation, are in effect within 2 s', async () => {
-  await startRotation();
+  await upgrade('--new-authority');
   await pause(ISSUE_MS);
   expect(await isProtected()).toBe(true);
 
-  await apply(installation);
+  await kubectlOk(controlPlane, ['apply', '--filename', installation]);
 
   // Twice the promised time, for a busy machine.
   await until('the API server to trust the guard', isProtected, { timeoutMs: 2 * ISSUE_MS });

@@ -62,7 +62,7 @@ test('kubectl lists the plugin without a warning, and passes its exit code on', 
     stderr: expect.stringMatching(/^kubectl mcguard: config name must not be empty/),
   });
   // The last line is the directive: no files.
-  expect((await shell.run('kubectl __complete mcguard certs rot')).stdout).toMatch(/^rotate\t.*\n:4\n$/);
+  expect((await shell.run('kubectl __complete mcguard who')).stdout).toMatch(/^who-uses\t.*\n:4\n$/);
 });
 
 test('the documented script prints the repair instead of a reboot for a missing config', async () => {
