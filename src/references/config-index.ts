@@ -10,7 +10,6 @@ export interface ConfigIndexOptions {
   readonly log: Logger;
   readonly timing?: ReflectorTiming | undefined;
   readonly now?: () => Date;
-  readonly onDeleted?: (name: ConfigName) => void;
 }
 
 /** Remembered deletions explain dangling references. */
@@ -21,16 +20,14 @@ export class ConfigIndex {
   readonly #reflector: Reflector<WatchedConfig>;
   readonly #deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_REMEMBERED_DELETIONS });
 
-  constructor({ api, log, timing, now = () => new Date(), onDeleted }: ConfigIndexOptions) {
+  constructor({ api, log, timing, now = () => new Date() }: ConfigIndexOptions) {
     this.#reflector = new Reflector({
       api,
       resource: MACHINE_CONFIGS,
       log,
       timing,
       onChange: (before, after) => {
-        if (before === undefined || after !== undefined) return;
-        this.#deletedAt.set(before.name, now());
-        onDeleted?.(before.name);
+        if (before !== undefined && after === undefined) this.#deletedAt.set(before.name, now());
       },
     });
   }
@@ -65,10 +62,6 @@ export class ConfigIndex {
 
   names(): ReadonlySet<ConfigName> {
     return new Set([...this.#reflector.objects()].map(({ name }) => name));
-  }
-
-  terminating(): readonly WatchedConfig[] {
-    return [...this.#reflector.objects()].filter(({ isTerminating }) => isTerminating);
   }
 
   /** Undefined if the watch reported no deletion of this config. */
