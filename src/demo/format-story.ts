@@ -58,7 +58,7 @@ export function formatStoryTitle(format: TextFormat, story: DemoStory): string {
 /** What `check` prints, with its first repair. */
 export function formatCheck(format: TextFormat, report: CheckReport, repairs: readonly Repair[]): string {
   const width = format.width - OUTPUT_MARK.length;
-  const lines = formatCheckReport({ ...format, width }, report, repairs.slice(0, 1))
+  const lines = formatCheckReport({ ...format, width, columns: width }, report, repairs.slice(0, 1))
     .trimEnd()
     .split('\n');
   const marked = lines.map((line) => `${OUTPUT_MARK}${line}`.trimEnd()).join('\n');

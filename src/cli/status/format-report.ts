@@ -3,8 +3,8 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import type { ClusterFlags } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';
 import { formatAge } from '../format-duration.ts';
-import { type Cell, type Column, formatFittingTable, omitColumn, type Table } from '../table.ts';
-import { getLineWidth, type TableFormat, wrapAdvice, wrapBeside, wrapText } from '../text-format.ts';
+import { type Cell, type Column, formatTable } from '../table.ts';
+import { type TableFormat, wrapAdvice } from '../text-format.ts';
 
 /** One cluster in the JSON of `status`. */
 export type StatusEntry = Omit<ClusterStatus, 'server' | 'state'> & {
@@ -22,38 +22,26 @@ export interface StatusReport {
 }
 
 interface StatusColumn extends Column {
+  /** Only with `-o wide`. */
+  readonly isWide?: boolean;
   readonly toCell: (entry: StatusEntry, now: number) => Cell;
 }
 
-const GAP = 2;
 /** Context and state. */
 const UNREAD_COLUMNS = 2;
 const INDENT = '  ';
 const MAX_REASON_LENGTH = 400;
-
-/** Of a narrow terminal. */
-const OMITTED_COLUMNS = [
-  'LEADER',
-  'FAILURE POLICY',
-  'VERSION',
-  'IN USE',
-  'CERTIFICATES',
-  'LAST DENIAL',
-  'DANGLING',
-  'REPLICAS',
-  'MODE',
-];
-
 /** The user may not read the value. */
 const UNKNOWN: Cell = { text: '<unknown>' };
 
 const COLUMNS: readonly StatusColumn[] = [
   { header: 'CONTEXT', toCell: ({ context }) => toCell(context) },
   { header: 'STATE', toCell: ({ state }) => toCell(state, state !== 'PROTECTED') },
-  { header: 'VERSION', toCell: ({ version }) => toCell(version) },
+  { header: 'VERSION', isWide: true, toCell: ({ version }) => toCell(version) },
   { header: 'MODE', toCell: ({ mode }) => toCell(mode) },
   {
     header: 'FAILURE POLICY',
+    isWide: true,
     toCell: ({ failurePolicy, unreadable }) =>
       unreadable.includes('webhook') ? UNKNOWN : toCell(failurePolicy),
   },
@@ -68,6 +56,7 @@ const COLUMNS: readonly StatusColumn[] = [
   },
   {
     header: 'LEADER',
+    isWide: true,
     toCell: ({ leader, unreadable }) => (unreadable.includes('Lease') ? UNKNOWN : toCell(leader)),
   },
   {
@@ -76,6 +65,7 @@ const COLUMNS: readonly StatusColumn[] = [
   },
   {
     header: 'IN USE',
+    isWide: true,
     isRightAligned: true,
     toCell: ({ protectedConfigs }) => toCell(protectedConfigs),
   },
@@ -99,28 +89,14 @@ export function formatStatusReport(
   flags: ClusterFlags = {},
 ): string {
   const now = new Date(readAt).getTime();
-  const rows = clusters.map((entry) => {
-    const cells = COLUMNS.map((column) => column.toCell(entry, now));
-    return isRead(entry) ? cells : cells.slice(0, UNREAD_COLUMNS);
-  });
-  const tables: Table[] = [{ columns: COLUMNS, rows }];
-  for (const column of OMITTED_COLUMNS)
-    tables.push(...tables.slice(-1).map((table) => omitColumn(table, column)));
-  const limit = format.isWide === true ? undefined : format.columns;
-  const text = formatFittingTable({ ...format, columns: limit }, tables);
-  const [header = '', ...lines] = text.trimEnd().split('\n');
-  const stateWidth = Math.max(...clusters.map(({ state }) => state.length), 'STATE'.length);
-  const tableLines = clusters.map((entry, index) => {
-    const { state, explanation } = entry;
-    const line = lines[index] ?? '';
-    if (isRead(entry)) return line;
-    const padding = ' '.repeat(stateWidth - state.length + GAP);
-    return wrapBeside(line + padding, toPrintableLine(explanation, MAX_REASON_LENGTH), getLineWidth(format));
-  });
+  const columns = COLUMNS.filter(({ isWide }) => isWide !== true || format.isWide === true);
+  const rows = clusters.map((entry) =>
+    (isRead(entry) ? columns : columns.slice(0, UNREAD_COLUMNS)).map(({ toCell }) => toCell(entry, now)),
+  );
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const notice = 'Nothing was tested: run machineconfig-guard verify for a trial deletion.';
   const noticeLines = wrapAdvice(addFlagsToAdvice(notice, flags), format.width);
-  return [header, ...tableLines, '', ...details, ...noticeLines, ''].join('\n');
+  return [formatTable(format, columns, rows), ...details, ...noticeLines, ''].join('\n');
 }
 
 function isRead({ evidence }: StatusEntry): boolean {
@@ -129,13 +105,10 @@ function isRead({ evidence }: StatusEntry): boolean {
 
 function formatDetails({ width }: TableFormat, entry: StatusEntry): string[] {
   const { context, state, explanation, advice } = entry;
-  if (!isRead(entry) || advice === '') return [];
-  const text = wrapText(
-    toPrintableLine(`${context}: ${state}: ${explanation}.`, MAX_REASON_LENGTH),
-    width - INDENT.length,
-  );
-  const [first, ...others] = text;
-  const lines = [...others, ...wrapAdvice(`Next: ${advice}`, width - INDENT.length)];
+  if (state === 'PROTECTED' && advice === '') return [];
+  const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
+  const next = advice === '' ? [] : wrapAdvice(`Next: ${advice}`, width - INDENT.length);
+  const [first, ...lines] = [...wrapAdvice(text, width - INDENT.length), ...next];
   return [first ?? '', ...lines.map((line) => INDENT + line), ''];
 }
 
