@@ -1,5 +1,5 @@
-import PQueue from 'p-queue';
 import { stringify } from 'yaml';
+import { mapConcurrently } from '../common/map-concurrently.ts';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
@@ -136,14 +136,8 @@ export async function gather(
     }),
     ...pods.map((pod) => () => gatherLogs(pod)),
   ];
-  const queue = new PQueue({ concurrency: MAX_CONCURRENT_PARTS });
-  try {
-    await queue.addAll(parts);
-  } finally {
-    // After a failed write, such as on a full disk, the other parts would fail, too.
-    queue.clear();
-    await queue.onIdle();
-  }
+  // After a failed write, such as on a full disk, the other parts would fail, too.
+  await mapConcurrently(parts, MAX_CONCURRENT_PARTS, async (part) => await part());
 }
 
 function toFile(path: string): string {

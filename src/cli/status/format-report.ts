@@ -1,4 +1,4 @@
-import type { ClusterStatus } from '../../inspect/cluster-status.ts';
+import type { ClusterStatus } from '../../protection/status.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import type { ClusterFlags } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';

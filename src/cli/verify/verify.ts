@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import type { RegisteredWebhook } from '../../inspect/protection.ts';
-import { type VerifyReport, verifyProtection, waitForProtection } from '../../inspect/verify.ts';
+import type { RegisteredWebhook } from '../../protection/evidence.ts';
+import { type VerifyReport, verifyProtection, waitForProtection } from '../../protection/verify.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
@@ -80,13 +80,14 @@ async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise
     if (text !== printed) command.configureOutput().writeErr?.(formatProgressLine(text, elapsedMs));
     printed = text;
   };
-  return await waitForProtection(api, {
+  const options = {
     timeoutMs: flags.timeout,
-    namespace: getGuardNamespace(flags),
-    onReport: ({ state, explanation }, elapsedMs) => print(`${state}: ${explanation}`, elapsedMs),
-    onFailure: (error, elapsedMs) =>
+    onAnswer: ({ state, explanation }: VerifyReport, elapsedMs: number) =>
+      print(`${state}: ${explanation}`, elapsedMs),
+    onFailure: (error: unknown, elapsedMs: number) =>
       print(`${(toCliError(error, api, flags) as Error).message}; retrying`, elapsedMs),
-  });
+  };
+  return await waitForProtection(api, options, getGuardNamespace(flags));
 }
 
 function formatProgress(report: Partial<VerifyReport>, width: number): string {

@@ -1,12 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import {
-  assessProtection,
-  type InstalledProtection,
-  type PolicyBinding,
-  type Protection,
-  type RegisteredWebhook,
-  type TrialResponse,
-} from '../../src/inspect/protection.ts';
+import { assessProtection, type TrialResponse } from '../../src/protection/assess-trial.ts';
+import type { Protection } from '../../src/protection/diagnosis.ts';
+import type { Evidence, PolicyBinding, RegisteredWebhook } from '../../src/protection/evidence.ts';
 
 const REGISTERED: RegisteredWebhook = {
   configuration: 'machineconfig-guard',
@@ -50,11 +45,11 @@ const KYVERNO = 'admission webhook "validate.kyverno.svc-fail" denied the reques
 function assess(
   status: number,
   message: string,
-  installed: Partial<InstalledProtection> = {},
+  installed: Partial<Evidence> = {},
   referrer: Parameters<typeof assessProtection>[2] = 'Node',
   unused: TrialResponse | null = null,
 ): Protection {
-  const guarded: InstalledProtection = {
+  const guarded: Evidence = {
     namespace: 'mcg',
     webhooks: [REGISTERED],
     floor: [],
@@ -74,7 +69,7 @@ function matching(state: string, by: string | null, explanation: RegExp, advice:
   };
 }
 
-test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]>([
+test.each<[string, string, Partial<Evidence>, string, RegExp, RegExp]>([
   ['the guard', IN_USE, {}, 'guard', /^the guard denies.*in use$/, /^$/],
   ['the guard beside dev', IN_USE, { webhooks: [DEV, REGISTERED] }, 'guard', /in use$/, /^$/],
   ['dev', IN_USE, { webhooks: [DEV] }, 'guard', /only until ".* dev" stops/, /^install the guard/],
@@ -107,14 +102,9 @@ test.each<[string, string, Partial<InstalledProtection>, string, RegExp, RegExp]
 });
 
 describe('is exposed if the deletion is allowed', () => {
-  test.each<[string, Partial<InstalledProtection>, RegExp, RegExp]>([
-    [
-      'nothing is installed',
-      { webhooks: [] },
-      /neither the webhook nor the policies/,
-      /^install the guard/,
-    ],
-    ['the mode is Warn', { mode: 'Warn' }, /: the mode is Warn$/, /"Enforce"/],
+  test.each<[string, Partial<Evidence>, RegExp, RegExp]>([
+    ['nothing is installed', { webhooks: [] }, /: the guard is not installed$/, /^install the guard/],
+    ['the mode is Warn', { mode: 'Warn' }, /: the mode of the guard is Warn$/, /"Enforce"/],
     ['the guard fails open', OPEN, /could not call the guard, .* Ignore$/, /get pods/],
     ['the floor only warns too', { ...OPEN, floor: WARNING_FLOOR }, /Ignore; .* has Warn and/, /get pods/],
     ['the caBundle is not injected', { webhooks: [INJECTED] }, /no caBundle/, /wait until the service CA/],
@@ -159,7 +149,7 @@ test.each<[string, number, string, RegExp, RegExp]>([
   );
 });
 
-test.each<[string, string, Partial<InstalledProtection>, RegExp]>([
+test.each<[string, string, Partial<Evidence>, RegExp]>([
   [
     'the service CA',
     'x509: unknown',
@@ -228,7 +218,7 @@ test.each([
   });
 });
 
-test.each<[string, Partial<InstalledProtection>, string, TrialResponse | null]>([
+test.each<[string, Partial<Evidence>, string, TrialResponse | null]>([
   ['the guard enforces', {}, KYVERNO, ALLOWED],
   ['other deletions are denied, too', { webhooks: [] }, KYVERNO, { status: 403, message: KYVERNO }],
   ['there is no unused config', { webhooks: [] }, KYVERNO, null],

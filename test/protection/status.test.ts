@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type StatusEvidence, summarizeEvidence } from '../../src/inspect/cluster-status.ts';
-import type { RegisteredWebhook } from '../../src/inspect/protection.ts';
+import type { RegisteredWebhook } from '../../src/protection/evidence.ts';
+import { type StatusEvidence, summarizeEvidence } from '../../src/protection/status.ts';
 
 const NOW = new Date('2026-11-23T08:00:00Z');
 const WEBHOOK: RegisteredWebhook = {

@@ -1,18 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { isRetryableRead } from './cluster-access.ts';
-import type { DeploymentState } from './guard-installation.ts';
-import { readInstalledProtection } from './installed-protection.ts';
-import { pollUntilSettled } from './poll.ts';
-import {
-  assessProtection,
-  type InstalledProtection,
-  isUnverified,
-  type Protection,
-  toUnprotected,
-  type TrialResponse,
-} from './protection.ts';
+import { isRetryableRead } from '../inspect/cluster-access.ts';
+import { type PollOptions, pollUntilSettled } from '../inspect/poll.ts';
+import { assessProtection, isUnverified, type TrialResponse } from './assess-trial.ts';
+import { type Protection, toUnprotected } from './diagnosis.ts';
+import { type DeploymentState, type Evidence, readEvidence } from './evidence.ts';
 import {
   assertDryRunIsHonored,
   findTrialCandidates,
@@ -21,7 +14,7 @@ import {
 } from './trial-deletion.ts';
 
 /** The JSON of `verify --output json`. Its keys are a contract. */
-export interface VerifyReport extends Protection, Pick<InstalledProtection, 'webhooks' | 'floor'> {
+export interface VerifyReport extends Protection, Pick<Evidence, 'webhooks' | 'floor'> {
   readonly server: string;
   readonly mode: string | null;
   readonly deployment: DeploymentState | null;
@@ -51,13 +44,13 @@ export async function verifyProtection(
   onProgress: (part: Partial<VerifyReport>) => void,
   namespace: string = INSTALLED_NAME,
 ): Promise<VerifyReport> {
-  const installed = await readInstalledProtection(api, namespace);
+  const evidence = await readEvidence(api, namespace);
   const commonFields = {
     server: api.address,
-    webhooks: installed.webhooks,
-    floor: installed.floor,
-    mode: installed.mode ?? null,
-    deployment: installed.deployment ?? null,
+    webhooks: evidence.webhooks,
+    floor: evidence.floor,
+    mode: evidence.mode ?? null,
+    deployment: evidence.deployment ?? null,
   };
   onProgress(commonFields);
   let unused: VerifyReport['unused'] = null;
@@ -95,35 +88,29 @@ export async function verifyProtection(
       continue;
     }
     onProgress({ answer });
-    const protection = assessProtection(answer, installed, kind, unusedAnswer);
+    const protection = assessProtection(answer, evidence, kind, unusedAnswer);
     return { ...commonFields, ...protection, tried, answer, unused };
   }
   return { ...commonFields, ...explainMissingTrial(candidates), tried: null, answer: null, unused };
-}
-
-export interface WaitOptions {
-  readonly timeoutMs: number;
-  /** The namespace of the guard. */
-  readonly namespace?: string;
-  readonly onReport: (report: VerifyReport, elapsedMs: number) => void;
-  readonly onFailure: (error: unknown, elapsedMs: number) => void;
 }
 
 /**
  * Verifies repeatedly until the state is PROTECTED, until the timeout, or until the mode shows that waiting does not
  * help. Returns the last report.
  *
+ * @param namespace the namespace of the guard
  * @throws ClusterAccessError, DryRunError, TimeoutError
  */
-export async function waitForProtection(api: KubeApi, options: WaitOptions): Promise<VerifyReport> {
-  const { timeoutMs, namespace, onReport, onFailure } = options;
+export async function waitForProtection(
+  api: KubeApi,
+  options: Pick<PollOptions<VerifyReport>, 'onAnswer' | 'onFailure' | 'timeoutMs'>,
+  namespace?: string,
+): Promise<VerifyReport> {
   const { answer } = await pollUntilSettled({
+    ...options,
     read: async () => await verifyProtection(api, () => {}, namespace),
     isSettled: (report) => report.protected || (report.mode !== null && report.mode !== 'Enforce'),
-    timeoutMs,
-    retryUntilMs: (error) => (isRetryableRead(error) ? timeoutMs : 0),
-    onAnswer: onReport,
-    onFailure,
+    retryUntilMs: (error) => (isRetryableRead(error) ? options.timeoutMs : 0),
   });
   return answer;
 }
