@@ -30,68 +30,59 @@ export interface VerifyReport extends Protection, Pick<Evidence, 'webhooks' | 'f
 
 /** A candidate can be deleted before the trial, and a guard can recover from MCG_UNVERIFIED. */
 const MAX_ATTEMPTS = 3;
-const UNVERIFIED_PAUSE_MS = 1_000;
+const RETRY_PAUSE_MS = 1_000;
 
 /**
  * Tries to delete a config in use by a dry run.
  *
  * @param namespace the namespace of the guard
- * @param onProgress gets parts of the report early: a trial can take a webhook's whole timeout
  * @throws ClusterAccessError, DryRunError, TimeoutError
  */
 export async function verifyProtection(
   api: KubeApi,
-  onProgress: (part: Partial<VerifyReport>) => void,
   namespace: string = INSTALLED_NAME,
 ): Promise<VerifyReport> {
   const evidence = await readEvidence(api, namespace);
-  const commonFields = {
-    server: api.address,
-    webhooks: evidence.webhooks,
-    floor: evidence.floor,
-    mode: evidence.mode ?? null,
-    deployment: evidence.deployment ?? null,
-  };
-  onProgress(commonFields);
-  let unused: VerifyReport['unused'] = null;
-  let unusedAnswer: TrialResponse | null = null;
-  let reportedConfig: string | undefined;
-  let candidates: TrialCandidates | undefined;
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const isLast = attempt === MAX_ATTEMPTS - 1;
-    candidates = await findTrialCandidates(api);
-    if (attempt === 0 && (candidates.unused ?? candidates.used) !== undefined) await assertDryRunIsHonored(api);
+  for (let attempt = 1; ; attempt += 1) {
+    const candidates = await findTrialCandidates(api);
+    const { used, unused } = candidates;
+    if (attempt === 1 && (unused ?? used) !== undefined) await assertDryRunIsHonored(api);
     // The unused config comes first: deleting it would do less harm.
-    if (unusedAnswer === null && candidates.unused !== undefined) {
-      const response = await tryDryRunDeletion(api, candidates.unused);
-      if (response !== undefined && !isLast && isUnverified(response.message)) {
-        await setTimeout(UNVERIFIED_PAUSE_MS);
-        continue;
-      }
-      if (response !== undefined) {
-        const { status, message } = response;
-        unusedAnswer = response;
-        unused = { config: candidates.unused.config, wouldBeDeleted: status < 400, message };
-        onProgress({ unused });
-      }
-    }
-    if (candidates.used === undefined) break;
-    const { config, reference } = candidates.used;
-    const { kind, name, field } = reference;
-    const tried = { config, kind, name, field };
-    if (config !== reportedConfig) onProgress({ tried });
-    reportedConfig = config;
-    const answer = await tryDryRunDeletion(api, candidates.used);
-    if (answer === undefined) continue;
-    if (!isLast && isUnverified(answer.message)) {
-      await setTimeout(UNVERIFIED_PAUSE_MS);
+    const unusedAnswer = unused && (await tryDryRunDeletion(api, unused));
+    const isUnusedUnverified = unusedAnswer !== undefined && isUnverified(unusedAnswer.message);
+    const isLast = attempt === MAX_ATTEMPTS;
+    const answer = used && (isLast || !isUnusedUnverified) ? await tryDryRunDeletion(api, used) : undefined;
+    if (!isLast && used !== undefined && (answer === undefined || isUnverified(answer.message))) {
+      await setTimeout(RETRY_PAUSE_MS);
       continue;
     }
-    onProgress({ answer });
-    const protection = assessProtection(answer, evidence, kind, unusedAnswer);
-    return { ...commonFields, ...protection, tried, answer, unused };
+    const protection =
+      used === undefined || answer === undefined
+        ? explainMissingTrial(candidates)
+        : assessProtection(answer, evidence, used.reference.kind, unusedAnswer ?? null);
+    return {
+      server: api.address,
+      webhooks: evidence.webhooks,
+      floor: evidence.floor,
+      mode: evidence.mode ?? null,
+      deployment: evidence.deployment ?? null,
+      ...protection,
+      tried: answer && used ? describeTrial(used) : null,
+      answer: answer ?? null,
+      unused:
+        unused && unusedAnswer
+          ? {
+              config: unused.config,
+              wouldBeDeleted: unusedAnswer.status < 400,
+              message: unusedAnswer.message,
+            }
+          : null,
+    };
   }
-  return { ...commonFields, ...explainMissingTrial(candidates), tried: null, answer: null, unused };
+}
+
+function describeTrial({ config, reference: { kind, name, field } }: NonNullable<TrialCandidates['used']>) {
+  return { config, kind, name, field };
 }
 
 /**
@@ -108,24 +99,25 @@ export async function waitForProtection(
 ): Promise<VerifyReport> {
   const { answer } = await pollUntilSettled({
     ...options,
-    read: async () => await verifyProtection(api, () => {}, namespace),
+    read: async () => await verifyProtection(api, namespace),
     isSettled: (report) => report.protected || (report.mode !== null && report.mode !== 'Enforce'),
     retryUntilMs: (error) => (isRetryableRead(error) ? options.timeoutMs : 0),
   });
   return answer;
 }
 
-function explainMissingTrial(candidates: TrialCandidates | undefined): Protection {
-  let reason = 'no rendered MachineConfig is in use by a node or a pool';
-  let advice = 'run verify again when the Machine Config Operator has rolled out a config';
-  if (candidates?.used !== undefined) {
-    reason = 'every tested config was deleted during the test';
-    advice = 'run verify again';
-  } else if (candidates === undefined || candidates.configCount === 0) {
-    reason = 'no rendered MachineConfigs found';
-  } else if (candidates.skippedCount > 0) {
-    reason =
-      'no rendered MachineConfig is in use, except those that are terminating or have the allow-deletion annotation';
-  }
-  return toUnprotected('UNKNOWN', reason, advice);
+function explainMissingTrial({ used, configCount, skippedCount }: TrialCandidates): Protection {
+  if (used !== undefined)
+    return toUnprotected('UNKNOWN', 'every tested config was deleted during the test', 'run verify again');
+  const exception = 'except those that are terminating or have the allow-deletion annotation';
+  const notInUse = 'no rendered MachineConfig is in use';
+  return toUnprotected(
+    'UNKNOWN',
+    configCount === 0
+      ? 'no rendered MachineConfigs found'
+      : skippedCount > 0
+        ? `${notInUse}, ${exception}`
+        : `${notInUse} by a node or a pool`,
+    'run verify again when the Machine Config Operator has rolled out a config',
+  );
 }

@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 
 async function verify(): Promise<VerifyReport> {
-  return await verifyProtection(new KubeApi(connectionFromKubeconfig(cluster.kubeconfig)), () => {});
+  return await verifyProtection(new KubeApi(connectionFromKubeconfig(cluster.kubeconfig)));
 }
 
 const DENIED = 'admission webhook "guard.machineconfig-guard.io" denied the request: ';

@@ -59,7 +59,7 @@ async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
     () => check(api),
     () => readReferencesReport(api, [toConfigName(used)]),
     () => readUnusedReport(api),
-    () => verifyProtection(api, () => {}),
+    () => verifyProtection(api),
     () => listGuards(api),
     // For status.
     () => readObject(api, PATHS.deployment),
@@ -101,7 +101,7 @@ test('with the reader role, every command but the dry run of verify works', asyn
 test('with both roles, every command works', async () => {
   const api = await connectWith([...READER, ...VERIFY]);
   await expect.poll(() => findMissingRights(api)).toEqual([]);
-  const { state, floor, webhooks } = await verifyProtection(api, () => {});
+  const { state, floor, webhooks } = await verifyProtection(api);
   expect({ state, floor, webhooks: webhooks.length }).toEqual({
     state: 'PROTECTED',
     floor: [],
