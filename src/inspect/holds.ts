@@ -6,9 +6,8 @@ import { parseSettings } from '../decision/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { GUARD_PATH, MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { orUndefined } from '../kube/errors.ts';
 import { parseHeldConfig } from '../kube/held-config.ts';
-import { accessCluster } from './cluster-access.ts';
+import { readObject } from './cluster-access.ts';
 
 /** What decides holds, beside the configs. */
 export interface HoldFacts {
@@ -26,7 +25,7 @@ export interface HoldFacts {
  * @throws ClusterAccessError, or the signal's reason
  */
 export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
-  const guard = await get(api, GUARD_PATH, signal);
+  const guard = await readObject(api, GUARD_PATH, 'get', signal);
   return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
 }
 
@@ -56,11 +55,7 @@ export async function readOwner<T extends HeldConfig>(
   signal: AbortSignal,
 ): Promise<T> {
   if (parsePoolName(config.name) !== undefined) return config;
-  const object = await get(api, objectPath(MACHINE_CONFIGS_PATH, config.name), signal);
+  const path = objectPath(MACHINE_CONFIGS_PATH, config.name);
+  const object = (await readObject(api, path, 'get', signal)) as ApiObject | undefined;
   return object === undefined ? config : { ...config, ...parseHeldConfig(object.metadata ?? {}) };
-}
-
-async function get(api: KubeApi, path: string, signal: AbortSignal): Promise<ApiObject | undefined> {
-  const read = async () => (await orUndefined(api.json({ path, signal }))) as ApiObject | undefined;
-  return await accessCluster('get', path, signal, read);
 }

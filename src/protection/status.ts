@@ -75,6 +75,10 @@ export interface StoredGuard {
     readonly version?: string;
     readonly protectedConfigs?: number;
     readonly danglingCount?: number;
+    readonly danglingReferences?: readonly ({
+      readonly config?: unknown;
+      readonly explanation?: unknown;
+    } | null)[];
     readonly lastDenial?: { readonly time?: string; readonly name?: string; readonly user?: string };
     readonly conditions?: readonly {
       readonly type: string;
@@ -119,12 +123,13 @@ export async function readClusterStatus(api: KubeApi, namespace: string): Promis
 export function summarizeEvidence(evidence: StatusEvidence, now: Date): Omit<ClusterStatus, 'server'> {
   const { guard, webhooks, deployment, lease } = evidence;
   const status = guard?.status ?? {};
+  const parts = Object.entries(describeParts(evidence, now)) as [EvidencePart, string | null | undefined][];
   const webhook = webhooks === undefined ? undefined : findMainWebhook(webhooks);
   const { time, name, user } = status.lastDenial ?? {};
   return {
     ...assessEvidence(evidence, now),
-    evidence: describeEvidence(evidence, now),
-    unreadable: findUnreadable(evidence),
+    evidence: parts.map(([part, text]) => `${part}: ${text === undefined ? 'not readable' : (text ?? 'none')}`),
+    unreadable: parts.flatMap(([part, text]) => (text === undefined ? [part] : [])),
     version: status.version ?? null,
     mode: guard === null ? null : parseSettings(guard).settings.mode,
     failurePolicy: webhook?.failurePolicy ?? null,
@@ -211,34 +216,21 @@ function isFresh({ renewedAt, durationSeconds }: LeaderState, now: Date): boolea
   return ageSeconds <= durationSeconds + CLOCK_TOLERANCE_SECONDS;
 }
 
-function describeEvidence({ webhooks, floor, deployment, lease }: StatusEvidence, now: Date): string[] {
-  const webhook = webhooks === undefined ? undefined : (findMainWebhook(webhooks) ?? null);
-  return [
-    describePart('webhook', webhook, ({ configuration, failurePolicy, caBundle }) => {
-      return `${configuration} with failurePolicy ${failurePolicy} and ${caBundle ? 'a' : 'no'} caBundle`;
-    }),
-    describePart('policy floor', floor, (bindings) => (isFloorComplete(bindings) ? 'active' : 'not active')),
-    describePart('Deployment', deployment, ({ replicas, readyReplicas }) => {
-      return `${readyReplicas} of ${countNoun(replicas, 'replica')} ready`;
-    }),
-    describePart('Lease', lease, (leader) => {
-      return `renewed at ${leader.renewedAt}${isFresh(leader, now) ? '' : ', too long ago'}`;
-    }),
-  ];
-}
-
-function findUnreadable({ webhooks, floor, deployment, lease }: StatusEvidence): EvidencePart[] {
-  const parts = { webhook: webhooks, 'policy floor': floor, Deployment: deployment, Lease: lease };
-  return (Object.keys(parts) as EvidencePart[]).filter((part) => parts[part] === undefined);
-}
-
-function describePart<T>(
-  noun: EvidencePart,
-  part: T | null | undefined,
-  describe: (part: T) => string,
-): string {
-  if (part === undefined) return `${noun}: not readable`;
-  return `${noun}: ${part === null ? 'none' : describe(part)}`;
+/** Like {@link StatusEvidence}, `null` and `undefined` tell an absent object from an unreadable one. */
+function describeParts(
+  { webhooks, floor, deployment, lease }: StatusEvidence,
+  now: Date,
+): Record<EvidencePart, string | null | undefined> {
+  const webhook = webhooks && (findMainWebhook(webhooks) ?? null);
+  return {
+    webhook:
+      webhook &&
+      `${webhook.configuration} with failurePolicy ${webhook.failurePolicy} and ${webhook.caBundle ? 'a' : 'no'} caBundle`,
+    'policy floor': floor && (isFloorComplete(floor) ? 'active' : 'not active'),
+    Deployment:
+      deployment && `${deployment.readyReplicas} of ${countNoun(deployment.replicas, 'replica')} ready`,
+    Lease: lease && `renewed at ${lease.renewedAt}${isFresh(lease, now) ? '' : ', too long ago'}`,
+  };
 }
 
 /** Null without a leader. */

@@ -3,7 +3,7 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import type { ClusterFlags } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';
 import { formatAge } from '../format-duration.ts';
-import { type Cell, type Column, formatTable } from '../table.ts';
+import { type Cell, formatTable } from '../table.ts';
 import { type TableFormat, wrapAdvice } from '../text-format.ts';
 
 /** One cluster in the JSON of `status`. */
@@ -21,12 +21,6 @@ export interface StatusReport {
   readonly clusters: readonly StatusEntry[];
 }
 
-interface StatusColumn extends Column {
-  /** Only with `-o wide`. */
-  readonly isWide?: boolean;
-  readonly toCell: (entry: StatusEntry, now: number) => Cell;
-}
-
 /** Context and state. */
 const UNREAD_COLUMNS = 2;
 const INDENT = '  ';
@@ -34,53 +28,9 @@ const MAX_REASON_LENGTH = 400;
 /** The user may not read the value. */
 const UNKNOWN: Cell = { text: '<unknown>' };
 
-const COLUMNS: readonly StatusColumn[] = [
-  { header: 'CONTEXT', toCell: ({ context }) => toCell(context) },
-  { header: 'STATE', toCell: ({ state }) => toCell(state, state !== 'PROTECTED') },
-  { header: 'VERSION', isWide: true, toCell: ({ version }) => toCell(version) },
-  { header: 'MODE', toCell: ({ mode }) => toCell(mode) },
-  {
-    header: 'FAILURE POLICY',
-    isWide: true,
-    toCell: ({ failurePolicy, unreadable }) =>
-      unreadable.includes('webhook') ? UNKNOWN : toCell(failurePolicy),
-  },
-  {
-    header: 'REPLICAS',
-    isRightAligned: true,
-    toCell: ({ replicas, readyReplicas, unreadable }) => {
-      if (unreadable.includes('Deployment')) return UNKNOWN;
-      if (replicas === null || readyReplicas === null) return toCell(null);
-      return toCell(`${readyReplicas}/${replicas}`, readyReplicas < replicas);
-    },
-  },
-  {
-    header: 'LEADER',
-    isWide: true,
-    toCell: ({ leader, unreadable }) => (unreadable.includes('Lease') ? UNKNOWN : toCell(leader)),
-  },
-  {
-    header: 'CERTIFICATES',
-    toCell: ({ certificates }) => toCell(certificates?.reason ?? null, certificates?.valid === false),
-  },
-  {
-    header: 'IN USE',
-    isWide: true,
-    isRightAligned: true,
-    toCell: ({ protectedConfigs }) => toCell(protectedConfigs),
-  },
-  {
-    header: 'DANGLING',
-    isRightAligned: true,
-    toCell: ({ danglingCount }) => toCell(danglingCount, (danglingCount ?? 0) > 0),
-  },
-  {
-    header: 'LAST DENIAL',
-    isRightAligned: true,
-    toCell: ({ lastDenial }, now) =>
-      toCell(lastDenial === null ? null : formatAge(now - new Date(lastDenial.time).getTime())),
-  },
-];
+/** Printed only with `-o wide`. */
+const WIDE_COLUMNS = new Set(['VERSION', 'FAILURE POLICY', 'LEADER', 'IN USE']);
+const RIGHT_ALIGNED_COLUMNS = new Set(['REPLICAS', 'IN USE', 'DANGLING', 'LAST DENIAL']);
 
 /** One line for each cluster, then what to do about those that are not protected by the guard. */
 export function formatStatusReport(
@@ -89,14 +39,44 @@ export function formatStatusReport(
   flags: ClusterFlags = {},
 ): string {
   const now = new Date(readAt).getTime();
-  const columns = COLUMNS.filter(({ isWide }) => isWide !== true || format.isWide === true);
-  const rows = clusters.map((entry) =>
-    (isRead(entry) ? columns : columns.slice(0, UNREAD_COLUMNS)).map(({ toCell }) => toCell(entry, now)),
+  const cells = clusters.map((entry) =>
+    Object.entries(createCells(entry, now)).filter(
+      ([header]) => format.isWide === true || !WIDE_COLUMNS.has(header),
+    ),
   );
+  const columns = (cells[0] ?? []).map(([header]) => {
+    return { header, isRightAligned: RIGHT_ALIGNED_COLUMNS.has(header) };
+  });
+  const rows = clusters.map((entry, index) => {
+    const row = (cells[index] ?? []).map(([, cell]) => cell);
+    return isRead(entry) ? row : row.slice(0, UNREAD_COLUMNS);
+  });
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const notice = 'Nothing was tested: run machineconfig-guard verify for a trial deletion.';
   const noticeLines = wrapAdvice(addFlagsToAdvice(notice, flags), format.width);
   return [formatTable(format, columns, rows), ...details, ...noticeLines, ''].join('\n');
+}
+
+/** Keyed by column. */
+function createCells(entry: StatusEntry, now: number): Readonly<Record<string, Cell>> {
+  const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
+  const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;
+  const denialAge = lastDenial && formatAge(now - new Date(lastDenial.time).getTime());
+  return {
+    CONTEXT: toCell(entry.context),
+    STATE: toCell(entry.state, entry.state !== 'PROTECTED'),
+    VERSION: toCell(entry.version),
+    MODE: toCell(entry.mode),
+    'FAILURE POLICY': unreadable.includes('webhook') ? UNKNOWN : toCell(entry.failurePolicy),
+    REPLICAS: unreadable.includes('Deployment')
+      ? UNKNOWN
+      : toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0)),
+    LEADER: unreadable.includes('Lease') ? UNKNOWN : toCell(entry.leader),
+    CERTIFICATES: toCell(certificates?.reason ?? null, certificates?.valid === false),
+    'IN USE': toCell(entry.protectedConfigs),
+    DANGLING: toCell(danglingCount, (danglingCount ?? 0) > 0),
+    'LAST DENIAL': toCell(denialAge),
+  };
 }
 
 function isRead({ evidence }: StatusEntry): boolean {
