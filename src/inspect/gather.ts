@@ -5,7 +5,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { EVENT_REPORTER } from '../kube/event-recorder.ts';
 import { checkCluster } from './check-report.ts';
-import { accessCluster, ClusterAccessError, hasAnswered, parsePath, readObject } from './cluster-access.ts';
+import { accessCluster, ClusterAccessError, parsePath, readObject } from './cluster-access.ts';
 import { redact } from './redact.ts';
 
 export interface GatherOptions {
@@ -62,16 +62,6 @@ const READ_TIMEOUT_MS = 30_000;
 /** The API server limits the requests of a user, too. */
 const MAX_CONCURRENT_PARTS = 8;
 
-/** @throws ClusterAccessError, TimeoutError if no part can be read */
-export async function contactApiServer(api: KubeApi): Promise<void> {
-  try {
-    // Needs no right and no etcd.
-    await readObject(api, '/version');
-  } catch (error) {
-    if (!hasAnswered(error) || error.cause.status === 401) throw error;
-  }
-}
-
 /**
  * Gathers the state of the guard for a bug report. It reads no Secret, no ConfigMap and no content of a
  * MachineConfig. A part that cannot be read does not stop the others.
@@ -123,8 +113,7 @@ export async function gather(
   };
   const gatherCheck = async (): Promise<void> => {
     await gatherText('check.json', async () => {
-      const scope = { selector: undefined, minNodes: 1, waitMs: undefined };
-      const { report } = await checkCluster(api, { ...scope, onReport: () => {}, onFailure: () => {} });
+      const { report } = await checkCluster(api);
       return `${JSON.stringify(report, null, 2)}\n`;
     });
   };

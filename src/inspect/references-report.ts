@@ -102,10 +102,14 @@ function buildReferencesReport(
   const existingNames = new Set(configs.map(({ name }) => name));
   const configReports = resolveNames(names, existingNames, referrers).map((name) => {
     const exists = existingNames.has(name);
+    const { used, usedBy } = summarizeUse(name, referrers);
     return {
-      ...describeConfig(name, referrers),
+      name,
       exists,
       rendered: isRenderedConfig(name),
+      pool: parsePoolName(name) ?? null,
+      used,
+      usedBy,
       suggestion: exists ? null : (findNearestName(name, existingNames) ?? null),
     };
   });
@@ -148,21 +152,27 @@ export function buildConfigListReport(
     server,
     readAt: at.toISOString(),
     unreportedNodes: countUnreported(referrers),
-    configs: [...[...new Set(missing)].toSorted(), ...rendered.map(({ name }) => name)].map((name) => ({
-      ...describeConfig(name, referrers),
-      exists: createdAt.has(name),
-      createdAt: createdAt.get(name)?.toISOString() ?? null,
-      sizeBytes: sizes.get(name) ?? null,
-    })),
+    configs: [...[...new Set(missing)].toSorted(), ...rendered.map(({ name }) => name)].map((name) => {
+      const { used, usedBy } = summarizeUse(name, referrers);
+      return {
+        name,
+        exists: createdAt.has(name),
+        pool: parsePoolName(name) ?? null,
+        createdAt: createdAt.get(name)?.toISOString() ?? null,
+        sizeBytes: sizes.get(name) ?? null,
+        used,
+        usedBy,
+      };
+    }),
   };
 }
 
-function describeConfig(name: ConfigName, referrers: readonly Referrer[]) {
+function summarizeUse(name: ConfigName, referrers: readonly Referrer[]) {
   const { strong, weak } = summarizeReferences(name, referrers);
   const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
     return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
   });
-  return { name, pool: parsePoolName(name) ?? null, used: strong.total > 0, usedBy };
+  return { used: strong.total > 0, usedBy };
 }
 
 function compare(a: string | Date = '', b: string | Date = ''): number {

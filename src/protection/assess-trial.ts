@@ -7,7 +7,6 @@ import {
   findCallFailure,
   findFloorGap,
   findGuardAbsence,
-  findInstallation,
   INSTALL_ADVICE,
   type Protection,
   toBlocked,
@@ -28,12 +27,6 @@ const DENIED_BY_WEBHOOK = /admission webhook "(?<webhook>[^"]+)" denied the requ
 const DENIED_BY_POLICY =
   /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/;
 const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
-
-/** The webhooks of policy engines. Kyverno adds a prefix for some kinds of policies. */
-const POLICY_ENGINES: readonly { readonly name: string; readonly webhook: RegExp }[] = [
-  { name: 'Kyverno', webhook: /(?:^|\.)validate\.kyverno\.svc/ },
-  { name: 'Gatekeeper', webhook: /^validation\.gatekeeper\.sh$/ },
-];
 
 const UNVERIFIED_ADVICE = "check the guard's logs, its RBAC and its connection to the API server";
 
@@ -102,13 +95,12 @@ function assessBlockage(message: string, evidence: Evidence): Protection | undef
     return toBlocked({ reason, advice: UNVERIFIED_ADVICE });
   }
   if (WEBHOOK_FAILED.exec(message)?.groups?.['webhook'] !== WEBHOOK_NAME) return undefined;
-  return toBlocked(diagnoseCallFailure(message, findInstallation(evidence)));
+  return toBlocked(diagnoseCallFailure(message, evidence));
 }
 
 function describeDenier(webhook: string | undefined, policy: string | undefined): string {
-  if (webhook === undefined) return policy === undefined ? 'an unknown component' : `the policy ${policy}`;
-  const engine = POLICY_ENGINES.find((candidate) => candidate.webhook.test(webhook));
-  return engine === undefined ? `the webhook ${webhook}` : `${engine.name} (webhook ${webhook})`;
+  if (webhook !== undefined) return `the webhook ${webhook}`;
+  return policy === undefined ? 'an unknown component' : `the policy ${policy}`;
 }
 
 function toGuardProtection({ webhooks }: Evidence): Protection {
@@ -171,7 +163,7 @@ function explainMissingDenial(evidence: Evidence): Diagnosis {
   }
   const { reason, advice } = findCallFailure(evidence) ?? {
     reason: 'the API server could not call the guard',
-    advice: adviseOnUnreachableGuard(findInstallation(evidence)),
+    advice: adviseOnUnreachableGuard(evidence),
   };
   return { reason: `${reason}, and its failurePolicy is Ignore`, advice };
 }

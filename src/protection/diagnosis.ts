@@ -27,17 +27,8 @@ export interface Diagnosis {
   readonly advice: string;
 }
 
-type GuardObjects = Pick<Evidence, 'deployment' | 'namespace' | 'webhooks'>;
-
 /** What decides the advice about a guard that the API server cannot call. */
-interface GuardInstallation {
-  /** Of its Deployment. */
-  readonly namespace: string;
-  readonly method: InstallationMethod;
-  /** The name of the webhook configuration. */
-  readonly configuration: string;
-  readonly hostNetwork: boolean;
-}
+type GuardObjects = Pick<Evidence, 'deployment' | 'namespace' | 'webhooks'>;
 
 export const INSTALL_ADVICE = 'install the guard (docs/install.md)';
 const ENFORCE_COMMAND = `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`;
@@ -79,7 +70,7 @@ export function findCallFailure(evidence: GuardObjects): Diagnosis | undefined {
   const { namespace, webhooks, deployment } = evidence;
   const webhook = findMainWebhook(webhooks);
   if (webhook?.caBundle === false) {
-    return { reason: 'the webhook has no caBundle', advice: adviseOnTrust(findInstallation(evidence)) };
+    return { reason: 'the webhook has no caBundle', advice: adviseOnTrust(evidence) };
   }
   // The Deployment says nothing about a webhook with a URL or of another namespace.
   if (webhook?.target.startsWith(`Service ${namespace}/`) !== true) return undefined;
@@ -108,43 +99,42 @@ export function findFloorGap(
   };
 }
 
-export function findInstallation({ namespace, webhooks, deployment }: GuardObjects): GuardInstallation {
-  const webhook = findMainWebhook(webhooks);
-  return {
-    namespace,
-    method: webhook?.installation ?? 'rendered',
-    configuration: webhook?.configuration ?? INSTALLED_NAME,
-    hostNetwork: deployment?.hostNetwork === true,
-  };
-}
-
 /** @param message the API server's error about its call */
-export function diagnoseCallFailure(message: string, installation: GuardInstallation): Diagnosis {
-  const { method, configuration } = installation;
+export function diagnoseCallFailure(message: string, objects: GuardObjects): Diagnosis {
   if (message.includes('x509:')) {
     return {
       reason: "the API server does not trust the guard's certificate",
-      advice: adviseOnTrust(installation),
+      advice: adviseOnTrust(objects),
     };
   }
   if (/service "[^"]+" not found/.test(message)) {
+    const { method, configuration } = identifyInstallation(objects);
     const manifests = method === 'rendered' ? 'the rendered manifests' : 'the overlay';
     const removal = `oc delete validatingwebhookconfiguration ${configuration}`;
     const advice = `apply ${manifests} again, or remove the webhook: ${removal}`;
     return { reason: 'the Service of the webhook does not exist', advice };
   }
   if (/no endpoints available|endpoints "[^"]+" not found|no service port/.test(message)) {
-    return diagnoseMissingPod(installation.namespace);
+    return diagnoseMissingPod(objects.namespace);
   }
-  return { reason: 'the API server cannot reach the guard', advice: adviseOnUnreachableGuard(installation) };
+  return { reason: 'the API server cannot reach the guard', advice: adviseOnUnreachableGuard(objects) };
 }
 
-export function adviseOnUnreachableGuard(installation: GuardInstallation): string {
-  if (installation.method === 'dev') return adviseOnDev(installation.configuration);
-  const command = formatListPodsCommand(installation.namespace);
-  return installation.hostNetwork
+export function adviseOnUnreachableGuard(objects: GuardObjects): string {
+  const { method, configuration } = identifyInstallation(objects);
+  if (method === 'dev') return adviseOnDev(configuration);
+  const command = formatListPodsCommand(objects.namespace);
+  return objects.deployment?.hostNetwork === true
     ? `${command} -o wide; if they are ready, let the API servers reach port 9843 of these nodes`
     : `${command},endpointslices`;
+}
+
+function identifyInstallation({ webhooks }: GuardObjects) {
+  const webhook = findMainWebhook(webhooks);
+  return {
+    method: webhook?.installation ?? 'rendered',
+    configuration: webhook?.configuration ?? INSTALLED_NAME,
+  };
 }
 
 function diagnoseMissingPod(namespace: string): Diagnosis {
@@ -156,11 +146,12 @@ function formatListPodsCommand(namespace: string): string {
 }
 
 /** For a webhook without a caBundle, or with another one than that of the guard. */
-function adviseOnTrust({ method, configuration, namespace }: GuardInstallation): string {
+function adviseOnTrust(objects: GuardObjects): string {
+  const { method, configuration } = identifyInstallation(objects);
   const advice: Readonly<Record<InstallationMethod, string>> = {
     dev: adviseOnDev(configuration),
     'service-ca': adviseOnInjection('the service CA', 'oc -n openshift-service-ca get pods'),
-    'cert-manager': adviseOnInjection('cert-manager', `oc -n ${namespace} get certificates`),
+    'cert-manager': adviseOnInjection('cert-manager', `oc -n ${objects.namespace} get certificates`),
     rendered: 'apply all manifests of one rendering again',
   };
   return advice[method];

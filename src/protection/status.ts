@@ -222,10 +222,11 @@ function describeParts(
   now: Date,
 ): Record<EvidencePart, string | null | undefined> {
   const webhook = webhooks && (findMainWebhook(webhooks) ?? null);
+  const caBundle = webhook?.caBundle === true ? 'a' : 'no';
   return {
     webhook:
       webhook &&
-      `${webhook.configuration} with failurePolicy ${webhook.failurePolicy} and ${webhook.caBundle ? 'a' : 'no'} caBundle`,
+      `${webhook.configuration} with failurePolicy ${webhook.failurePolicy} and ${caBundle} caBundle`,
     'policy floor': floor && (isFloorComplete(floor) ? 'active' : 'not active'),
     Deployment:
       deployment && `${deployment.readyReplicas} of ${countNoun(deployment.replicas, 'replica')} ready`,
