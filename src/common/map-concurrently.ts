@@ -12,10 +12,17 @@ export async function mapConcurrently<Item, Result>(
   work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const queue = new PQueue({ concurrency });
+  const workOn = async (item: Item): Promise<Result> => {
+    try {
+      return await work(item);
+    } catch (error) {
+      queue.clear();
+      throw error;
+    }
+  };
   try {
-    return await queue.addAll(items.map((item) => async () => await work(item)));
+    return await queue.addAll(items.map((item) => async () => await workOn(item)));
   } finally {
-    queue.clear();
     await queue.onIdle();
   }
 }

@@ -120,6 +120,20 @@ test('a cluster that does not answer costs one line', async () => {
   expect(entries[1]?.explanation).toMatch(/connection refused/);
 });
 
+test('an unexpected error of one cluster costs one line, and is no lack of access', async () => {
+  install(clusters[0]);
+  const webhooks = [{ name: 'guard.machineconfig-guard.io', clientConfig: null }];
+  clusters[1]?.faults.intercept(({ path: requested }) =>
+    requested.endsWith('/validatingwebhookconfigurations')
+      ? { status: 200, body: { items: [{ webhooks }] } }
+      : 'pass',
+  );
+  const { exitCode, states, entries } = await readStates('--contexts', 'b,a');
+  expect([exitCode, states]).toEqual([1, ['b UNKNOWN', 'a PROTECTED']]);
+  expect(entries[0]?.explanation).toMatch(/^unexpected error: /);
+  expect(await readStates('--contexts', 'b')).toMatchObject({ exitCode: 1, states: ['b UNKNOWN'] });
+});
+
 test('exits with 3 if it reached no cluster', async () => {
   for (const cluster of clusters) await cluster.faults.goDown();
   const { exitCode, stdout, stderr } = await runStatus('--contexts', 'all');
