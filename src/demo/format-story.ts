@@ -35,9 +35,9 @@ const STORIES: Readonly<Record<DemoStory, { readonly title: string; readonly exp
   },
 };
 
-export function formatIntro(format: TextFormat, seconds: number): string {
+export function formatIntro(format: TextFormat): string {
   const paragraphs = [
-    `This demo replays two incidents of OpenShift installs on a cluster in memory, in about ${seconds} seconds.`,
+    'This demo replays two incidents of OpenShift installs on a cluster in memory.',
     'Simulated: hosts, API server and operator. Real: the guard, check and restore.',
     'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such ' +
       'as rendered-master-1a2b3c4d (this demo shortens the names). Every node names two of them: the config that it ' +

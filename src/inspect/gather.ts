@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { mapConcurrently } from '../common/map-concurrently.ts';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../kube/api-paths.ts';
@@ -81,8 +82,8 @@ export async function gather(
     }
   };
   const gatherText = async (file: string, read: () => Promise<string>): Promise<void> => {
-    const text = await attempt(file, read);
-    if (text !== undefined) await write(file, redact(text));
+    const content = await attempt(file, read);
+    if (content !== undefined) await write(file, redact(content));
   };
 
   const gatherObjects = async (path: string): Promise<void> => {
@@ -107,23 +108,19 @@ export async function gather(
     pods = list.items ?? [];
     return toYaml(list);
   });
-  const gatherLogs = async (pod: StoredPod): Promise<void> => {
-    for (const { file, path } of listLogs(podsPath, pod, logQuery))
-      await gatherText(`namespaces/${namespace}/${file}`, () => readLog(api, path));
-  };
-  const gatherCheck = async (): Promise<void> => {
-    await gatherText('check.json', async () => {
-      const { report } = await checkCluster(api);
-      return `${JSON.stringify(report, null, 2)}\n`;
-    });
-  };
+  const logs = pods.flatMap((pod) => listLogs(podsPath, pod, logQuery));
   const parts = [
-    gatherCheck,
+    () =>
+      gatherText('check.json', async () => `${JSON.stringify((await checkCluster(api)).report, null, 2)}\n`),
     ...[...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS].map((path) => () => gatherObjects(path)),
-    ...[...namespacedPaths, OWN_EVENTS_PATH].map((path) => async () => {
-      await gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path)));
-    }),
-    ...pods.map((pod) => () => gatherLogs(pod)),
+    ...[...namespacedPaths, OWN_EVENTS_PATH].map(
+      (path) => () => gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path))),
+    ),
+    ...logs.map(
+      ({ file, path }) =>
+        () =>
+          gatherText(`namespaces/${namespace}/${file}`, () => readLog(api, path)),
+    ),
   ];
   // After a failed write, such as on a full disk, the other parts would fail, too.
   await mapConcurrently(parts, MAX_CONCURRENT_PARTS, async (part) => await part());
@@ -175,9 +172,7 @@ async function readLog(api: KubeApi, path: string): Promise<string> {
   const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
   return await accessCluster('get', path, signal, async () => {
     const { body } = await api.request({ path, accept: '*/*', signal });
-    const chunks: Buffer[] = [];
-    for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
-    return Buffer.concat(chunks).toString('utf8');
+    return await text(body);
   });
 }
 
