@@ -70,12 +70,12 @@ Examples:
       const print = (report: object, table: string, names: string): void => {
         printReport(command, flags.output, report, isNameOutput ? names : table);
       };
-      const printError = (text: string): void => command.configureOutput().writeErr?.(text);
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
         if (flags.unused === true) {
           const { report, renderedCount } = await readUnusedReport(api);
           print(report, formatUnusedReport(format, report, renderedCount), formatUnusedNames(report));
-          if (isNameOutput) printError(`${formatHeldNotice(report)}${POINT_IN_TIME_NOTICE}\n`);
+          if (isNameOutput)
+            command.configureOutput().writeErr?.(`${formatHeldNotice(report)}${POINT_IN_TIME_NOTICE}\n`);
         } else if (configs.length === 0) {
           const report = await readConfigListReport(api);
           print(report, formatConfigList(format, report, flags), formatConfigNames(report));
@@ -83,7 +83,8 @@ Examples:
           const report = await readReferencesReport(api, configs);
           print(report, formatReferencesReport(format, report), formatReferrerNames(report));
           const missing = isNameOutput ? report.configs.filter(({ exists }) => !exists) : [];
-          for (const { name } of missing) printError(`${formatName(name)} does not exist\n`);
+          for (const { name } of missing)
+            command.configureOutput().writeErr?.(`${formatName(name)} does not exist\n`);
           if (!report.allUsed) throw new CliError('', EXIT_CODE.failure);
         }
       });
