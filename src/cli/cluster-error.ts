@@ -2,7 +2,7 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError, isInvalidSelector, isTimeout } from '../inspect/cluster-access.ts';
 import { AmbiguousName } from '../inspect/resolve-name.ts';
 import { toShellWord } from '../inspect/shell-word.ts';
-import { DryRunError } from '../inspect/trial-deletion.ts';
+import { DryRunError } from '../protection/trial-deletion.ts';
 import type { KubeApi } from '../kube/api.ts';
 import {
   ApiError,

@@ -21,10 +21,6 @@ interface DemoFlags {
 /** Every line can be read as it appears. */
 const DEFAULT_SPEED = 150;
 const MAX_SPEED = 10_000;
-/** The simulated duration of all installs. */
-const STORY_SECONDS = 2_100;
-/** Keys, three API servers and the guard. */
-const START_SECONDS = 4;
 const parseSpeed = createNumberParser(1, MAX_SPEED, `Must be a whole number from 1 to ${MAX_SPEED}.`);
 
 export function createDemoCommand(): Command {
@@ -47,11 +43,10 @@ Examples:
     )
     .action(async ({ output, speed }: DemoFlags) => {
       const format = createTextFormat(process.stdout, process.env);
-      const seconds = Math.ceil(STORY_SECONDS / speed) + START_SECONDS;
       const printText = (text: string): void => {
         if (output === 'text') command.configureOutput().writeOut?.(text);
       };
-      printText(formatIntro(format, seconds));
+      printText(formatIntro(format));
       const report = await runDemo({
         speed,
         onStory: (story) => printText(formatStoryTitle(format, story)),

@@ -1,11 +1,9 @@
 import { formatCheckReport } from '../cli/check/format-report.ts';
-import { formatTable } from '../cli/table.ts';
 import { applyStyle, type Style, type TextFormat, wrapParagraph, wrapText } from '../cli/text-format.ts';
 import type { CheckReport } from '../inspect/check-report.ts';
 import type { Repair } from '../inspect/repairs.ts';
 import type { SimulationEvent } from './operator/simulation.ts';
 import type { DemoReport, DemoStory } from './run-demo.ts';
-import type { InstallResult } from './story/install.ts';
 
 const TIME_WIDTH = 9;
 const ACTOR_WIDTH = 10;
@@ -37,9 +35,9 @@ const STORIES: Readonly<Record<DemoStory, { readonly title: string; readonly exp
   },
 };
 
-export function formatIntro(format: TextFormat, seconds: number): string {
+export function formatIntro(format: TextFormat): string {
   const paragraphs = [
-    `This demo replays two incidents of OpenShift installs on a cluster in memory, in about ${seconds} seconds.`,
+    'This demo replays two incidents of OpenShift installs on a cluster in memory.',
     'Simulated: hosts, API server and operator. Real: the guard, check and restore.',
     'The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such ' +
       'as rendered-master-1a2b3c4d (this demo shortens the names). Every node names two of them: the config that it ' +
@@ -58,7 +56,7 @@ export function formatStoryTitle(format: TextFormat, story: DemoStory): string {
 /** What `check` prints, with its first repair. */
 export function formatCheck(format: TextFormat, report: CheckReport, repairs: readonly Repair[]): string {
   const width = format.width - OUTPUT_MARK.length;
-  const lines = formatCheckReport({ ...format, width }, report, repairs.slice(0, 1))
+  const lines = formatCheckReport({ ...format, width, columns: width }, report, repairs.slice(0, 1))
     .trimEnd()
     .split('\n');
   const marked = lines.map((line) => `${OUTPUT_MARK}${line}`.trimEnd()).join('\n');
@@ -93,10 +91,14 @@ export function formatConclusion(
   format: TextFormat,
   { runs, restored, asExpected }: Omit<DemoReport, 'speed'>,
 ): string {
-  const ends = runs.map((run) =>
-    formatEnd(format, run.guard ? '1b  With the guard' : '1a  Without the guard', run),
-  );
-  const tables = [...ends, formatEnd(format, '2  After the restore', restored)].join('\n');
+  const ends = [
+    ...runs.map(({ guard, outcome }) => [guard ? '1b  With the guard' : '1a  Without the guard', outcome]),
+    ['2  After the restore', restored.outcome],
+  ].map(([run, outcome]) => {
+    const isComplete = outcome === 'completed';
+    const end = isComplete ? 'the install completes' : 'deadlock, the install never completes';
+    return `${applyStyle(format, isComplete ? 'bold' : ['red', 'bold'], `${run}: ${end}`)}\n`;
+  });
   const verdict = asExpected
     ? 'The guard denies the deletion of a config in use. It cannot create a config that never existed: check finds ' +
       'it, and restore creates it from the disk of a node.'
@@ -110,24 +112,7 @@ export function formatConclusion(
     '  "Try it"      the guard and kubectl on a real API server',
     '  "Install it"  the guard in your cluster',
   ];
-  return `\n${tables}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
-}
-
-function formatEnd(format: TextFormat, run: string, { outcome, nodes, configs }: InstallResult): string {
-  const isComplete = outcome === 'completed';
-  const end = isComplete ? 'the install completes' : 'deadlock, the install never completes';
-  const title = `${run}: ${end}`;
-  const formatConfig = (config: string): string =>
-    `${shortenNames(config)}${configs.includes(config) ? '' : '*'}`;
-  const columns = ['NODE', 'CURRENT', 'DESIRED', 'STATE'].map((header) => ({ header }));
-  const rows = nodes.map(({ name, current, desired, state }) => {
-    const style = state === 'Degraded' ? ('red' as const) : undefined;
-    return [name, formatConfig(current), formatConfig(desired), state].map((text) => ({ text, style }));
-  });
-  const table = formatTable(format, columns, rows).replaceAll(/^(?=.)/gm, '  ');
-  const isMissing = rows.flat().some(({ text }) => text.endsWith('*'));
-  const note = isMissing ? '  * no longer exists\n' : '';
-  return `${applyStyle(format, isComplete ? 'bold' : ['red', 'bold'], title)}\n${table}${note}`;
+  return `\n${ends.join('')}\n${lines.join('\n')}\n\n${next.join('\n')}\n`;
 }
 
 function chooseStyle(message: string, actor: string): Style | undefined {

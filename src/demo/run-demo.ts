@@ -56,13 +56,6 @@ const CERTIFICATE_DAYS = 1;
 /** A master that has booted with the missing config. */
 const SOURCE_NODE = 'control1';
 const MASTER_COUNT = 3;
-const CHECK_OPTIONS = {
-  selector: undefined,
-  minNodes: 1,
-  waitMs: undefined,
-  onReport: () => {},
-  onFailure: () => {},
-};
 const RESTORE_TIMEOUT_MS = 600_000;
 /** Longer than any real pause, so the result does not depend on the machine. */
 const RESTORE_INTERVAL_MS = 10_000;
@@ -98,7 +91,7 @@ async function runRestore(authority: Authority, options: DemoOptions): Promise<D
     onStory?.('restored');
     const story = new MissingConfigStory({ api, server, speed, onEvent });
     const { events: _events, ...stuck } = await story.run();
-    const { report: check, repairs } = await checkCluster(adminApi, CHECK_OPTIONS);
+    const { report: check, repairs } = await checkCluster(adminApi);
     onCheck?.(check, repairs);
     const { name: missing } = story.missing.metadata;
     const source = `node/${SOURCE_NODE}`;

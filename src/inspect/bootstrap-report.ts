@@ -3,7 +3,6 @@ import { hasStrongReference } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { orUndefined } from '../kube/errors.ts';
 import { hasMatchingName } from '../rendered-config/config-hash.ts';
 import {
   type ConfigPart,
@@ -13,7 +12,7 @@ import {
   summarizePart,
 } from '../rendered-config/config-parts.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
-import { accessCluster } from './cluster-access.ts';
+import { readObject } from './cluster-access.ts';
 import { readClusterSnapshot } from './cluster-reader.ts';
 import { type ClusterSnapshot, findReferencedConfig } from './consistency.ts';
 import { readWithRetries } from './poll.ts';
@@ -190,10 +189,8 @@ class Comparison {
 
   async #readConfig(name: string): Promise<ApiObject | undefined> {
     const path = objectPath(MACHINE_CONFIGS_PATH, name);
-    return await readWithRetries(async (signal) => {
-      const send = () => orUndefined(this.#api.json({ path, signal }));
-      return (await accessCluster('get', path, signal, send)) as ApiObject | undefined;
-    });
+    const object = await readWithRetries((signal) => readObject(this.#api, path, 'get', signal));
+    return object as ApiObject | undefined;
   }
 }
 

@@ -13,12 +13,12 @@ import { planRepairs, type Repair } from './repairs.ts';
 
 export interface CheckOptions {
   /** A label selector; undefined selects all nodes. */
-  readonly selector: string | undefined;
-  readonly minNodes: number;
+  readonly selector?: string | undefined;
+  readonly minNodes?: number;
   /** Undefined does not wait. */
-  readonly waitMs: number | undefined;
-  readonly onReport: (report: CheckReport, elapsedMs: number) => void;
-  readonly onFailure: (error: unknown, elapsedMs: number) => void;
+  readonly waitMs?: number | undefined;
+  readonly onReport?: (report: CheckReport, elapsedMs: number) => void;
+  readonly onFailure?: (error: unknown, elapsedMs: number) => void;
 }
 
 export type Inspection = Awaited<ReturnType<typeof inspect>>;
@@ -33,7 +33,7 @@ const FIRST_CONTACT_MS = 30_000;
 /** @throws ClusterAccessError, TimeoutError */
 export async function checkCluster(
   api: KubeApi,
-  { selector, minNodes, waitMs, onReport, onFailure }: CheckOptions,
+  { selector, minNodes = 1, waitMs, onReport, onFailure = () => {} }: CheckOptions = {},
 ): Promise<{ report: CheckReport; repairs: readonly Repair[] }> {
   const scope = { selector, minNodes };
   const { answer, elapsedMs } = await pollUntilSettled({
@@ -46,9 +46,7 @@ export async function checkCluster(
       if (waitMs !== undefined && (hasAnswered || isNotServed(error))) return waitMs;
       return isRetryableRead(error) ? FIRST_CONTACT_MS : 0;
     },
-    onAnswer: (inspection, atMs) => {
-      onReport(buildCheckReport(inspection, atMs), atMs);
-    },
+    onAnswer: (inspection, atMs) => onReport?.(buildCheckReport(inspection, atMs), atMs),
     onFailure,
   });
   return { report: buildCheckReport(answer, waitMs === undefined ? 0 : elapsedMs), repairs: answer.repairs };

@@ -40,9 +40,13 @@ export async function accessCluster<T>(
   }
 }
 
-/** @throws ClusterAccessError, TimeoutError; a 404 returns undefined */
-export async function readObject(api: KubeApi, path: string, verb: Verb = 'get'): Promise<unknown> {
-  const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
+/** @throws ClusterAccessError, or the signal's reason, by default a TimeoutError; a 404 returns undefined */
+export async function readObject(
+  api: KubeApi,
+  path: string,
+  verb: Verb = 'get',
+  signal: AbortSignal = AbortSignal.timeout(READ_TIMEOUT_MS),
+): Promise<unknown> {
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
 }
 

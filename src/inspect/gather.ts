@@ -1,11 +1,12 @@
-import PQueue from 'p-queue';
+import { text } from 'node:stream/consumers';
 import { stringify } from 'yaml';
+import { mapConcurrently } from '../common/map-concurrently.ts';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { EVENT_REPORTER } from '../kube/event-recorder.ts';
 import { checkCluster } from './check-report.ts';
-import { accessCluster, ClusterAccessError, hasAnswered, parsePath, readObject } from './cluster-access.ts';
+import { accessCluster, ClusterAccessError, parsePath, readObject } from './cluster-access.ts';
 import { redact } from './redact.ts';
 
 export interface GatherOptions {
@@ -62,16 +63,6 @@ const READ_TIMEOUT_MS = 30_000;
 /** The API server limits the requests of a user, too. */
 const MAX_CONCURRENT_PARTS = 8;
 
-/** @throws ClusterAccessError, TimeoutError if no part can be read */
-export async function contactApiServer(api: KubeApi): Promise<void> {
-  try {
-    // Needs no right and no etcd.
-    await readObject(api, '/version');
-  } catch (error) {
-    if (!hasAnswered(error) || error.cause.status === 401) throw error;
-  }
-}
-
 /**
  * Gathers the state of the guard for a bug report. It reads no Secret, no ConfigMap and no content of a
  * MachineConfig. A part that cannot be read does not stop the others.
@@ -91,8 +82,8 @@ export async function gather(
     }
   };
   const gatherText = async (file: string, read: () => Promise<string>): Promise<void> => {
-    const text = await attempt(file, read);
-    if (text !== undefined) await write(file, redact(text));
+    const content = await attempt(file, read);
+    if (content !== undefined) await write(file, redact(content));
   };
 
   const gatherObjects = async (path: string): Promise<void> => {
@@ -117,33 +108,22 @@ export async function gather(
     pods = list.items ?? [];
     return toYaml(list);
   });
-  const gatherLogs = async (pod: StoredPod): Promise<void> => {
-    for (const { file, path } of listLogs(podsPath, pod, logQuery))
-      await gatherText(`namespaces/${namespace}/${file}`, () => readLog(api, path));
-  };
-  const gatherCheck = async (): Promise<void> => {
-    await gatherText('check.json', async () => {
-      const scope = { selector: undefined, minNodes: 1, waitMs: undefined };
-      const { report } = await checkCluster(api, { ...scope, onReport: () => {}, onFailure: () => {} });
-      return `${JSON.stringify(report, null, 2)}\n`;
-    });
-  };
+  const logs = pods.flatMap((pod) => listLogs(podsPath, pod, logQuery));
   const parts = [
-    gatherCheck,
+    () =>
+      gatherText('check.json', async () => `${JSON.stringify((await checkCluster(api)).report, null, 2)}\n`),
     ...[...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS].map((path) => () => gatherObjects(path)),
-    ...[...namespacedPaths, OWN_EVENTS_PATH].map((path) => async () => {
-      await gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path)));
-    }),
-    ...pods.map((pod) => () => gatherLogs(pod)),
+    ...[...namespacedPaths, OWN_EVENTS_PATH].map(
+      (path) => () => gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path))),
+    ),
+    ...logs.map(
+      ({ file, path }) =>
+        () =>
+          gatherText(`namespaces/${namespace}/${file}`, () => readLog(api, path)),
+    ),
   ];
-  const queue = new PQueue({ concurrency: MAX_CONCURRENT_PARTS });
-  try {
-    await queue.addAll(parts);
-  } finally {
-    // After a failed write, such as on a full disk, the other parts would fail, too.
-    queue.clear();
-    await queue.onIdle();
-  }
+  // After a failed write, such as on a full disk, the other parts would fail, too.
+  await mapConcurrently(parts, MAX_CONCURRENT_PARTS, async (part) => await part());
 }
 
 function toFile(path: string): string {
@@ -192,9 +172,7 @@ async function readLog(api: KubeApi, path: string): Promise<string> {
   const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
   return await accessCluster('get', path, signal, async () => {
     const { body } = await api.request({ path, accept: '*/*', signal });
-    const chunks: Buffer[] = [];
-    for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
-    return Buffer.concat(chunks).toString('utf8');
+    return await text(body);
   });
 }
 

@@ -1,8 +1,9 @@
 import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { orUndefined } from '../kube/errors.ts';
 import { withTimeout } from '../common/wait.ts';
+import type { StoredGuard } from '../protection/status.ts';
+import { readObject } from './cluster-access.ts';
 
 /** What the MachineConfigGuard says, for `check`. */
 export interface GuardReport {
@@ -12,24 +13,15 @@ export interface GuardReport {
   readonly holdMs: number | undefined;
 }
 
-interface StoredGuard {
-  readonly status?: {
-    readonly danglingReferences?: readonly ({
-      readonly config?: unknown;
-      readonly explanation?: unknown;
-    } | null)[];
-  };
-}
-
 const READ_TIMEOUT_MS = 5_000;
 
 /** Never rejects, because `check` works without a guard and without the right to read it. */
 export async function readGuardReport(api: KubeApi, signal: AbortSignal): Promise<GuardReport> {
   const explanations = new Map<string, string>();
   try {
-    const read = async (limited: AbortSignal) =>
-      await orUndefined(api.json({ path: GUARD_PATH, signal: limited }));
-    const guard = (await withTimeout(READ_TIMEOUT_MS, signal, read)) as StoredGuard | undefined;
+    const guard = (await withTimeout(READ_TIMEOUT_MS, signal, (limited) =>
+      readObject(api, GUARD_PATH, 'get', limited),
+    )) as StoredGuard | undefined;
     for (const reference of guard?.status?.danglingReferences ?? []) {
       const { config, explanation } = reference ?? {};
       if (typeof config === 'string' && typeof explanation === 'string') explanations.set(config, explanation);

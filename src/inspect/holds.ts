@@ -3,11 +3,9 @@ import { findHold, type Hold } from '../decision/hold.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { HeldConfig } from '../decision/review.ts';
 import { parseSettings } from '../decision/settings.ts';
-import type { ApiObject } from '../kube/api-object.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { orUndefined } from '../kube/errors.ts';
-import { accessCluster } from './cluster-access.ts';
+import { readObject } from './cluster-access.ts';
 
 /** What decides holds, beside the configs. */
 export interface HoldFacts {
@@ -25,8 +23,7 @@ export interface HoldFacts {
  * @throws ClusterAccessError, or the signal's reason
  */
 export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
-  const read = async () => (await orUndefined(api.json({ path: GUARD_PATH, signal }))) as ApiObject | undefined;
-  const guard = await accessCluster('get', GUARD_PATH, signal, read);
+  const guard = await readObject(api, GUARD_PATH, 'get', signal);
   return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
 }
 

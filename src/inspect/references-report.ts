@@ -1,10 +1,11 @@
+import { mapConcurrently } from '../common/map-concurrently.ts';
 import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/config-name.ts';
 import { findNearestName } from '../status/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from './cluster-reader.ts';
 import { findHolds, readHoldMs } from './holds.ts';
 import { readWithRetries } from './poll.ts';
-import { type NamedReference, type Referrer, summarizeReferences } from '../decision/references.ts';
+import { type Referrer, summarizeReferences } from '../decision/references.ts';
 import type { HeldConfig } from '../decision/review.ts';
 import type { WatchedConfig } from '../references/sources.ts';
 import { resolveConfigName } from './resolve-name.ts';
@@ -79,22 +80,17 @@ async function readConfigsAndReferrers(api: KubeApi): Promise<ClusterReferences>
   });
 }
 
-/** The bytes of each config. A config that was deleted meanwhile has none. */
+/** The bytes of each config; undefined if it was deleted meanwhile. */
 async function readSizes(
   api: KubeApi,
-  configs: Iterable<{ readonly name: ConfigName }>,
-): Promise<ReadonlyMap<ConfigName, number>> {
-  const sizes = new Map<ConfigName, number>();
-  // All workers share this iterator.
-  const remaining = [...configs].values();
-  const work = async (): Promise<void> => {
-    for (const { name } of remaining) {
-      const bytes = await readWithRetries((signal) => readConfigSize(api, name, signal));
-      if (bytes !== undefined) sizes.set(name, bytes);
-    }
-  };
-  await Promise.all(Array.from({ length: MAX_CONCURRENT_SIZE_READS }, work));
-  return sizes;
+  configs: readonly { readonly name: ConfigName }[],
+): Promise<ReadonlyMap<ConfigName, number | undefined>> {
+  const sizes = await mapConcurrently(
+    configs,
+    MAX_CONCURRENT_SIZE_READS,
+    async ({ name }) => [name, await readWithRetries((signal) => readConfigSize(api, name, signal))] as const,
+  );
+  return new Map(sizes);
 }
 
 function buildReferencesReport(
@@ -103,15 +99,15 @@ function buildReferencesReport(
 ) {
   const existingNames = new Set(configs.map(({ name }) => name));
   const configReports = resolveNames(names, existingNames, referrers).map((name) => {
-    const { strong, weak } = summarizeReferences(name, referrers);
     const exists = existingNames.has(name);
+    const { used, usedBy } = summarizeUse(name, referrers);
     return {
       name,
       exists,
       rendered: isRenderedConfig(name),
       pool: parsePoolName(name) ?? null,
-      used: strong.total > 0,
-      usedBy: [...strong.references, ...weak.references].map(toReportEntry),
+      used,
+      usedBy,
       suggestion: exists ? null : (findNearestName(name, existingNames) ?? null),
     };
   });
@@ -137,48 +133,44 @@ function resolveNames(
 /** Sorted by pool, the newest config first. Missing configs come first. */
 export function buildConfigListReport(
   { server, at, configs, referrers }: ClusterReferences,
-  sizes: ReadonlyMap<ConfigName, number>,
+  sizes: ReadonlyMap<ConfigName, number | undefined>,
 ) {
-  const entriesByConfig = new Map<ConfigName, NamedReference[]>();
-  for (const { kind, name, references } of referrers) {
-    for (const reference of references) {
-      const entries = entriesByConfig.get(reference.config) ?? [];
-      entriesByConfig.set(reference.config, entries);
-      entries.push({ ...reference, kind, name });
-    }
-  }
-  const toEntry = (name: ConfigName, createdAt: Date | undefined) => {
-    const references = entriesByConfig.get(name) ?? [];
-    return {
-      name,
-      exists: createdAt !== undefined,
-      pool: parsePoolName(name) ?? null,
-      createdAt: createdAt?.toISOString() ?? null,
-      sizeBytes: sizes.get(name) ?? null,
-      used: isUsed(references),
-      usedBy: references.map(toReportEntry),
-    };
-  };
-  const existingNames = new Set(configs.map(({ name }) => name));
-  const missing = [...entriesByConfig]
-    .filter(([name, references]) => !existingNames.has(name) && isUsed(references))
-    .map(([name]) => toEntry(name, undefined));
+  const createdAt = new Map(configs.map((config) => [config.name, config.createdAt]));
+  const missing = referrers.flatMap(({ references }) =>
+    references.flatMap(({ config, strength }) =>
+      strength === 'strong' && !createdAt.has(config) ? [config] : [],
+    ),
+  );
   const rendered = configs
     .filter(({ name }) => isRenderedConfig(name))
     .toSorted(
       (a, b) => compare(parsePoolName(a.name), parsePoolName(b.name)) || compare(b.createdAt, a.createdAt),
-    )
-    .map(({ name, createdAt }) => toEntry(name, createdAt));
+    );
   return {
     server,
     readAt: at.toISOString(),
     unreportedNodes: countUnreported(referrers),
-    configs: [...missing.toSorted((a, b) => compare(a.name, b.name)), ...rendered],
+    configs: [...[...new Set(missing)].toSorted(), ...rendered.map(({ name }) => name)].map((name) => {
+      const { used, usedBy } = summarizeUse(name, referrers);
+      return {
+        name,
+        exists: createdAt.has(name),
+        pool: parsePoolName(name) ?? null,
+        createdAt: createdAt.get(name)?.toISOString() ?? null,
+        sizeBytes: sizes.get(name) ?? null,
+        used,
+        usedBy,
+      };
+    }),
   };
 }
 
-function isUsed(references: readonly NamedReference[]): boolean {
-  return references.some(({ strength }) => strength === 'strong');
+function summarizeUse(name: ConfigName, referrers: readonly Referrer[]) {
+  const { strong, weak } = summarizeReferences(name, referrers);
+  const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
+    return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
+  });
+  return { used: strong.total > 0, usedBy };
 }
 
 function compare(a: string | Date = '', b: string | Date = ''): number {
@@ -199,7 +191,7 @@ export function findUnusedConfigs({ configs, referrers }: Pick<ClusterReferences
 export function buildUnusedReport(
   { server, at, referrers }: ClusterReferences,
   unused: ReturnType<typeof findUnusedConfigs>,
-  sizes: ReadonlyMap<ConfigName, number>,
+  sizes: ReadonlyMap<ConfigName, number | undefined>,
   holds: ReturnType<typeof findHolds>,
 ) {
   const configReports = unused.flatMap(({ name, createdAt, weakReferences }) => {
@@ -221,10 +213,6 @@ export function buildUnusedReport(
     unused: configReports,
     totalBytes: configReports.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   };
-}
-
-function toReportEntry({ kind, name, field, strength }: NamedReference) {
-  return { kind, name, field, keepsConfig: strength === 'strong' };
 }
 
 function countUnreported(referrers: readonly Referrer[]): number {

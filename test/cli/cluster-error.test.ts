@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { toCliError } from '../../src/cli/cluster-error.ts';
 import { ClusterAccessError } from '../../src/inspect/cluster-access.ts';
 import { AmbiguousName } from '../../src/inspect/resolve-name.ts';
-import { DryRunError } from '../../src/inspect/trial-deletion.ts';
+import { DryRunError } from '../../src/protection/trial-deletion.ts';
 import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';

@@ -6,7 +6,7 @@ import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { FIRST_ROLLOUT_MINUTES } from '../../status/dangling-references.ts';
 import { formatAge, formatDuration } from '../format-duration.ts';
-import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
+import { type Cell, formatTable } from '../table.ts';
 import {
   applyStyle,
   type Style,
@@ -17,7 +17,7 @@ import {
   wrapWords,
 } from '../text-format.ts';
 import { formatObjectNames } from '../format-object-names.ts';
-import { createHostShortener, createNameShortener, createNarrowNameShortener } from '../name-shortener.ts';
+import { createNameShortener } from '../name-shortener.ts';
 
 type Problems = readonly ReportProblem[];
 
@@ -73,42 +73,22 @@ function formatTables(format: TableFormat, report: CheckReport): string[] {
     ...report.nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
     ...report.pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
   ].filter((config) => config !== null);
-  const shorten = createNameShortener(configs);
-  const narrow = createNarrowNameShortener(configs);
-  const nodes = report.nodes.map(({ name }) => name);
-  const nodeTables =
-    format.isWide === true
-      ? [createNodeTable(report, formatName)]
-      : [
-          createNodeTable(report, shorten),
-          createNodeTable(report, narrow),
-          // The name of a config contains its pool.
-          omitColumn(createNodeTable(report, narrow), 'POOL'),
-          omitColumn(createNodeTable(report, narrow, createHostShortener(nodes)), 'POOL'),
-        ];
-  const poolTables =
-    format.isWide === true
-      ? [createPoolTable(report, formatName)]
-      : [createPoolTable(report, shorten), createPoolTable(report, narrow)];
+  const shorten = createNameShortener(format, configs);
   return [
-    report.nodes.length === 0 ? '' : formatFittingTable(format, nodeTables),
-    report.pools.length === 0 ? '' : formatFittingTable(format, poolTables),
+    report.nodes.length === 0 ? '' : formatTable(format, NODE_COLUMNS, createNodeRows(report, shorten)),
+    report.pools.length === 0 ? '' : formatTable(format, POOL_COLUMNS, createPoolRows(report, shorten)),
   ];
 }
 
 type Label = (name: string) => string;
 
-function createNodeTable(
-  { nodes, problems }: CheckReport,
-  shortenConfig: Label,
-  shortenNode: Label = (name) => name,
-): Table {
+function createNodeRows({ nodes, problems }: CheckReport, shortenConfig: Label): Cell[][] {
   const findProblems = groupProblems(problems, 'Node');
-  const rows = sortProblematicFirst(nodes).map((node): Cell[] => {
+  return sortProblematicFirst(nodes).map((node) => {
     const own = findProblems(node.name);
     const isFailed = node.state === 'Degraded' || node.state === 'Unreconcilable';
     return [
-      { text: shortenNode(node.name) },
+      { text: node.name },
       { text: node.pool ?? NONE },
       { text: node.state === '' ? NONE : toPrintableLine(node.state, 24), style: isFailed ? 'red' : undefined },
       createConfigCell(node.currentConfig, own, shortenConfig),
@@ -116,12 +96,11 @@ function createNodeTable(
       { text: summarizeProblems(own), style: getStyle(own) },
     ];
   });
-  return { columns: NODE_COLUMNS, rows };
 }
 
-function createPoolTable({ pools, problems }: CheckReport, shortenConfig: Label): Table {
+function createPoolRows({ pools, problems }: CheckReport, shortenConfig: Label): Cell[][] {
   const findProblems = groupProblems(problems, 'MachineConfigPool');
-  const rows = sortProblematicFirst(pools).map((pool): Cell[] => {
+  return sortProblematicFirst(pools).map((pool) => {
     const own = findProblems(pool.name);
     const isFirstRollout = pool.specConfig !== null && pool.statusConfig === null;
     const note = pool.paused ? ', paused' : isFirstRollout ? ', first roll-out' : '';
@@ -135,7 +114,6 @@ function createPoolTable({ pools, problems }: CheckReport, shortenConfig: Label)
       { text: pool.terminating ? 'being deleted' : summary, style: getStyle(own) },
     ];
   });
-  return { columns: POOL_COLUMNS, rows };
 }
 
 function groupProblems(problems: Problems, kind: ReferrerKind): (name: string) => Problems {

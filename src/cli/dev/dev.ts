@@ -6,15 +6,16 @@ import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { DEFAULT_SETTINGS } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
-import { accessCluster, readObject } from '../../inspect/cluster-access.ts';
+import { accessCluster } from '../../inspect/cluster-access.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { describeError, orUndefined } from '../../kube/errors.ts';
+import { orUndefined } from '../../kube/errors.ts';
 import type { AnsweredCall } from '../../webhook/admission-app.ts';
 import type { JudgedReview } from '../../webhook/judged-review.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
+import { addFlagsToCommand } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { parsePort } from '../option-parsers.ts';
 import { waitForStopSignal } from '../signals.ts';
@@ -26,15 +27,8 @@ interface DevFlags extends ClusterFlags {
 
 const READY_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 5_000;
-interface WarningLine {
-  readonly msg?: string;
-  readonly verdict?: unknown;
-  /** In a warning about a certificate. */
-  readonly daysLeft?: number;
-}
-
-/** Limits a session that is never stopped. */
-const CERTIFICATE_DAYS = 7;
+/** Limits a session that is never stopped. Long enough for the guard not to warn of the expiry. */
+const CERTIFICATE_DAYS = 90;
 
 export function createDevCommand(): Command {
   const command = new Command('dev')
@@ -52,7 +46,7 @@ Creates a temporary certificate, registers a webhook with failurePolicy Ignore
 and prints every decision. Its denials are real. Ctrl-C removes the webhook.
 After a crash, the next start removes it. The mode is Enforce and the hold is
 off (holdSuperseded 0s), whatever the cluster's MachineConfigGuard says.
-Permissions: as serve; get, create and delete validatingwebhookconfigurations.
+Permissions: as serve; create and delete validatingwebhookconfigurations.
 Exit codes: 0 stopped, 1 unexpected error, 2 wrong usage or a port in use,
 3 the API server is unreachable or denies access.
 
@@ -70,7 +64,7 @@ Example:
 
 async function dev(api: KubeApi, flags: DevFlags, stopSignal: Promise<NodeJS.Signals>): Promise<void> {
   const name = createRegistrationName();
-  await removeEarlierRegistration(api, name);
+  await removeRegistration(api, name);
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
   const guard = await startDevGuard(api, certificate, flags);
   let isRegistered = false;
@@ -97,7 +91,7 @@ async function dev(api: KubeApi, flags: DevFlags, stopSignal: Promise<NodeJS.Sig
   } finally {
     // While the webhook is registered, the API server calls the guard.
     try {
-      if (isRegistered) await removeRegistration(api, name);
+      if (isRegistered) await removeOwnRegistration(api, name, flags);
     } finally {
       await guard.stop();
     }
@@ -130,36 +124,24 @@ async function startDevGuard(
   }
 }
 
-/** @throws ClusterAccessError, TimeoutError; CliError if there is a registration that cannot be removed */
-async function removeEarlierRegistration(api: KubeApi, name: string): Promise<void> {
-  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
-  if ((await readObject(api, path)) === undefined) return;
-  try {
-    const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-    await accessCluster('delete', path, signal, () => unregisterWebhook(api, name, signal));
-  } catch (error) {
-    const { message } = toCliError(error, api) as Error;
-    const text = `cannot remove the webhook ${name} of an earlier run: ${message}`;
-    throw new CliError(text, EXIT_CODE.clusterAccess, { cause: error });
-  }
-  printLine(`removed ${name} of an earlier run`);
-}
-
-/** @throws ApiError or ApiUnreachable */
-async function unregisterWebhook(api: KubeApi, name: string, signal: AbortSignal): Promise<void> {
-  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
-  await orUndefined(api.json({ method: 'DELETE', path, signal }));
-}
-
+/** @throws ClusterAccessError, TimeoutError */
 async function removeRegistration(api: KubeApi, name: string): Promise<void> {
+  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
+  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  const removed = await accessCluster('delete', path, signal, () =>
+    orUndefined(api.json({ method: 'DELETE', path, signal })),
+  );
+  if (removed !== undefined) printLine(`removed ${name}`);
+}
+
+async function removeOwnRegistration(api: KubeApi, name: string, flags: DevFlags): Promise<void> {
   try {
-    await unregisterWebhook(api, name, AbortSignal.timeout(CALL_TIMEOUT_MS));
+    await removeRegistration(api, name);
   } catch (error) {
-    const command = `oc delete validatingwebhookconfiguration ${name}`;
-    const message = `cannot remove the webhook (${describeError(error)}); remove it with: ${command}`;
-    throw new CliError(message, EXIT_CODE.clusterAccess);
+    const { message } = toCliError(error, api, flags) as Error;
+    const command = addFlagsToCommand(`oc delete validatingwebhookconfiguration ${name}`, flags);
+    throw new CliError(`${message}; remove the webhook with: ${command}`, EXIT_CODE.clusterAccess);
   }
-  printLine(`removed ${name}`);
 }
 
 async function createTemporaryCertificate(host: string) {
@@ -198,9 +180,8 @@ function createWarningLog(): Logger {
     { level: 'warn', base: null },
     {
       write: (line: string) => {
-        const { msg = '', verdict, daysLeft = 0 } = JSON.parse(line) as WarningLine;
-        // The temporary certificate always expires soon.
-        if (verdict === undefined && daysLeft <= 0) printLine(`warning    ${msg}`);
+        const { msg = '', verdict } = JSON.parse(line) as { msg?: string; verdict?: unknown };
+        if (verdict === undefined) printLine(`warning    ${msg}`);
       },
     },
   );

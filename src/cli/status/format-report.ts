@@ -1,10 +1,10 @@
-import type { ClusterStatus } from '../../inspect/cluster-status.ts';
+import type { ClusterStatus } from '../../protection/status.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import type { ClusterFlags } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';
 import { formatAge } from '../format-duration.ts';
-import { type Cell, type Column, formatFittingTable, omitColumn, type Table } from '../table.ts';
-import { getLineWidth, type TableFormat, wrapAdvice, wrapBeside, wrapText } from '../text-format.ts';
+import { type Cell, formatTable } from '../table.ts';
+import { type TableFormat, wrapAdvice } from '../text-format.ts';
 
 /** One cluster in the JSON of `status`. */
 export type StatusEntry = Omit<ClusterStatus, 'server' | 'state'> & {
@@ -21,76 +21,16 @@ export interface StatusReport {
   readonly clusters: readonly StatusEntry[];
 }
 
-interface StatusColumn extends Column {
-  readonly toCell: (entry: StatusEntry, now: number) => Cell;
-}
-
-const GAP = 2;
 /** Context and state. */
 const UNREAD_COLUMNS = 2;
 const INDENT = '  ';
 const MAX_REASON_LENGTH = 400;
-
-/** Of a narrow terminal. */
-const OMITTED_COLUMNS = [
-  'LEADER',
-  'FAILURE POLICY',
-  'VERSION',
-  'IN USE',
-  'CERTIFICATES',
-  'LAST DENIAL',
-  'DANGLING',
-  'REPLICAS',
-  'MODE',
-];
-
 /** The user may not read the value. */
 const UNKNOWN: Cell = { text: '<unknown>' };
 
-const COLUMNS: readonly StatusColumn[] = [
-  { header: 'CONTEXT', toCell: ({ context }) => toCell(context) },
-  { header: 'STATE', toCell: ({ state }) => toCell(state, state !== 'PROTECTED') },
-  { header: 'VERSION', toCell: ({ version }) => toCell(version) },
-  { header: 'MODE', toCell: ({ mode }) => toCell(mode) },
-  {
-    header: 'FAILURE POLICY',
-    toCell: ({ failurePolicy, unreadable }) =>
-      unreadable.includes('webhook') ? UNKNOWN : toCell(failurePolicy),
-  },
-  {
-    header: 'REPLICAS',
-    isRightAligned: true,
-    toCell: ({ replicas, readyReplicas, unreadable }) => {
-      if (unreadable.includes('Deployment')) return UNKNOWN;
-      if (replicas === null || readyReplicas === null) return toCell(null);
-      return toCell(`${readyReplicas}/${replicas}`, readyReplicas < replicas);
-    },
-  },
-  {
-    header: 'LEADER',
-    toCell: ({ leader, unreadable }) => (unreadable.includes('Lease') ? UNKNOWN : toCell(leader)),
-  },
-  {
-    header: 'CERTIFICATES',
-    toCell: ({ certificates }) => toCell(certificates?.reason ?? null, certificates?.valid === false),
-  },
-  {
-    header: 'IN USE',
-    isRightAligned: true,
-    toCell: ({ protectedConfigs }) => toCell(protectedConfigs),
-  },
-  {
-    header: 'DANGLING',
-    isRightAligned: true,
-    toCell: ({ danglingCount }) => toCell(danglingCount, (danglingCount ?? 0) > 0),
-  },
-  {
-    header: 'LAST DENIAL',
-    isRightAligned: true,
-    toCell: ({ lastDenial }, now) =>
-      toCell(lastDenial === null ? null : formatAge(now - new Date(lastDenial.time).getTime())),
-  },
-];
+/** Printed only with `-o wide`. */
+const WIDE_COLUMNS = new Set(['VERSION', 'FAILURE POLICY', 'LEADER', 'IN USE']);
+const RIGHT_ALIGNED_COLUMNS = new Set(['REPLICAS', 'IN USE', 'DANGLING', 'LAST DENIAL']);
 
 /** One line for each cluster, then what to do about those that are not protected by the guard. */
 export function formatStatusReport(
@@ -99,28 +39,44 @@ export function formatStatusReport(
   flags: ClusterFlags = {},
 ): string {
   const now = new Date(readAt).getTime();
-  const rows = clusters.map((entry) => {
-    const cells = COLUMNS.map((column) => column.toCell(entry, now));
-    return isRead(entry) ? cells : cells.slice(0, UNREAD_COLUMNS);
+  const cells = clusters.map((entry) =>
+    Object.entries(createCells(entry, now)).filter(
+      ([header]) => format.isWide === true || !WIDE_COLUMNS.has(header),
+    ),
+  );
+  const columns = (cells[0] ?? []).map(([header]) => {
+    return { header, isRightAligned: RIGHT_ALIGNED_COLUMNS.has(header) };
   });
-  const tables: Table[] = [{ columns: COLUMNS, rows }];
-  for (const column of OMITTED_COLUMNS)
-    tables.push(...tables.slice(-1).map((table) => omitColumn(table, column)));
-  const limit = format.isWide === true ? undefined : format.columns;
-  const text = formatFittingTable({ ...format, columns: limit }, tables);
-  const [header = '', ...lines] = text.trimEnd().split('\n');
-  const stateWidth = Math.max(...clusters.map(({ state }) => state.length), 'STATE'.length);
-  const tableLines = clusters.map((entry, index) => {
-    const { state, explanation } = entry;
-    const line = lines[index] ?? '';
-    if (isRead(entry)) return line;
-    const padding = ' '.repeat(stateWidth - state.length + GAP);
-    return wrapBeside(line + padding, toPrintableLine(explanation, MAX_REASON_LENGTH), getLineWidth(format));
+  const rows = clusters.map((entry, index) => {
+    const row = (cells[index] ?? []).map(([, cell]) => cell);
+    return isRead(entry) ? row : row.slice(0, UNREAD_COLUMNS);
   });
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   const notice = 'Nothing was tested: run machineconfig-guard verify for a trial deletion.';
   const noticeLines = wrapAdvice(addFlagsToAdvice(notice, flags), format.width);
-  return [header, ...tableLines, '', ...details, ...noticeLines, ''].join('\n');
+  return [formatTable(format, columns, rows), ...details, ...noticeLines, ''].join('\n');
+}
+
+/** Keyed by column. */
+function createCells(entry: StatusEntry, now: number): Readonly<Record<string, Cell>> {
+  const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
+  const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;
+  const denialAge = lastDenial && formatAge(now - new Date(lastDenial.time).getTime());
+  return {
+    CONTEXT: toCell(entry.context),
+    STATE: toCell(entry.state, entry.state !== 'PROTECTED'),
+    VERSION: toCell(entry.version),
+    MODE: toCell(entry.mode),
+    'FAILURE POLICY': unreadable.includes('webhook') ? UNKNOWN : toCell(entry.failurePolicy),
+    REPLICAS: unreadable.includes('Deployment')
+      ? UNKNOWN
+      : toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0)),
+    LEADER: unreadable.includes('Lease') ? UNKNOWN : toCell(entry.leader),
+    CERTIFICATES: toCell(certificates?.reason ?? null, certificates?.valid === false),
+    'IN USE': toCell(entry.protectedConfigs),
+    DANGLING: toCell(danglingCount, (danglingCount ?? 0) > 0),
+    'LAST DENIAL': toCell(denialAge),
+  };
 }
 
 function isRead({ evidence }: StatusEntry): boolean {
@@ -129,13 +85,10 @@ function isRead({ evidence }: StatusEntry): boolean {
 
 function formatDetails({ width }: TableFormat, entry: StatusEntry): string[] {
   const { context, state, explanation, advice } = entry;
-  if (!isRead(entry) || advice === '') return [];
-  const text = wrapText(
-    toPrintableLine(`${context}: ${state}: ${explanation}.`, MAX_REASON_LENGTH),
-    width - INDENT.length,
-  );
-  const [first, ...others] = text;
-  const lines = [...others, ...wrapAdvice(`Next: ${advice}`, width - INDENT.length)];
+  if (state === 'PROTECTED' && advice === '') return [];
+  const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
+  const next = advice === '' ? [] : wrapAdvice(`Next: ${advice}`, width - INDENT.length);
+  const [first, ...lines] = [...wrapAdvice(text, width - INDENT.length), ...next];
   return [first ?? '', ...lines.map((line) => INDENT + line), ''];
 }
 

@@ -1,8 +1,9 @@
 import { Command, Option } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { hasAnswered } from '../../inspect/cluster-access.ts';
-import { readClusterStatus } from '../../inspect/cluster-status.ts';
+import { type ClusterStatus, readClusterStatus, summarizeEvidence } from '../../protection/status.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import { describeError } from '../../kube/errors.ts';
 import { waitOrAbort } from '../../common/wait.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../cluster-options.ts';
@@ -23,24 +24,16 @@ const MAX_CONCURRENT_CLUSTERS = 10;
 /** Unless `--request-timeout` is set. */
 const CLUSTER_TIMEOUT_MS = 10_000;
 
-const UNREAD = {
-  protected: false,
-  by: null,
+/** All values are null. */
+const UNREAD: Omit<ClusterStatus, 'server'> = {
+  ...summarizeEvidence(
+    { namespace: '', guard: null, webhooks: undefined, floor: undefined, deployment: null, lease: null },
+    new Date(),
+  ),
   advice: '',
   evidence: [],
   unreadable: [],
-  version: null,
-  mode: null,
-  failurePolicy: null,
-  replicas: null,
-  readyReplicas: null,
-  leader: null,
-  leaderRenewedAt: null,
-  certificates: null,
-  protectedConfigs: null,
-  danglingCount: null,
-  lastDenial: null,
-} as const satisfies Partial<StatusEntry>;
+};
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
 
@@ -79,12 +72,15 @@ Examples:
     )
     .action(async (flags: StatusFlags) => {
       const contexts = await selectContexts(flags);
-      const clusters = await readAll(flags, contexts);
+      const { mapConcurrently } = await import('../../common/map-concurrently.ts');
+      const results = await mapConcurrently(contexts, MAX_CONCURRENT_CLUSTERS, (context) =>
+        readEntry(flags, context),
+      );
+      const clusters = results.map(({ entry }) => entry);
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       const format = createTableFormat(process.stdout, flags.output === 'wide');
       printReport(command, flags.output, report, formatStatusReport(format, report, flags));
-      if (clusters.every(({ evidence }) => evidence.length === 0))
-        throw new CliError('', EXIT_CODE.clusterAccess);
+      if (results.every(({ isDenied }) => isDenied)) throw new CliError('', EXIT_CODE.clusterAccess);
       if (!clusters.every((cluster) => cluster.protected)) throw new CliError('', EXIT_CODE.failure);
     });
   return addClusterFlags(command);
@@ -111,15 +107,14 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   }
 }
 
-/** In the order of the contexts. */
-async function readAll(flags: StatusFlags, contexts: readonly string[]): Promise<StatusEntry[]> {
-  const { default: PQueue } = await import('p-queue');
-  const queue = new PQueue({ concurrency: MAX_CONCURRENT_CLUSTERS });
-  return await queue.addAll(contexts.map((context) => async () => await readEntry(flags, context)));
+interface ReadResult {
+  readonly entry: StatusEntry;
+  /** Whether the cluster is unreachable or denies access. */
+  readonly isDenied: boolean;
 }
 
 /** A cluster that cannot be read is an entry with the reason. */
-async function readEntry({ context: _context, ...flags }: StatusFlags, context: string): Promise<StatusEntry> {
+async function readEntry({ context: _context, ...flags }: StatusFlags, context: string): Promise<ReadResult> {
   const { requestTimeout = 0 } = flags;
   const signal = AbortSignal.timeout(requestTimeout === 0 ? CLUSTER_TIMEOUT_MS : requestTimeout);
   let api: KubeApi | undefined;
@@ -127,12 +122,14 @@ async function readEntry({ context: _context, ...flags }: StatusFlags, context: 
     api = await createKubeApi({ ...flags, context }, 'machineconfig-guard/status');
     const status = await waitOrAbort(readClusterStatus(api, getGuardNamespace(flags)), signal);
     const advice = addFlagsToAdvice(status.advice, { ...flags, context });
-    return { context, ...status, advice };
+    return { entry: { context, ...status, advice }, isDenied: false };
   } catch (error) {
     const cause = api === undefined ? error : toCliError(error, api, { ...flags, context });
-    if (!(cause instanceof CliError)) throw cause;
-    const state = hasAnswered(error) ? 'UNKNOWN' : 'UNREACHABLE';
-    return { context, ...UNREAD, server: api?.address ?? null, state, explanation: cause.message };
+    const isDenied = cause instanceof CliError;
+    const state = hasAnswered(error) || !isDenied ? 'UNKNOWN' : 'UNREACHABLE';
+    const explanation = isDenied ? cause.message : `unexpected error: ${describeError(cause)}`;
+    const entry = { context, ...UNREAD, server: api?.address ?? null, state, explanation } as const;
+    return { entry, isDenied };
   } finally {
     api?.close();
   }

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import type { RegisteredWebhook } from '../../inspect/protection.ts';
-import { type VerifyReport, verifyProtection, waitForProtection } from '../../inspect/verify.ts';
+import type { RegisteredWebhook } from '../../protection/evidence.ts';
+import { type VerifyReport, verifyProtection, waitForProtection } from '../../protection/verify.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { toCliError } from '../cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
@@ -57,16 +57,12 @@ Examples:
       }
       const width = getLineWidth(createTableFormat(process.stdout));
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
-        const print = (part: Partial<VerifyReport>): void => {
-          if (flags.output === 'text') command.configureOutput().writeOut?.(formatProgress(part, width));
-        };
         const result =
           flags.wait === true
             ? await wait(api, flags, command)
-            : await verifyProtection(api, print, getGuardNamespace(flags));
+            : await verifyProtection(api, getGuardNamespace(flags));
         const report = { ...result, advice: addFlagsToAdvice(result.advice, flags) };
-        if (flags.wait === true) print(report);
-        printReport(command, flags.output, report, formatConclusion(report, width));
+        printReport(command, flags.output, report, formatReport(report, width));
         if (!report.protected) throw new CliError('', EXIT_CODE.failure);
       });
     });
@@ -80,39 +76,42 @@ async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise
     if (text !== printed) command.configureOutput().writeErr?.(formatProgressLine(text, elapsedMs));
     printed = text;
   };
-  return await waitForProtection(api, {
+  const options = {
     timeoutMs: flags.timeout,
-    namespace: getGuardNamespace(flags),
-    onReport: ({ state, explanation }, elapsedMs) => print(`${state}: ${explanation}`, elapsedMs),
-    onFailure: (error, elapsedMs) =>
+    onAnswer: ({ state, explanation }: VerifyReport, elapsedMs: number) =>
+      print(`${state}: ${explanation}`, elapsedMs),
+    onFailure: (error: unknown, elapsedMs: number) =>
       print(`${(toCliError(error, api, flags) as Error).message}; retrying`, elapsedMs),
-  });
+  };
+  return await waitForProtection(api, options, getGuardNamespace(flags));
 }
 
-function formatProgress(report: Partial<VerifyReport>, width: number): string {
-  const { webhooks, floor: policyBindings, mode, answer: response } = report;
-  const { unused: unusedConfigTest, tried: dryRunDeletion } = report;
-  const lines: string[] = [];
-  const addLine = (subject: string, text: string): void => {
-    lines.push(`${wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH), width)}\n`);
-  };
-  if (webhooks?.length === 0) addLine('webhook', 'none');
-  for (const webhook of webhooks ?? []) addLine('webhook', formatWebhook(webhook));
-  if (policyBindings !== undefined) {
-    const bindings = policyBindings.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
-    addLine('policies', bindings.length === 0 ? 'none' : bindings.join(', '));
+function formatReport(report: VerifyReport, width: number): string {
+  const { webhooks, floor, mode, unused, tried, answer, state, explanation, advice } = report;
+  const bindings = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
+  const facts: [string, string][] = [
+    ...(webhooks.length === 0 ? ['none'] : webhooks.map(formatWebhook)).map((text): [string, string] => [
+      'webhook',
+      text,
+    ]),
+    ['policies', bindings.join(', ') || 'none'],
+    ['mode', mode ?? 'Enforce (default: no MachineConfigGuard exists)'],
+  ];
+  if (unused !== null) {
+    const { config, message, wouldBeDeleted } = unused;
+    facts.push(['unused', wouldBeDeleted ? `${config} can be deleted` : `${config} is denied: ${message}`]);
   }
-  if (mode !== undefined) addLine('mode', mode ?? 'Enforce (default: no MachineConfigGuard exists)');
-  if (unusedConfigTest) {
-    const { config, message, wouldBeDeleted: isDeletable } = unusedConfigTest;
-    addLine('unused', isDeletable ? `${config} can be deleted` : `${config} is denied: ${message}`);
+  if (tried !== null) {
+    const { config, kind, name, field } = tried;
+    facts.push(['tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`]);
   }
-  if (dryRunDeletion) {
-    const { config, kind, name, field } = dryRunDeletion;
-    addLine('tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`);
-  }
-  if (response) addLine('answer', response.status < 400 ? 'allowed' : `${response.status} ${response.message}`);
-  return lines.join('');
+  if (answer !== null)
+    facts.push(['answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`]);
+  const lines = facts.map(([subject, text]) =>
+    wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH), width),
+  );
+  const nextLines = advice === '' ? [] : wrapAdvice(`Next: ${advice}`, width);
+  return [...lines, '', ...wrapText(`${state}: ${explanation}.`, width), ...nextLines, ''].join('\n');
 }
 
 function formatWebhook({
@@ -124,10 +123,4 @@ function formatWebhook({
 }: RegisteredWebhook): string {
   const missing = needsCaInjection ? 'no caBundle yet (waits for injection)' : 'no caBundle';
   return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'with caBundle' : missing}, ${target}`;
-}
-
-function formatConclusion({ state, explanation, advice }: VerifyReport, width: number): string {
-  const verdict = wrapText(`${state}: ${explanation}.`, width);
-  const nextLines = advice === '' ? [] : wrapAdvice(`Next: ${advice}`, width);
-  return ['', ...verdict, ...nextLines, ''].join('\n');
 }

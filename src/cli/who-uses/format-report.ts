@@ -13,11 +13,17 @@ import { addFlagsToAdvice } from '../command-flags.ts';
 import { formatAge } from '../format-duration.ts';
 import { formatObjectNames } from '../format-object-names.ts';
 import { createNameShortener } from '../name-shortener.ts';
-import { type Cell, formatFittingTable, formatTable, omitColumn, type Table } from '../table.ts';
+import { formatTable } from '../table.ts';
 import { applyStyle, type TableFormat, type TextFormat, wrapAdvice, wrapParagraph } from '../text-format.ts';
 
 const KIB = 1024;
 const NONE = '<none>';
+const CONFIG_COLUMNS = [
+  { header: 'NAME' },
+  { header: 'POOL' },
+  { header: 'AGE', isRightAligned: true },
+  { header: 'SIZE', isRightAligned: true },
+];
 const CHECK_ADVICE = 'Nodes and pools that name a missing config cannot update: run machineconfig-guard check.';
 
 export const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
@@ -32,59 +38,35 @@ export function formatReferencesReport(
   return `${parts.join('\n\n')}\n`;
 }
 
-/** Names the referrers if there is space, and omits the pools or shortens the names if there is not. */
+/** With `-o wide`, names the referrers. */
 export function formatConfigList(
   format: TableFormat,
   { configs, unreportedNodes, readAt }: ConfigListReport,
   flags: ClusterFlags = {},
 ): string {
   if (configs.length === 0) return 'No rendered MachineConfigs found.\n';
-  const now = new Date(readAt);
-  const shortenName = createNameShortener(configs.map(({ name }) => name));
-  const named = createConfigTable(configs, now, formatName, formatObjectNames);
-  const counted = createConfigTable(configs, now, formatName, formatCounted);
-  const short = createConfigTable(configs, now, shortenName, formatCounted);
-  const fitting =
-    format.columns === undefined ? [counted] : [named, counted, omitColumn(counted, 'POOL'), short];
-  const tables = format.isWide === true ? [named] : fitting;
-  const missingCount = configs.filter(({ exists }) => !exists).length;
+  const shortenName = createNameShortener(
+    format,
+    configs.map(({ name }) => name),
+  );
+  const formatUsers = format.isWide === true ? formatObjectNames : formatCounted;
+  const rows = configs.map(({ name, pool, exists, createdAt, sizeBytes, used, usedBy }) => {
+    const texts = [
+      shortenName(name),
+      pool ?? NONE,
+      createdAt === null ? 'missing' : formatAge(Date.parse(readAt) - Date.parse(createdAt)),
+      sizeBytes === null ? '' : formatSize(sizeBytes),
+      used ? formatUsers(usedBy.filter(({ keepsConfig }) => keepsConfig)) : NONE,
+    ];
+    return texts.map((text) => ({ text, style: exists ? undefined : ('red' as const) }));
+  });
   const sentences = [
     formatCounts(configs),
-    missingCount === 0 ? '' : addFlagsToAdvice(CHECK_ADVICE, flags),
+    configs.every(({ exists }) => exists) ? '' : addFlagsToAdvice(CHECK_ADVICE, flags),
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use any config.'),
   ];
-  return `${formatFittingTable(format, tables)}\n${formatSentences(format, sentences)}`;
-}
-
-type UsersFormat = (entries: readonly ReferenceEntry[]) => string;
-
-function createConfigTable(
-  configs: ConfigListReport['configs'],
-  now: Date,
-  toLabel: (name: string) => string,
-  formatUsers: UsersFormat,
-): Table {
-  const columns = [
-    { header: 'NAME' },
-    { header: 'POOL' },
-    { header: 'AGE', isRightAligned: true },
-    { header: 'SIZE', isRightAligned: true },
-    { header: 'USED BY' },
-  ];
-  const rows = configs.map(({ name, pool, exists, createdAt, sizeBytes, used, usedBy }): Cell[] => {
-    const age = createdAt === null ? 'missing' : formatAge(now.getTime() - new Date(createdAt).getTime());
-    const strong = usedBy.filter(({ keepsConfig }) => keepsConfig);
-    const texts = [
-      toLabel(name),
-      pool ?? NONE,
-      age,
-      sizeBytes === null ? '' : formatSize(sizeBytes),
-      used ? formatUsers(strong) : NONE,
-    ];
-    const style = exists ? undefined : 'red';
-    return texts.map((text) => ({ text, style }));
-  });
-  return { columns, rows };
+  const table = formatTable(format, [...CONFIG_COLUMNS, { header: 'USED BY' }], rows);
+  return `${table}\n${formatSentences(format, sentences)}`;
 }
 
 function formatCounts(configs: ConfigListReport['configs']): string {
@@ -118,10 +100,7 @@ export function formatUnusedReport(format: TableFormat, report: UnusedReport, re
   const hasNotes = unused.some(({ mentionedBy }) => mentionedBy.length > 0);
   const heldCount = unused.filter(({ heldUntil }) => heldUntil !== null).length;
   const columns = [
-    { header: 'NAME' },
-    { header: 'POOL' },
-    { header: 'AGE', isRightAligned: true },
-    { header: 'SIZE', isRightAligned: true },
+    ...CONFIG_COLUMNS,
     ...(hasNotes ? [{ header: 'NOTES', isRightAligned: true }] : []),
     ...(heldCount === 0 ? [] : [{ header: 'HELD UNTIL' }]),
   ];
@@ -144,10 +123,7 @@ export function formatUnusedReport(format: TableFormat, report: UnusedReport, re
       : '',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
   ];
-  const table = { columns, rows };
-  const short = omitColumn(table, 'POOL');
-  const tables = format.isWide === true ? [table] : [table, short, omitColumn(short, 'SIZE')];
-  return `${formatFittingTable(format, tables)}\n${formatSentences(format, sentences)}`;
+  return `${formatTable(format, columns, rows)}\n${formatSentences(format, sentences)}`;
 }
 
 /** Without held configs, so that their names can be piped to a deletion. */

@@ -67,23 +67,21 @@ Examples:
       const configs = parseConfigNames(names, flags);
       const format = createTableFormat(process.stdout, flags.output === 'wide');
       const isNameOutput = flags.output === 'name';
+      const print = (report: object, table: string, names: string): void => {
+        printReport(command, flags.output, report, isNameOutput ? names : table);
+      };
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
-        if (flags.unused !== true && configs.length === 0) {
-          const report = await readConfigListReport(api);
-          const text = isNameOutput ? formatConfigNames(report) : formatConfigList(format, report, flags);
-          printReport(command, flags.output, report, text);
-        } else if (configs.length === 0) {
+        if (flags.unused === true) {
           const { report, renderedCount } = await readUnusedReport(api);
-          const text = isNameOutput
-            ? formatUnusedNames(report)
-            : formatUnusedReport(format, report, renderedCount);
-          printReport(command, flags.output, report, text);
+          print(report, formatUnusedReport(format, report, renderedCount), formatUnusedNames(report));
           if (isNameOutput)
             command.configureOutput().writeErr?.(`${formatHeldNotice(report)}${POINT_IN_TIME_NOTICE}\n`);
+        } else if (configs.length === 0) {
+          const report = await readConfigListReport(api);
+          print(report, formatConfigList(format, report, flags), formatConfigNames(report));
         } else {
           const report = await readReferencesReport(api, configs);
-          const text = isNameOutput ? formatReferrerNames(report) : formatReferencesReport(format, report);
-          printReport(command, flags.output, report, text);
+          print(report, formatReferencesReport(format, report), formatReferrerNames(report));
           const missing = isNameOutput ? report.configs.filter(({ exists }) => !exists) : [];
           for (const { name } of missing)
             command.configureOutput().writeErr?.(`${formatName(name)} does not exist\n`);

@@ -63,13 +63,11 @@ test('removes the webhook that a killed session left behind', async () => {
   );
   const denied = await start('dev').outcome;
   expect(denied.exitCode).toBe(3);
-  expect(denied.stderr).toMatch(
-    /: cannot remove the webhook \S+ of an earlier run: .* denies you "delete"/,
-  );
+  expect(denied.stderr).toMatch(/ denies you "delete" on validatingwebhookconfigurations/);
   removeFault();
 
   const dev = await startDev();
-  expect(dev.stdout()).toMatch(/removed machineconfig-guard-dev-\w+ of an earlier run/);
+  expect(dev.stdout()).toMatch(/removed machineconfig-guard-dev-\w+\n[^]* press Ctrl-C/);
   expect(registrations()).toHaveLength(1);
   dev.child.kill('SIGTERM');
   expect((await dev.outcome).exitCode).toBe(0);
@@ -95,6 +93,6 @@ test('exits with 3 and prints the command if it cannot remove the webhook', asyn
   const { exitCode, stderr } = await dev.outcome;
   expect(exitCode).toBe(3);
   expect(stderr).toMatch(
-    /remove it with: oc delete validatingwebhookconfiguration machineconfig-guard-dev-\w+\n/,
+    /remove the webhook with: oc --kubeconfig \S+ delete validatingwebhookconfiguration machineconfig-guard-dev-\w+\n/,
   );
 });

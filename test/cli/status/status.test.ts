@@ -120,14 +120,28 @@ test('a cluster that does not answer costs one line', async () => {
   expect(entries[1]?.explanation).toMatch(/connection refused/);
 });
 
+test('an unexpected error of one cluster costs one line, and is no lack of access', async () => {
+  install(clusters[0]);
+  const webhooks = [{ name: 'guard.machineconfig-guard.io', clientConfig: null }];
+  clusters[1]?.faults.intercept(({ path: requested }) =>
+    requested.endsWith('/validatingwebhookconfigurations')
+      ? { status: 200, body: { items: [{ webhooks }] } }
+      : 'pass',
+  );
+  const { exitCode, states, entries } = await readStates('--contexts', 'b,a');
+  expect([exitCode, states]).toEqual([1, ['b UNKNOWN', 'a PROTECTED']]);
+  expect(entries[0]?.explanation).toMatch(/^unexpected error: /);
+  expect(await readStates('--contexts', 'b')).toMatchObject({ exitCode: 1, states: ['b UNKNOWN'] });
+});
+
 test('exits with 3 if it reached no cluster', async () => {
   for (const cluster of clusters) await cluster.faults.goDown();
   const { exitCode, stdout, stderr } = await runStatus('--contexts', 'all');
   expect([exitCode, stderr]).toEqual([3, '']);
-  expect(stdout.match(/ UNREACHABLE {2}/g)).toHaveLength(3);
+  expect(stdout.match(/: UNREACHABLE: /g)).toHaveLength(3);
 });
 
-test('reports that the API server denies access as the reason of the line', async () => {
+test('reports that the API server denies access as the reason of the state', async () => {
   clusters[0]?.faults.intercept(({ path: requested }) =>
     requested.includes('machineconfigguards')
       ? { status: 403, body: { kind: 'Status', message: 'no' } }
@@ -135,7 +149,7 @@ test('reports that the API server denies access as the reason of the line', asyn
   );
   const { exitCode, stdout } = await runStatus();
   expect(exitCode).toBe(3);
-  expect(stdout).toMatch(/^a +UNKNOWN {2}the API server at \S+ denies you "get" on machineconfigguards/m);
+  expect(stdout).toMatch(/^a: UNKNOWN: the API server at \S+ denies you "get" on machineconfigguards/m);
 });
 
 test('reads what the user may read, and names the rest', async () => {

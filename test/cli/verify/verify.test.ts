@@ -89,7 +89,7 @@ test('with --wait, prints each change on stderr, and the report when the guard p
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '20s');
   expect(exitCode).toBe(0);
   expect(stderr).toMatch(
-    /^ +\d+s {2}EXPOSED: .*are installed\n +\d+s {2}PROTECTED: the guard denies.*\n$/,
+    /^ +\d+s {2}EXPOSED: .*is not installed\n +\d+s {2}PROTECTED: the guard denies.*\n$/,
   );
   expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
 }, 30_000);

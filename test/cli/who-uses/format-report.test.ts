@@ -68,7 +68,6 @@ test('shows until when configs are held, and omits their names', () => {
     `${name}  worker  60m  195 KiB  2026-11-20T14:00:01Z`,
     'rendered-900                                      <none>  60m    900 B',
   ]);
-  expect(format(80)[1]).toBe(`${name}  60m  2026-11-20T14:00:01Z`);
   expect(format(80).join(' ')).toContain(
     'The guard denies the deletion of a held config, because a machine may',
   );
@@ -98,12 +97,14 @@ const toListed = (name: string, usedBy = USED) => {
 };
 
 test.each([
-  [200, `rendered-gpu-${HASH}  gpu   19d  195 KiB  nodes n-0, n-1, n-2 and 1 more and pool gpu`],
-  [90, `rendered-gpu-${HASH}  gpu   19d  195 KiB  4 nodes, 1 pool`],
-  [80, `rendered-gpu-${HASH}  19d  195 KiB  4 nodes, 1 pool`],
-  [75, 'rendered-gpu-a4983d88  gpu   19d  195 KiB  4 nodes, 1 pool'],
-  [undefined, `rendered-gpu-${HASH}  gpu   19d  195 KiB  4 nodes, 1 pool`],
-])('lists configs in a terminal of %s columns', (columns, row) => {
+  [
+    '-o wide',
+    { columns: 80, isWide: true },
+    `rendered-gpu-${HASH}  gpu   19d  195 KiB  nodes n-0, n-1, n-2 and 1 more and pool gpu`,
+  ],
+  ['a terminal', { columns: 80 }, 'rendered-gpu-a4983d88  gpu   19d  195 KiB  4 nodes, 1 pool'],
+  ['a pipe', {}, `rendered-gpu-${HASH}  gpu   19d  195 KiB  4 nodes, 1 pool`],
+])('lists configs for %s', (_case, options, row) => {
   const report = {
     server: 'x',
     readAt: '2026-11-20T12:00:00Z',
@@ -113,11 +114,8 @@ test.each([
       toListed('rendered-gpu-b4983d88dabdc54ecf977ee120fd3796', []),
     ],
   };
-  const text = formatConfigList({ width: 80, hasColors: false, columns }, report);
+  const text = formatConfigList({ width: 80, hasColors: false, ...options }, report);
   const [, first = '', second = ''] = text.split('\n');
   expect(first).toBe(row);
   expect(second).toMatch(/ <none>$/);
-  const width = columns ?? 120;
-  const [table = ''] = text.split('\n\n');
-  for (const line of table.split('\n')) expect(line.length).toBeLessThanOrEqual(width);
 });

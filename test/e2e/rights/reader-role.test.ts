@@ -3,7 +3,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { ClusterAccessError, readObject } from '../../../src/inspect/cluster-access.ts';
 import { checkCluster } from '../../../src/inspect/check-report.ts';
 import { readReferencesReport, readUnusedReport } from '../../../src/inspect/references-report.ts';
-import { verifyProtection } from '../../../src/inspect/verify.ts';
+import { verifyProtection } from '../../../src/protection/verify.ts';
 import { toConfigName } from '../../../src/decision/config-name.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
@@ -59,7 +59,7 @@ async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
     () => check(api),
     () => readReferencesReport(api, [toConfigName(used)]),
     () => readUnusedReport(api),
-    () => verifyProtection(api, () => {}),
+    () => verifyProtection(api),
     () => listGuards(api),
     // For status.
     () => readObject(api, PATHS.deployment),
@@ -101,7 +101,7 @@ test('with the reader role, every command but the dry run of verify works', asyn
 test('with both roles, every command works', async () => {
   const api = await connectWith([...READER, ...VERIFY]);
   await expect.poll(() => findMissingRights(api)).toEqual([]);
-  const { state, floor, webhooks } = await verifyProtection(api, () => {});
+  const { state, floor, webhooks } = await verifyProtection(api);
   expect({ state, floor, webhooks: webhooks.length }).toEqual({
     state: 'PROTECTED',
     floor: [],

@@ -2,27 +2,27 @@ import { countNoun } from '../common/printable-text.ts';
 import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH, INSTALLED_NAME, leasesPath, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ADMISSION_POLICIES } from '../install/webhook-configuration.ts';
-import { readObject } from './cluster-access.ts';
+import { readObject } from '../inspect/cluster-access.ts';
 import {
-  adviseOnTrust,
-  type DeploymentState,
   type Diagnosis,
-  formatListPodsCommand,
-  readDeployment,
-} from './guard-installation.ts';
-import { orForbidden, readFloor, readWebhooks } from './installed-protection.ts';
-import {
-  ENFORCE_COMMAND,
-  findMainWebhook,
-  FLOOR_LIMITS,
-  INSTALL_ADVICE,
-  type PolicyBinding,
+  findCallFailure,
+  findFloorGap,
+  findGuardAbsence,
   type Protection,
-  type RegisteredWebhook,
   toBlocked,
+  toFloorProtection,
+  toProtected,
   toUnprotected,
-} from './protection.ts';
+} from './diagnosis.ts';
+import {
+  type Evidence,
+  findMainWebhook,
+  orForbidden,
+  type PolicyBinding,
+  readDeployment,
+  readFloor,
+  readWebhooks,
+} from './evidence.ts';
 
 /** The state of one cluster in the JSON of `status`. Its keys are a contract. Unknown values are null. */
 export interface ClusterStatus extends Protection {
@@ -61,13 +61,10 @@ export interface LeaderState {
 }
 
 /** What a cluster says without a test. `undefined`: the user lacks the right. `null`: the object does not exist. */
-export interface StatusEvidence {
-  /** Of the Deployment and the Lease. */
-  readonly namespace: string;
+export interface StatusEvidence extends Pick<Evidence, 'namespace' | 'deployment'> {
   readonly guard: StoredGuard | null;
-  readonly webhooks: readonly RegisteredWebhook[] | undefined;
+  readonly webhooks: Evidence['webhooks'] | undefined;
   readonly floor: readonly PolicyBinding[] | undefined;
-  readonly deployment: DeploymentState | null | undefined;
   readonly lease: LeaderState | null | undefined;
 }
 
@@ -78,6 +75,10 @@ export interface StoredGuard {
     readonly version?: string;
     readonly protectedConfigs?: number;
     readonly danglingCount?: number;
+    readonly danglingReferences?: readonly ({
+      readonly config?: unknown;
+      readonly explanation?: unknown;
+    } | null)[];
     readonly lastDenial?: { readonly time?: string; readonly name?: string; readonly user?: string };
     readonly conditions?: readonly {
       readonly type: string;
@@ -111,8 +112,8 @@ export async function readClusterStatus(api: KubeApi, namespace: string): Promis
   const [webhooks, floor, deployment, lease] = await Promise.all([
     orForbidden(readWebhooks(api)),
     orForbidden(readFloor(api)),
-    orForbidden(orNull(readDeployment(api, namespace))),
-    orForbidden(orNull(readLease(api, namespace))),
+    orForbidden(readDeployment(api, namespace)),
+    orForbidden(readLease(api, namespace)),
   ]);
   const evidence = { namespace, guard: guard ?? null, webhooks, floor, deployment, lease };
   return { server: api.address, ...summarizeEvidence(evidence, new Date()) };
@@ -122,12 +123,13 @@ export async function readClusterStatus(api: KubeApi, namespace: string): Promis
 export function summarizeEvidence(evidence: StatusEvidence, now: Date): Omit<ClusterStatus, 'server'> {
   const { guard, webhooks, deployment, lease } = evidence;
   const status = guard?.status ?? {};
+  const parts = Object.entries(describeParts(evidence, now)) as [EvidencePart, string | null | undefined][];
   const webhook = webhooks === undefined ? undefined : findMainWebhook(webhooks);
   const { time, name, user } = status.lastDenial ?? {};
   return {
     ...assessEvidence(evidence, now),
-    evidence: describeEvidence(evidence, now),
-    unreadable: findUnreadable(evidence),
+    evidence: parts.map(([part, text]) => `${part}: ${text === undefined ? 'not readable' : (text ?? 'none')}`),
+    unreadable: parts.flatMap(([part, text]) => (text === undefined ? [part] : [])),
     version: status.version ?? null,
     mode: guard === null ? null : parseSettings(guard).settings.mode,
     failurePolicy: webhook?.failurePolicy ?? null,
@@ -151,83 +153,55 @@ function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
     return toUnprotected('UNKNOWN', reason, 'ask for the ClusterRole machineconfig-guard-reader');
   }
   const webhook = findMainWebhook(webhooks);
-  if (webhook === undefined) {
-    return assessFloor(evidence, { reason: 'the guard is not installed', advice: INSTALL_ADVICE });
-  }
   // Deployment, Lease, mode and status are those of the manifests.
-  if (webhook.installation === 'dev') {
+  if (webhook?.installation === 'dev') {
     const reason =
       'only "machineconfig-guard dev" is registered, and the cluster does not show whether it runs';
     return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
   }
   const { mode } = parseSettings(guard ?? {}).settings;
-  if (mode !== 'Enforce') {
-    return assessFloor(evidence, { reason: `the mode of the guard is ${mode}`, advice: ENFORCE_COMMAND });
-  }
-  const failure = findFailure(webhook, evidence);
-  if (failure !== undefined && webhook.failurePolicy === 'Ignore') {
+  const absence = findGuardAbsence({ webhooks, mode });
+  if (absence !== undefined) return assessFloor(evidence, absence);
+  const failure = findCallFailure({ ...evidence, webhooks }) ?? findExpiry(guard);
+  if (failure !== undefined && webhook?.failurePolicy === 'Ignore') {
     return assessFloor(evidence, { ...failure, reason: `${failure.reason}, and its failurePolicy is Ignore` });
   }
   if (failure !== undefined) return toBlocked(failure);
-  if (lease !== undefined && lease !== null && !isFresh(lease, now)) {
+  const isLeaderSilent = lease !== undefined && lease !== null && !isFresh(lease, now);
+  if (isLeaderSilent) {
     const reason = `the leader has not renewed its Lease since ${lease.renewedAt}, so the guard may be cut off`;
     return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
   }
-  if ((deployment ?? lease ?? null) === null) {
-    const reason =
-      'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
-    return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
-  }
-  const sign = (deployment ?? null) === null ? 'its leader renews the Lease' : 'a replica is ready';
-  const explanation = `the guard is registered, and ${sign}`;
-  return { state: 'PROTECTED', protected: true, by: 'guard', explanation, advice: '' };
+  if ((deployment?.readyReplicas ?? 0) > 0)
+    return toProtected('guard', 'the guard is registered, and a replica is ready');
+  if ((lease ?? null) !== null)
+    return toProtected('guard', 'the guard is registered, and its leader renews the Lease');
+  const reason =
+    'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
+  return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
 }
 
-/** Why the API server cannot call the guard, as far as the cluster says. */
-function findFailure(
-  webhook: RegisteredWebhook,
-  { namespace, guard, deployment }: StatusEvidence,
-): Diagnosis | undefined {
-  const { installation: method, configuration } = webhook;
-  const hostNetwork = deployment?.hostNetwork === true;
-  const installation = { namespace, method, configuration, hostNetwork };
-  if (!webhook.caBundle) {
-    return { reason: 'the webhook has no caBundle', advice: adviseOnTrust(installation) };
-  }
-  if (deployment?.readyReplicas === 0) {
-    return { reason: 'no guard pod is ready', advice: formatListPodsCommand(installation) };
-  }
+function findExpiry(guard: StoredGuard | null): Diagnosis | undefined {
   const certificates = findCertificates(guard);
-  if (certificates?.valid === false) {
-    const advice = 'see docs/runbooks/MachineConfigGuardCertificateExpiring.md';
-    return { reason: `a certificate of the guard has expired (${certificates.message})`, advice };
-  }
-  // The Deployment of another namespace was not read.
-  const isMissing = deployment === null && webhook.target.startsWith(`Service ${namespace}/`);
-  return isMissing ? { reason: 'its Deployment does not exist', advice: INSTALL_ADVICE } : undefined;
+  if (certificates?.valid !== false) return undefined;
+  const advice = 'see docs/runbooks/MachineConfigGuardCertificateExpiring.md';
+  return { reason: `a certificate of the guard has expired (${certificates.message})`, advice };
 }
 
 /** What protects without the guard. */
-function assessFloor({ floor }: StatusEvidence, { reason, advice }: Diagnosis): Protection {
+function assessFloor({ floor }: StatusEvidence, gap: Diagnosis): Protection {
+  const { reason, advice } = gap;
   if (floor === undefined) {
     const explanation = `${reason}, and you may not read the bindings of the policy floor`;
     return toUnprotected('UNKNOWN', explanation, advice);
   }
-  if (!isFloorComplete(floor)) return toUnprotected('EXPOSED', reason, advice);
-  const explanation = `only the policy floor is active: ${reason}`;
-  return {
-    state: 'PROTECTED',
-    protected: true,
-    by: 'floor',
-    explanation,
-    advice: `${advice}; ${FLOOR_LIMITS}`,
-  };
+  return isFloorComplete(floor)
+    ? toFloorProtection('only the policy floor is active', gap)
+    : toUnprotected('EXPOSED', reason, advice);
 }
 
 function isFloorComplete(floor: readonly PolicyBinding[]): boolean {
-  return Object.values(ADMISSION_POLICIES).every((policy) =>
-    floor.some((binding) => binding.policy === policy && binding.actions.includes('Deny')),
-  );
+  return (['Node', 'MachineConfigPool'] as const).every((kind) => findFloorGap(floor, kind) === undefined);
 }
 
 function findCertificates(guard: StoredGuard | null): CertificateState | null {
@@ -242,46 +216,30 @@ function isFresh({ renewedAt, durationSeconds }: LeaderState, now: Date): boolea
   return ageSeconds <= durationSeconds + CLOCK_TOLERANCE_SECONDS;
 }
 
-function describeEvidence({ webhooks, floor, deployment, lease }: StatusEvidence, now: Date): string[] {
-  const webhook = webhooks === undefined ? undefined : (findMainWebhook(webhooks) ?? null);
-  return [
-    describePart('webhook', webhook, ({ configuration, failurePolicy, caBundle }) => {
-      return `${configuration} with failurePolicy ${failurePolicy} and ${caBundle ? 'a' : 'no'} caBundle`;
-    }),
-    describePart('policy floor', floor, (bindings) => (isFloorComplete(bindings) ? 'active' : 'not active')),
-    describePart('Deployment', deployment, ({ replicas, readyReplicas }) => {
-      return `${readyReplicas} of ${countNoun(replicas, 'replica')} ready`;
-    }),
-    describePart('Lease', lease, (leader) => {
-      return `renewed at ${leader.renewedAt}${isFresh(leader, now) ? '' : ', too long ago'}`;
-    }),
-  ];
+/** Like {@link StatusEvidence}, `null` and `undefined` tell an absent object from an unreadable one. */
+function describeParts(
+  { webhooks, floor, deployment, lease }: StatusEvidence,
+  now: Date,
+): Record<EvidencePart, string | null | undefined> {
+  const webhook = webhooks && (findMainWebhook(webhooks) ?? null);
+  const caBundle = webhook?.caBundle === true ? 'a' : 'no';
+  return {
+    webhook:
+      webhook &&
+      `${webhook.configuration} with failurePolicy ${webhook.failurePolicy} and ${caBundle} caBundle`,
+    'policy floor': floor && (isFloorComplete(floor) ? 'active' : 'not active'),
+    Deployment:
+      deployment && `${deployment.readyReplicas} of ${countNoun(deployment.replicas, 'replica')} ready`,
+    Lease: lease && `renewed at ${lease.renewedAt}${isFresh(lease, now) ? '' : ', too long ago'}`,
+  };
 }
 
-function findUnreadable({ webhooks, floor, deployment, lease }: StatusEvidence): EvidencePart[] {
-  const parts = { webhook: webhooks, 'policy floor': floor, Deployment: deployment, Lease: lease };
-  return (Object.keys(parts) as EvidencePart[]).filter((part) => parts[part] === undefined);
-}
-
-function describePart<T>(
-  noun: EvidencePart,
-  part: T | null | undefined,
-  describe: (part: T) => string,
-): string {
-  if (part === undefined) return `${noun}: not readable`;
-  return `${noun}: ${part === null ? 'none' : describe(part)}`;
-}
-
-async function orNull<T>(read: Promise<T | undefined>): Promise<T | null> {
-  return (await read) ?? null;
-}
-
-/** Undefined without a leader. */
-async function readLease(api: KubeApi, namespace: string): Promise<LeaderState | undefined> {
+/** Null without a leader. */
+async function readLease(api: KubeApi, namespace: string): Promise<LeaderState | null> {
   const path = objectPath(leasesPath(namespace), INSTALLED_NAME);
   const { spec } = ((await readObject(api, path)) ?? {}) as StoredLease;
   const { holderIdentity, renewTime, leaseDurationSeconds } = spec ?? {};
-  if ((holderIdentity ?? '') === '' || typeof renewTime !== 'string') return undefined;
+  if ((holderIdentity ?? '') === '' || typeof renewTime !== 'string') return null;
   return {
     holder: holderIdentity ?? '',
     renewedAt: renewTime,

@@ -7,9 +7,9 @@ import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError } from '../kube/errors.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
-import { accessCluster, readObject } from './cluster-access.ts';
-import { listAll, readReferrers } from './cluster-reader.ts';
-import { isAdmissionError, type TrialResponse } from './protection.ts';
+import { accessCluster, readObject } from '../inspect/cluster-access.ts';
+import { listAll, readReferrers } from '../inspect/cluster-reader.ts';
+import { isAdmissionError, type TrialResponse } from './assess-trial.ts';
 
 interface Candidate {
   readonly config: ConfigName;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type StatusEvidence, summarizeEvidence } from '../../src/inspect/cluster-status.ts';
-import type { RegisteredWebhook } from '../../src/inspect/protection.ts';
+import type { RegisteredWebhook } from '../../src/protection/evidence.ts';
+import { type StatusEvidence, summarizeEvidence } from '../../src/protection/status.ts';
 
 const NOW = new Date('2026-11-23T08:00:00Z');
 const WEBHOOK: RegisteredWebhook = {
@@ -24,6 +24,7 @@ const FLOOR = ['nodes', 'pools'].map((name) => ({
 }));
 const WARNING_FLOOR = FLOOR.map((binding) => ({ ...binding, actions: ['Warn'] }));
 const DEPLOYMENT = { replicas: 2, readyReplicas: 2, hostNetwork: false };
+const BY_URL = { ...WEBHOOK, target: 'https://guard.example.com/validate' };
 const NO_POD = { ...DEPLOYMENT, readyReplicas: 0 };
 const LEASE = {
   holder: 'machineconfig-guard-7d9f8c6b5d-x2x4z_0b9a',
@@ -191,6 +192,20 @@ describe('the state', () => {
       null,
       { guard: toGuard({}, 'False') },
       /expired \(serving until/,
+    ],
+    [
+      'no pod is ready, and the webhook has a URL',
+      'PROTECTED',
+      'guard',
+      { webhooks: [BY_URL], deployment: NO_POD },
+      /renews the Lease$/,
+    ],
+    [
+      'no pod is ready, and nothing shows that the server of the URL runs',
+      'UNKNOWN',
+      null,
+      { webhooks: [BY_URL], deployment: NO_POD, lease: null },
+      /no Deployment or Lease/,
     ],
     ['its Deployment is gone', 'BLOCKED', null, { deployment: null }, /Deployment does not exist/],
     [

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
-import { type VerifyReport, verifyProtection, waitForProtection } from '../../src/inspect/verify.ts';
+import { type VerifyReport, verifyProtection, waitForProtection } from '../../src/protection/verify.ts';
 import { MACHINE_CONFIGS_PATH } from '../../src/kube/api-paths.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../src/kube/connection.ts';
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 
 async function verify(): Promise<VerifyReport> {
-  return await verifyProtection(new KubeApi(connectionFromKubeconfig(cluster.kubeconfig)), () => {});
+  return await verifyProtection(new KubeApi(connectionFromKubeconfig(cluster.kubeconfig)));
 }
 
 const DENIED = 'admission webhook "guard.machineconfig-guard.io" denied the request: ';
@@ -125,7 +125,7 @@ describe('if there are two configs', () => {
     const failures: unknown[] = [];
     const report = await waitForProtection(cluster.connect(), {
       timeoutMs: 20_000,
-      onReport: () => {},
+      onAnswer: () => {},
       onFailure: (error) => void failures.push(error),
     });
     expect([report.state, failures.length > 0]).toEqual(['PROTECTED', true]);
@@ -139,7 +139,7 @@ describe('if there are two configs', () => {
     cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode } });
     const states: string[] = [];
     const onReport = ({ state }: VerifyReport): void => void states.push(state);
-    const options = { timeoutMs: 3_000, onReport, onFailure: () => {} };
+    const options = { timeoutMs: 3_000, onAnswer: onReport, onFailure: () => {} };
     expect((await waitForProtection(cluster.connect(), options)).state).toBe('EXPOSED');
     expect(states.length > 1).toBe(isWaiting);
   });

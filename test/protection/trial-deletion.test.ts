@@ -5,7 +5,7 @@ import {
   assertDryRunIsHonored,
   DryRunError,
   tryDryRunDeletion,
-} from '../../src/inspect/trial-deletion.ts';
+} from '../../src/protection/trial-deletion.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 
