@@ -1,7 +1,7 @@
 import { deploymentPath, GUARD_PATH, INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { isForbidden, readObject } from './cluster-access.ts';
-import type { StoredGuard } from '../protection/status.ts';
+import type { StoredGuard } from './guard-report.ts';
 
 /** Unknown values are null. */
 export interface ClusterVersion {

@@ -2,8 +2,28 @@ import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../common/wait.ts';
-import type { StoredGuard } from '../protection/status.ts';
 import { readObject } from './cluster-access.ts';
+
+/** The fields that an older guard does not write are absent. */
+export interface StoredGuard {
+  readonly spec?: unknown;
+  readonly status?: {
+    readonly version?: string;
+    readonly protectedConfigs?: number;
+    readonly danglingCount?: number;
+    readonly danglingReferences?: readonly ({
+      readonly config?: unknown;
+      readonly explanation?: unknown;
+    } | null)[];
+    readonly lastDenial?: { readonly time?: string; readonly name?: string; readonly user?: string };
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+      readonly message: string;
+    }[];
+  };
+}
 
 /** What the MachineConfigGuard says, for `check`. */
 export interface GuardReport {

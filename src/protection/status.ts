@@ -3,6 +3,7 @@ import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH, INSTALLED_NAME, leasesPath, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { readObject } from '../inspect/cluster-access.ts';
+import type { StoredGuard } from '../inspect/guard-report.ts';
 import {
   type Diagnosis,
   findCallFailure,
@@ -66,27 +67,6 @@ export interface StatusEvidence extends Pick<Evidence, 'namespace' | 'deployment
   readonly webhooks: Evidence['webhooks'] | undefined;
   readonly floor: readonly PolicyBinding[] | undefined;
   readonly lease: LeaderState | null | undefined;
-}
-
-/** The fields that an older guard does not write are absent. */
-export interface StoredGuard {
-  readonly spec?: unknown;
-  readonly status?: {
-    readonly version?: string;
-    readonly protectedConfigs?: number;
-    readonly danglingCount?: number;
-    readonly danglingReferences?: readonly ({
-      readonly config?: unknown;
-      readonly explanation?: unknown;
-    } | null)[];
-    readonly lastDenial?: { readonly time?: string; readonly name?: string; readonly user?: string };
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly reason: string;
-      readonly message: string;
-    }[];
-  };
 }
 
 interface StoredLease {
