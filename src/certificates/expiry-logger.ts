@@ -10,7 +10,7 @@ const CERTIFICATE_NAMES = {
   serving: 'the serving certificate',
 };
 const RENEWAL_ADVICE = {
-  authority: 'rotate it with `machineconfig-guard certs rotate`',
+  authority: 'rotate it with `machineconfig-guard render --from-cluster --new-authority`',
   serving: 'renew it at its issuer',
 };
 

@@ -20,7 +20,7 @@ test('warns from 30 days before the end on', () => {
 test('the warning names the certificate, the date and the repair', () => {
   expect(logBeforeEnd(29.5)).toEqual([
     'the authority of the serving certificates expires at 2030-01-01T00:00:00.000Z, in 29 days: ' +
-      'rotate it with `machineconfig-guard certs rotate`',
+      'rotate it with `machineconfig-guard render --from-cluster --new-authority`',
   ]);
   expect(logBeforeEnd(-1, { certificate: 'serving' })[0]).toMatch(
     / expired at .*, the API server's calls fail: renew it at/,

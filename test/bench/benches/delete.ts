@@ -73,7 +73,7 @@ const QUICK: readonly Case[] = [
   { nodes: 50, rounds: 5, dryRun: false },
 ];
 /** Limit of a denial by the guard, in times of {@link GET_AND_DENY}. */
-const DENIAL_GOAL = 1.25;
+const DENIAL_GOAL = 1.3;
 
 const TABLE = {
   title: 'Deletion of one rendered config through a real API server, milliseconds',

