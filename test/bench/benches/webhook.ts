@@ -9,9 +9,10 @@ export const question =
   'How many reviews a second does the guard answer, compared with a minimal webhook in Node?';
 
 const BYTES_ONLY = 'node:https, bytes only';
+const JSON_PARSE = 'node:https, JSON.parse';
 const PEERS: readonly (readonly [name: string, kind: NodeWebhookKind])[] = [
   [BYTES_ONLY, 'bytes'],
-  ['node:https, JSON.parse', 'parse'],
+  [JSON_PARSE, 'parse'],
 ];
 const GUARD = 'guard';
 
@@ -62,9 +63,11 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
     rows.push(...(await measureSize(clients, await cluster.createOverriddenReview(size.bytes), size)));
   }
   for (const [, client] of clients) client.close();
-  const share = rows.find(({ size, who }) => size === '1 MB' && who === GUARD)?.['share'];
-  const what = `time a review of 1 MB, ${PARALLEL} in parallel, × ${BYTES_ONLY}`;
-  const goal = { what, found: 1 / Number(share), atMost: 1 / 0.85 };
+  const findShare = (name: string) =>
+    Number(rows.find(({ size, who }) => size === '1 MB' && who === name)?.['share']);
+  const what = `time a review of 1 MB, ${PARALLEL} in parallel, × ${JSON_PARSE}`;
+  // The guard parses the whole review, too (docs/adr/0008).
+  const goal = { what, found: findShare(JSON_PARSE) / findShare(GUARD), atMost: 1.2 };
   return [{ ...TABLE, rows }, createGoalTable('Reviews of 1 MB and their goal', [goal])];
 }
 
