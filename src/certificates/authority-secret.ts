@@ -96,7 +96,7 @@ class IssuedCertificate implements ServingCertificate {
       this.#problemLog.warn(`cannot read secret ${namespace}/${name}: ${reason}`, { reason });
       await this.#issueIfDue(undefined);
     };
-    await pollObject({ api, path, intervalMs: () => intervalMs, onRead, onFailure }, signal);
+    await pollObject({ api, path, kind: 'Secret', intervalMs: () => intervalMs, onRead, onFailure }, signal);
   }
 
   #findProblem(secret: Authority | string): string | undefined {

@@ -46,8 +46,8 @@ export async function watchCertificateFiles(options: CertificateFilesOptions): P
     const pair = await readFiles(options);
     if (!isDeepStrictEqual(pair, current)) {
       assertUsable(options, pair);
-      current = pair;
       logCertificate(options, pair, 'serving certificate replaced');
+      current = pair;
       for (const listener of listeners) listener();
     }
     problemLog.clear();
@@ -106,6 +106,8 @@ function assertUsable({ certFile, keyFile }: CertificateFilesOptions, pair: KeyP
   try {
     const check = checkKeyPair(pair);
     if (!check.usable) throw new Error(check.reason);
+    const dates = Object.values(readValidity(new X509Certificate(pair.certificatePem)));
+    if (dates.some((date) => Number.isNaN(date.getTime()))) throw new Error('its dates are not readable');
     // Like the server, this reads the whole chain and rejects keys too short for OpenSSL.
     createSecureContext({ cert: pair.certificatePem, key: pair.privateKeyPem });
   } catch (error) {

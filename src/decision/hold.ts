@@ -14,7 +14,7 @@ export interface Hold {
 
 export interface HoldOptions {
   readonly holdMs: number;
-  /** By the clock of the API server, which also dates the changes. */
+  /** By the clock of the API server, which also dates the changes, except for the operator's conditions. */
   readonly now: Date;
   /** Undefined if the creation time of a config is unknown. */
   readonly createdAt: (config: ConfigName) => Date | undefined;
@@ -63,6 +63,8 @@ function findPool({ name, ownerPool }: HeldConfig, referrers: readonly Referrer[
  * Returns when the pool last ceased to name a config, in its spec or in its status. The operator writes
  * `status.configuration` in the same write that turns the condition `Updated` to True, or leaves it True
  * (machine-config-operator, pkg/controller/node/status.go).
+ *
+ * @returns undefined if nothing in the pool dates it
  */
 function findLastChange(
   { references, specChangedAt, statusChangedAt, updatedChangedAt }: PoolReferrer,
@@ -79,7 +81,9 @@ function findLastChange(
   const isTransitionOlder = updatedChangedAt === undefined || updatedChangedAt <= specChangedAt;
   // A pool without machines, and a roll-back before the operator looked: the status moves without a transition.
   const hasMovedSilently = isTransitionOlder && new Set(configs).size === 1 && configs.length > 1;
-  if (hasMovedSilently) return statusChangedAt && latest([specChangedAt, statusChangedAt]);
+  if (hasMovedSilently) {
+    return statusChangedAt === undefined ? undefined : latest([specChangedAt, statusChangedAt]);
+  }
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { toPrintableLine } from '../common/printable-text.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
+import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
 import type { AnsweredCall } from '../webhook/admission-app.ts';
 import { AddressLimiter } from '../webhook/address-limiter.ts';
@@ -33,6 +34,7 @@ const MAX_REASON_LENGTH = 256;
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
   readonly #logged: AddressLimiter;
+  readonly #loggedOfAll: RateLimiter;
   readonly #unknownConfigs: ThrottledLog;
   readonly #badReviews: ThrottledLog;
   readonly #unlogged: ThrottledLog;
@@ -41,6 +43,7 @@ export class AnswerRecorder {
     const { log, now } = options;
     this.#options = options;
     this.#logged = new AddressLimiter(LOGGED_BURST, LOG_INTERVAL_MS, now);
+    this.#loggedOfAll = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4, now);
     this.#unknownConfigs = new ThrottledLog(log);
     this.#badReviews = new ThrottledLog(log);
     this.#unlogged = new ThrottledLog(log);
@@ -59,7 +62,7 @@ export class AnswerRecorder {
     metrics.countDecision(judged, call);
     if (verdict.code === 'MCG_BAD_REVIEW') {
       this.#badReviews.warn('received a malformed review', { problem: toPrintableLine(verdict.message, 500) });
-    } else if (this.#logged.tryAcquire(call.address)) {
+    } else if (this.#logged.tryAcquire(call.address) && this.#loggedOfAll.tryAcquire()) {
       logAnswer(log, judged, call);
       if (configState === 'exists' && !review.isDryRun) this.#announce(judged);
     } else {

@@ -102,6 +102,24 @@ export class Guard {
         },
       },
     });
+    this.#metrics = new Metrics({
+      mode,
+      danglingCount: () => this.#reporter?.danglingCount,
+      protectedConfigs: () => this.#reporter?.protectedConfigs,
+      resources: REFERRER_RESOURCES.map(({ name }) => name),
+      unsynced: () => this.#index.unsynced,
+      ages: () => this.#index.ages,
+      referrers: () => this.#index.referrers(),
+      stalledRestores: () => findStalledRestores(this.#index.referrers(), new Date()).length,
+      liveReads: () => live.readCount,
+      expiries: () => certificate.expiries(),
+    });
+    const recorder = new AnswerRecorder({
+      log,
+      metrics: this.#metrics,
+      events: this.#events,
+      recordDenial: (judged) => this.#reporter?.recordDenial(judged),
+    });
     const configs = new ConfigLookup({ api, index: this.#configs });
     const createdAt = this.#configs.createdAt.bind(this.#configs);
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
@@ -130,24 +148,6 @@ export class Guard {
         ...status,
       });
     }
-    this.#metrics = new Metrics({
-      mode,
-      danglingCount: () => this.#reporter?.danglingCount,
-      protectedConfigs: () => this.#reporter?.protectedConfigs,
-      resources: REFERRER_RESOURCES.map(({ name }) => name),
-      unsynced: () => this.#index.unsynced,
-      ages: () => this.#index.ages,
-      referrers: () => this.#index.referrers(),
-      stalledRestores: () => findStalledRestores(this.#index.referrers(), new Date()).length,
-      liveReads: () => live.readCount,
-      expiries: () => certificate.expiries(),
-    });
-    const recorder = new AnswerRecorder({
-      log,
-      metrics: this.#metrics,
-      events: this.#events,
-      recordDenial: (judged) => this.#reporter?.recordDenial(judged),
-    });
     const metricsApp = createMetricsApp({ metrics: this.#metrics, authorizer: new ScrapeAuthorizer(api), log });
     const scrapes = new ConnectionLimiter(MAX_SCRAPE_CONNECTIONS);
     this.#metricsServer = new TlsServer({ ...tls, app: metricsApp, connections: scrapes });

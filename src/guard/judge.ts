@@ -46,6 +46,7 @@ export class Judge implements ReviewJudge {
     const early = decideWithoutClusterState(config, this.#settings());
     const lookup = await this.#lookUp(config, early, signal);
     const { state: configState } = lookup;
+    // An unknown state in time: without the right to read MachineConfigs, the live read decides.
     if (configState === 'missing' || (configState === 'unknown' && early === undefined && signal.aborted)) {
       const source = { name: MACHINE_CONFIGS.name, reason: lookup.reason };
       const verdict = denyUnverified(config.name, [source], this.#settings());

@@ -70,7 +70,10 @@ export class SettingsFollower {
         `cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`,
       );
     };
-    await pollObject({ api, path: GUARD_PATH, intervalMs: () => intervalMs, onRead, onFailure }, signal);
+    await pollObject(
+      { api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs: () => intervalMs, onRead, onFailure },
+      signal,
+    );
   }
 
   #apply({ settings, problems }: ParsedSettings): void {

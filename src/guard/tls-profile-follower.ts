@@ -68,6 +68,7 @@ export class TlsProfileFollower implements TlsPolicy {
       {
         api,
         path: PATH,
+        kind: 'APIServer',
         intervalMs: () => (this.#failure === undefined ? intervalMs : Math.min(intervalMs, RETRY_INTERVAL_MS)),
         // Kubernetes without OpenShift does not serve it.
         onRead: (object) => this.#apply(object === undefined ? INTERMEDIATE : parseTlsProfile(object)),

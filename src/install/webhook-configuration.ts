@@ -80,7 +80,7 @@ export function buildWebhookConfiguration({
         matchPolicy: 'Equivalent',
         // The guard writes Events, but not for a dry run.
         sideEffects: 'NoneOnDryRun',
-        // The guard answers within 80 % of this time.
+        // The guard answers earlier: see src/decision/deadline.ts.
         timeoutSeconds: 5,
         failurePolicy,
       },

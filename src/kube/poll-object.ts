@@ -1,11 +1,15 @@
-import type { ApiObject } from './api-object.ts';
-import type { KubeApi } from './api.ts';
-import { orUndefined } from './errors.ts';
+import path from 'node:path';
 import { sleep, withTimeout } from '../common/wait.ts';
+import { type ApiObject, MalformedObject } from './api-object.ts';
+import type { KubeApi } from './api.ts';
+import { isServed } from './discovery.ts';
+import { ApiError, isNotFound } from './errors.ts';
 
 export interface PollObjectOptions {
   readonly api: Pick<KubeApi, 'json'>;
+  /** Of the object. */
   readonly path: string;
+  readonly kind: string;
   /** Milliseconds between two reads. */
   readonly intervalMs: () => number;
   /** Called after each read; undefined if the object does not exist. The next read waits for it. */
@@ -20,14 +24,30 @@ const REQUEST_TIMEOUT_MS = 5_000;
  * seconds, this is simpler than a watch, which can be silent without an error.
  */
 export async function pollObject(options: PollObjectOptions, signal: AbortSignal): Promise<void> {
-  const { api, path, intervalMs, onRead, onFailure } = options;
+  const { intervalMs, onRead, onFailure } = options;
   while (!signal.aborted) {
     try {
-      const read = async (limited: AbortSignal) => await orUndefined(api.json({ path, signal: limited }));
-      await onRead((await withTimeout(REQUEST_TIMEOUT_MS, signal, read)) as ApiObject | undefined);
+      await onRead(await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => readObject(options, limited)));
     } catch (error) {
       if (!signal.aborted) await onFailure(error);
     }
     await sleep(intervalMs(), signal);
+  }
+}
+
+/** A misconfigured proxy can also answer 404, or 200 with something else. Neither means that the object is absent. */
+async function readObject(
+  { api, path: objectPath, kind }: PollObjectOptions,
+  signal: AbortSignal,
+): Promise<ApiObject | undefined> {
+  try {
+    const object = (await api.json({ path: objectPath, signal })) as { readonly kind?: unknown } | null;
+    if (object?.kind !== kind) throw new MalformedObject(`the API server returned no ${kind}`);
+    return object as ApiObject;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    const isAbsent = error instanceof ApiError && error.reason === 'NotFound';
+    if (!isAbsent && (await isServed(api, path.posix.dirname(objectPath), signal))) throw error;
+    return undefined;
   }
 }

@@ -39,7 +39,7 @@ export interface KnownVersions {
  * snapshots of shared memory", 1993). See docs/adr/0001 for its limits.
  */
 export class LiveRead {
-  /** Resolves when every list succeeded or failed permanently, but not after {@link abort}. */
+  /** Resolves when every list succeeded or failed permanently, or soon after {@link abort}. */
   readonly finished: Promise<void>;
   readonly #api: KubeApi;
   readonly #versions: KnownVersions;

@@ -45,7 +45,7 @@ function findFewestEdits(
 ): ConfigName | undefined {
   // Above its limit the library returns the limit.
   const edits = names.map((name) => leven(wanted, name, { maxDistance: maxEdits + 1 }));
-  const fewest = Math.min(...edits);
+  const fewest = edits.reduce((least, count) => Math.min(least, count), Number.POSITIVE_INFINITY);
   const position = edits.indexOf(fewest);
   return fewest <= maxEdits && position === edits.lastIndexOf(fewest) ? names[position] : undefined;
 }

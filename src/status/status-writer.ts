@@ -66,7 +66,10 @@ type StoredCondition = Condition & {
 
 interface StoredGuard {
   readonly metadata?: { readonly generation?: number };
-  readonly status?: { readonly conditions?: readonly StoredCondition[]; readonly lastDenial?: unknown };
+  readonly status?: {
+    readonly conditions?: readonly StoredCondition[];
+    readonly lastDenial?: { readonly time?: string };
+  };
 }
 
 /** Writes the status when it changes, or when another client has changed it. */
@@ -97,16 +100,15 @@ export class StatusWriter {
   }
 
   async writeIfChanged(signal: AbortSignal): Promise<void> {
-    try {
-      if (this.#options.isLeader()) await this.#writeStatus(signal);
-      await this.#writeDenial(signal);
-      this.#problem.clear();
-    } catch (error) {
-      // SettingsFollower logs that the object or its CRD is absent.
-      if (signal.aborted || isNotFound(error)) return;
-      const reason = describeError(error);
-      this.#problem.warn(`cannot write the status: ${reason}`, { reason });
-    }
+    const errors: unknown[] = [];
+    const addError = (error: unknown): void => void errors.push(error);
+    if (this.#options.isLeader()) await this.#writeStatus(signal).catch(addError);
+    await this.#writeDenial(signal).catch(addError);
+    if (errors.length === 0) this.#problem.clear();
+    // SettingsFollower logs that the object or its CRD is absent.
+    if (errors.length === 0 || signal.aborted || isNotFound(errors[0])) return;
+    const reason = describeError(errors[0]);
+    this.#problem.warn(`cannot write the status: ${reason}`, { reason });
   }
 
   async #writeStatus(signal: AbortSignal): Promise<void> {
@@ -137,7 +139,10 @@ export class StatusWriter {
       name: reference.name,
       field: reference.field,
     }));
-    await this.#patch({ lastDenial: { time: toSeconds(time), name, user, referrers } }, signal);
+    const lastDenial = { time: toSeconds(time), name, user, referrers };
+    // Another replica may have denied later.
+    const { status } = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
+    if ((status?.lastDenial?.time ?? '') <= lastDenial.time) await this.#patch({ lastDenial }, signal);
     this.#denialWrittenAt = now;
     if (this.#denial === denial) this.#denial = undefined;
   }

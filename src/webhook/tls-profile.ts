@@ -1,5 +1,5 @@
 import { getFips } from 'node:crypto';
-import { createSecureContext, getCiphers, type SecureVersion } from 'node:tls';
+import { createSecureContext, getCiphers, type SecureContextOptions, type SecureVersion } from 'node:tls';
 import { countNoun, joinFirst, toPrintableLine } from '../common/printable-text.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslName, TLS_1_3_SUITES } from './cipher-suites.ts';
@@ -168,17 +168,21 @@ function toNames(list: unknown): string[] {
   return Array.isArray(list) ? list.map(String) : [];
 }
 
-/** Node.js lists its cipher suites in lower case. */
+/** Node.js lists its cipher suites in lower case, but OpenSSL wants the case of its names. */
 function isSupported(suite: string): boolean {
-  return getCiphers().includes(suite.toLowerCase());
+  return getCiphers().includes(suite.toLowerCase()) && isUsable({ ciphers: suite });
 }
 
 /** OpenSSL's FIPS provider accepts X25519MLKEM768, which is not approved (openshift/api). */
 function isGroupSupported(group: string): boolean {
   if (!/^\w+$/.test(group) || (getFips() === 1 && group.startsWith('X25519'))) return false;
+  return group !== DEFAULT_GROUPS && isUsable({ ecdhCurve: group });
+}
+
+function isUsable(options: SecureContextOptions): boolean {
   try {
-    createSecureContext({ ecdhCurve: group });
-    return group !== DEFAULT_GROUPS;
+    createSecureContext(options);
+    return true;
   } catch {
     return false;
   }

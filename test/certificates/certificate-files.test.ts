@@ -125,6 +125,24 @@ test.each<[string, () => Partial<KeyPair>, RegExp]>([
   await expect(starting).rejects.toBeInstanceOf(CertificateFilesError);
 });
 
+test('keeps the last pair if the next one has no readable dates', async () => {
+  const files = await createFiles(first);
+  const certificate = await files.start();
+  await files.write({ ...second, certificatePem: spoilDates(second.certificatePem) });
+  await awaitNextRead();
+  expect(files.messages()).toEqual([LOADED, expect.stringMatching(/its dates are not readable/)]);
+  expect(certificate.current()).toEqual(first);
+});
+
+/** Sets the month of notAfter to 99. */
+function spoilDates(pem: string) {
+  const der = Buffer.from(pem.replaceAll(/-----[^-]+-----/g, ''), 'base64');
+  const UTC_TIME = Buffer.from([0x17, 0x0d]);
+  const notBefore = der.indexOf(UTC_TIME);
+  der.write('269924000000Z', der.indexOf(UTC_TIME, notBefore + UTC_TIME.length) + UTC_TIME.length);
+  return `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`;
+}
+
 test('waits at start for files that are being written', async () => {
   const files = await createFiles({ ...first, privateKeyPem: second.privateKeyPem });
   const starting = files.start();

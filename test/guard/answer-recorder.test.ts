@@ -164,3 +164,9 @@ test('logs the reviews of the API server while a client at another address sends
   for (let index = 0; index < 1_000; index += 1) record(UNVERIFIED, 'exists', { address: '10.0.0.1' });
   expect(lines.filter(({ code }) => code === 'MCG_UNVERIFIED')).toHaveLength(1_000);
 });
+
+test('logs at most 20,000 reviews of all addresses at once', () => {
+  for (let index = 0; index < 30_000; index += 1)
+    record(UNVERIFIED, 'exists', { address: `10.0.0.${index % 10}` });
+  expect(lines.filter(({ code }) => code === 'MCG_UNVERIFIED')).toHaveLength(20_000);
+});

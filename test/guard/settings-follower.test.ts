@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { Interceptor } from '../support/faults.ts';
+import type { Fault, Interceptor } from '../support/faults.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from '../../src/guard/settings-follower.ts';
 import { memoryLog } from '../support/log.ts';
 import { type TestCluster, startTestCluster } from '../support/test-cluster.ts';
@@ -77,10 +77,15 @@ test('applies Enforce and creates nothing if the CRD is absent', async () => {
   await expect.poll(() => countPosts(cluster)).toBeGreaterThan(1);
 });
 
-test('keeps the last mode while the object is unreadable', async () => {
+test.each<[string, Fault]>([
+  ['500', { status: 500 }],
+  ['404 without a reason, as of a proxy', { status: 404 }],
+  ['an object of another kind', { status: 200, body: { kind: 'Status', status: 'Success' } }],
+  ['null', { status: 200, body: 'null' }],
+])('keeps the last mode while the answer is %s', async (_title, fault) => {
   const { cluster, follower, messages } = await follow({ mode: 'Audit' });
   await expect.poll(() => follower.settings?.mode).toBe('Audit');
-  cluster.faults.intercept((request) => (isFollowed(request) ? { status: 500 } : 'pass'));
+  cluster.faults.intercept((request) => (isFollowed(request) ? fault : 'pass'));
   const problem = expect.stringMatching(
     /^cannot read machineconfigguard cluster: .*; keeping mode Audit$/,
   );

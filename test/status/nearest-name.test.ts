@@ -95,3 +95,8 @@ test('finds the same name in any order of the names, or nothing if several are e
   );
   expect(answers).toEqual(new Set([true, false]));
 });
+
+test('compares with any number of names', () => {
+  const names = Array.from({ length: 200_000 }, (_value, index) => toConfigName(`x${index}`));
+  expect(findNearestName('rendered-worker', names)).toBeUndefined();
+});

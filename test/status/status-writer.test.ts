@@ -151,6 +151,33 @@ test('writes the last of many denials, at most every ten seconds', async () => {
   ]);
 });
 
+test('keeps a later denial of another replica', async () => {
+  const { writer } = createWriter(false);
+  const denial = { name: 'rendered-a', user: 'gc', references: [] };
+  cluster.patch(GUARDS, 'cluster', { status: { lastDenial: { time: '2026-11-21T12:00:05Z' } } });
+  writer.recordDenial({ ...denial, time: new Date('2026-11-21T12:00:01Z') });
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toEqual([]);
+  vi.advanceTimersByTime(10_000);
+  writer.recordDenial({ ...denial, time: new Date('2026-11-21T12:00:09Z') });
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toMatchObject([{ lastDenial: { time: '2026-11-21T12:00:09Z' } }]);
+});
+
+test('writes a denial although the API server rejects the status', async () => {
+  const { writer, lines } = createWriter();
+  const json = api.json.bind(api);
+  vi.spyOn(api, 'json').mockImplementation(async (request) => {
+    const { status: written = {} } = (request.body ?? {}) as { readonly status?: object };
+    if ('mode' in written) throw new ApiError(422, 'Invalid', 'x');
+    return await json(request);
+  });
+  writer.recordDenial({ time: new Date(), name: 'rendered-a', user: 'gc', references: [] });
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toMatchObject([{ lastDenial: { name: 'rendered-a' } }]);
+  expect(lines).toMatchObject([{ msg: 'cannot write the status: the API server answered 422 Invalid' }]);
+});
+
 test('writes a denial that is recorded while another is being written', async () => {
   const { writer } = createWriter(false);
   const denial = { time: new Date(), user: 'gc', references: [] };

@@ -104,7 +104,7 @@ describe('Custom', () => {
   });
 
   test.each([
-    ['cipher suite', ['DES-CBC3-SHA', ''], undefined],
+    ['cipher suite', ['DES-CBC3-SHA', '', AES_128.toLowerCase()], undefined],
     ['group', [AES_128], ['X25519MLKEM9999']],
   ])('is unusable if no %s is supported', (noun, ciphers, groups) => {
     expect(() => parseCustom(ciphers, 'VersionTLS13', groups)).toThrow(
