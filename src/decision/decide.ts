@@ -39,6 +39,7 @@ export function decide(
   const { config } = review;
   if (config === undefined) return allowOtherObject();
   return (
+    // Again, because the mode may have changed since the review arrived.
     decideWithoutClusterState(config, settings) ??
     applyMode(decideByReferences(config, state, settings, createdAt), settings)
   );

@@ -26,9 +26,10 @@ const UNREPORTED_HOLD_MS = 24 * 3_600_000;
 const API_TIME_RESOLUTION_MS = 1_000;
 
 /**
- * Returns the hold of an unused config that has not ended (docs/adr/0010). No pool, node or unfinished build references
- * the config. A machine may be booting with it if its pool named it lately. The API server has recorded in the pool
- * when the fields that name configs last changed, so the hold needs no memory.
+ * Returns the hold on a config, or undefined if there is none or it has ended (docs/adr/0010). The caller has found no
+ * pool, node or unfinished build that references the config. A machine may be booting with it if its pool named it
+ * lately. The API server has recorded in the pool when the fields that name configs last changed, so the hold needs no
+ * memory.
  *
  * @param referrers all referrers, listed after the config became unused
  */
@@ -79,7 +80,8 @@ function findLastChange(
   }
   // Within the same second, either can be older.
   const isTransitionOlder = updatedChangedAt === undefined || updatedChangedAt <= specChangedAt;
-  // A pool without machines, and a roll-back before the operator looked: the status moves without a transition.
+  // Spec and status name the same config, but `Updated` has not changed since the spec did: the pool has no machines,
+  // or was rolled back before the operator looked.
   const hasMovedSilently = isTransitionOlder && new Set(configs).size === 1 && configs.length > 1;
   if (hasMovedSilently) {
     return statusChangedAt === undefined ? undefined : latest([specChangedAt, statusChangedAt]);
@@ -87,7 +89,7 @@ function findLastChange(
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 
-/** Finds a node that may be booting with a config: one that joined after it. The youngest blocks the longest. */
+/** Finds a node that may be booting with a config: one that joined after it. The youngest holds the longest. */
 function findUnreportedNode(
   referrers: readonly Referrer[],
   configCreatedAt: Date | undefined,
@@ -96,6 +98,7 @@ function findUnreportedNode(
   const nodes = referrers.filter(
     (referrer): referrer is NodeReferrer =>
       referrer.kind === 'Node' &&
+      // Only a node without `currentConfig` has it.
       referrer.createdAt !== undefined &&
       plus(referrer.createdAt, UNREPORTED_HOLD_MS) > now &&
       (configCreatedAt === undefined || roundUp(referrer.createdAt) > configCreatedAt),

@@ -46,7 +46,8 @@ export class Judge implements ReviewJudge {
     const early = decideWithoutClusterState(config, this.#settings());
     const lookup = await this.#lookUp(config, early, signal);
     const { state: configState } = lookup;
-    // An unknown state in time: without the right to read MachineConfigs, the live read decides.
+    // If the state is still unknown at the deadline, the guard denies. If it is unknown earlier, because the guard may
+    // not read MachineConfigs, the references decide.
     if (configState === 'missing' || (configState === 'unknown' && early === undefined && signal.aborted)) {
       const source = { name: MACHINE_CONFIGS.name, reason: lookup.reason };
       const verdict = denyUnverified(config.name, [source], this.#settings());
@@ -77,7 +78,7 @@ export class Judge implements ReviewJudge {
 
   /**
    * Any client can send reviews, so a config must exist before its review may cause a list, an Event or a status
-   * (docs/threat-model.md). An allowed deletion causes none of them.
+   * (docs/threat-model.md). A deletion that `early` allows causes none of them.
    */
   async #lookUp(
     config: ConfigToDelete,

@@ -99,6 +99,7 @@ class ReviewCalls {
       review = await this.#receive(request, Math.min(deadlineMs, this.#limits.timeoutMs));
       const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
       const { judge } = this.#options;
+      // At the deadline the signal aborts, and the judge decides with what it has read.
       judged = await withTimeout(remainingMs, closed.signal, (signal) => judge.judge(review, signal));
     } catch (error) {
       if (closed.signal.aborted || request.socket.destroyed) return;
@@ -134,7 +135,7 @@ class ReviewCalls {
     return denyUnverified(config, [{ name: 'the guard', reason }], this.#options.settings());
   }
 
-  /** Every answer comes from here, and is logged and counted. */
+  /** Every answer to a review comes from here, and is logged and counted. */
   #finish(response: Response, judged: JudgedReview, arrivedAt: number): void {
     const { connections, isDraining } = this.#options;
     const { req: request } = response;

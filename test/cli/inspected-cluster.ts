@@ -93,10 +93,11 @@ export function createPool(
 export function holdUnusedConfigs(cluster: TestCluster, holdSuperseded: string, minutesAgo = 0): Date {
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { holdSuperseded } });
   const changedAt = new Date(Math.floor(Date.now() / 1_000) * 1_000 - minutesAgo * 60_000);
-  const time = changedAt.toISOString();
+  // The roll-out took a minute.
+  const time = new Date(changedAt.getTime() - 60_000).toISOString();
   const fieldsV1 = { 'f:spec': { 'f:configuration': { 'f:name': {} } } };
   const managedFields = [{ manager: 'machine-config-controller', operation: 'Update', time, fieldsV1 }];
-  const conditions = [{ type: 'Updated', status: 'True', lastTransitionTime: time }];
+  const conditions = [{ type: 'Updated', status: 'True', lastTransitionTime: changedAt.toISOString() }];
   cluster.patch('machineconfigpools', 'worker', { metadata: { managedFields }, status: { conditions } });
   return changedAt;
 }
