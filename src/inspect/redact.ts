@@ -4,11 +4,20 @@ const SECRETS = [
   /\beyJ[\w-]+\.[\w-]+\.[\w-]+/g,
   /\bsha256~[\w-]{20,}/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g,
+  /(?<=\bauthorization\W{1,4}basic\s+)[\w+/=-]+/gi,
   // User and password, or a token, of a URL such as that of a proxy.
   /(?<=:\/\/)[^\s/?#"']+(?=@)/g,
 ];
 
-/** Replaces bearer tokens, private keys and the passwords of URLs. */
+/** PEM as in a Secret. Certificates stay. */
+const BASE64_PEM = /\bLS0tLS1CRUdJTi[\w+/]+=*/g;
+
+/** Replaces bearer tokens, basic credentials, private keys and the passwords of URLs. */
 export function redact(text: string): string {
-  return SECRETS.reduce((rest, pattern) => rest.replaceAll(pattern, '<redacted>'), text);
+  const redactKey = (pem: string): string =>
+    Buffer.from(pem, 'base64').includes('PRIVATE KEY-----') ? '<redacted>' : pem;
+  return SECRETS.reduce(
+    (rest, pattern) => rest.replaceAll(pattern, '<redacted>'),
+    text.replaceAll(BASE64_PEM, redactKey),
+  );
 }
