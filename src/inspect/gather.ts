@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { mapConcurrently } from '../common/map-concurrently.ts';
+import { isObjectName } from '../decision/config-name.ts';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
@@ -94,6 +95,10 @@ export async function gather(
         : await readList(api, path),
     );
     for (const object of list?.items?.filter(isAboutConfigs) ?? []) {
+      if (!hasObjectName(object)) {
+        onFailure(directory, 'it contains an object with a name that no object can have');
+        continue;
+      }
       const typed = { apiVersion: list?.apiVersion, kind: list?.kind?.replace(/List$/, ''), ...object };
       await write(`${directory}/${object.metadata?.name}.yaml`, redact(toYaml(typed)));
     }
@@ -108,7 +113,7 @@ export async function gather(
     pods = list.items ?? [];
     return toYaml(list);
   });
-  const logs = pods.flatMap((pod) => listLogs(podsPath, pod, logQuery));
+  const logs = pods.filter(hasObjectName).flatMap((pod) => listLogs(podsPath, pod, logQuery));
   const parts = [
     () =>
       gatherText('check.json', async () => `${JSON.stringify((await checkCluster(api)).report, null, 2)}\n`),
@@ -137,6 +142,11 @@ function isAboutConfigs(object: StoredObject): boolean {
   return JSON.stringify(object).includes('machineconfig');
 }
 
+/** The name becomes a path, and a hostile API server can send any text. */
+function hasObjectName({ metadata }: StoredObject): boolean {
+  return isObjectName(metadata?.name ?? '');
+}
+
 function toYaml(object: object): string {
   return stringify(object, { lineWidth: 0 });
 }
@@ -157,15 +167,17 @@ function listLogs(
   { metadata, spec, status }: StoredPod,
   logQuery: GatherOptions['logQuery'],
 ): { readonly file: string; readonly path: string }[] {
-  return (spec?.containers ?? []).flatMap(({ name }) => {
-    const directory = `pods/${metadata?.name}/${name}/${name}/logs`;
-    const query = { container: name, tailLines: String(MAX_LOG_LINES), ...logQuery };
-    const path = `${podsPath}/${metadata?.name}/log?${new URLSearchParams(query).toString()}`;
-    const current = { file: `${directory}/current.log`, path };
-    const previous = { file: `${directory}/previous.log`, path: `${path}&previous=true` };
-    const containerStatus = status?.containerStatuses?.find((candidate) => candidate.name === name);
-    return (containerStatus?.restartCount ?? 0) > 0 ? [current, previous] : [current];
-  });
+  return (spec?.containers ?? [])
+    .filter(({ name }) => isObjectName(name))
+    .flatMap(({ name }) => {
+      const directory = `pods/${metadata?.name}/${name}/${name}/logs`;
+      const query = { container: name, tailLines: String(MAX_LOG_LINES), ...logQuery };
+      const path = `${podsPath}/${metadata?.name}/log?${new URLSearchParams(query).toString()}`;
+      const current = { file: `${directory}/current.log`, path };
+      const previous = { file: `${directory}/previous.log`, path: `${path}&previous=true` };
+      const containerStatus = status?.containerStatuses?.find((candidate) => candidate.name === name);
+      return (containerStatus?.restartCount ?? 0) > 0 ? [current, previous] : [current];
+    });
 }
 
 async function readLog(api: KubeApi, path: string): Promise<string> {

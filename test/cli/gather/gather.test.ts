@@ -34,6 +34,29 @@ test('gathers what the cluster has, and lists what it could not read', async () 
   expect(stdout).toBe(`wrote ${files.filter((file) => file.isFile()).length} files to ${directory}\n`);
 });
 
+test('writes no file outside of its directory, whatever the API server names the objects', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  const toGuard = (name: string) => ({ metadata: { name }, spec: { about: 'machineconfigs' } });
+  const body = {
+    apiVersion: 'machineconfig-guard.io/v1alpha1',
+    kind: 'MachineConfigGuardList',
+    metadata: { resourceVersion: '1' },
+    items: [toGuard('../../../../outside'), toGuard('a/b'), toGuard('cluster')],
+  };
+  cluster.faults.intercept(({ path: requested }) =>
+    requested.endsWith('/machineconfigguards') ? { status: 200, body } : 'pass',
+  );
+  const parent = createTemporaryDirectory();
+  const directory = path.join(parent, 'out');
+
+  const { stderr } = await run('gather', '--out', directory);
+
+  expect(readdirSync(parent)).toEqual(['out']);
+  const guards = 'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards';
+  expect(readdirSync(path.join(directory, guards))).toEqual(['cluster.yaml']);
+  expect(stderr).toContain(`${guards}: it contains an object with a name that no object can have\n`);
+});
+
 test('writes nothing into a directory that is not empty', async () => {
   const { run } = await startHealthyCluster();
   const directory = createTemporaryDirectory();
