@@ -78,3 +78,11 @@ test.each([
   await expect(write(fileOf(name))).rejects.toMatchObject({ exitCode: 2, message });
   expect(readdirSync(root)).toEqual(['file']);
 });
+
+test.runIf(process.platform === 'linux').each(['/proc/none', '/proc/none/below'])(
+  'creates nothing below %s, and says so',
+  async (directory) => {
+    const message = `cannot write to ${directory}: a part of the path does not exist and cannot be created`;
+    await expect(write(directory)).rejects.toMatchObject({ exitCode: 2, message });
+  },
+);
