@@ -1,25 +1,14 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { CODE_DESCRIPTIONS, type Code } from '../../decision/codes.ts';
 import { formatTable } from '../table.ts';
-import {
-  applyStyle,
-  createTableFormat,
-  createTextFormat,
-  getLineWidth,
-  type TableFormat,
-  type TextFormat,
-  wrapText,
-} from '../text-format.ts';
+import { createTableFormat } from '../text-format.ts';
 import { readCodesPage } from './codes-page.ts';
 
 const CODES = Object.keys(CODE_DESCRIPTIONS) as readonly Code[];
-const FENCE = /^```/;
+const FENCE = /^```.*\n/gm;
 /** Also within the page, where the text of a link is the name of a section. */
 const LINK = /\[([^\]]*)\]\([^)]*\)/g;
 const BOLD = /\*\*([^*]*)\*\*/g;
-const LIST_ITEM = /^- /;
-/** Between two columns. */
-const GAP = 2;
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
@@ -36,11 +25,7 @@ Examples:
   machineconfig-guard explain MCG_IN_USE`,
     )
     .action((code: Code | undefined) => {
-      const text =
-        code === undefined
-          ? formatCodes(createTableFormat(process.stdout))
-          : formatSection(createTextFormat(process.stdout, process.env), code);
-      command.configureOutput().writeOut?.(text);
+      command.configureOutput().writeOut?.(code === undefined ? formatCodes() : formatSection(code));
     });
   return command;
 }
@@ -53,44 +38,16 @@ function parseCode(value: string): Code {
   return code;
 }
 
-function formatCodes(format: TableFormat): string {
-  const codeWidth = Math.max(...CODES.map(({ length }) => length)) + GAP;
-  const rows = CODES.flatMap((code) =>
-    wrapText(CODE_DESCRIPTIONS[code], getLineWidth(format) - codeWidth).map((line, index) => [
-      { text: index === 0 ? code : '' },
-      { text: line },
-    ]),
-  );
-  return formatTable(format, [{ header: 'CODE' }, { header: 'MEANING' }], rows);
+function formatCodes(): string {
+  const rows = CODES.map((code) => [{ text: code }, { text: CODE_DESCRIPTIONS[code] }]);
+  return formatTable(createTableFormat(process.stdout), [{ header: 'CODE' }, { header: 'MEANING' }], rows);
 }
 
-function formatSection(format: TextFormat, code: Code): string {
+/** A terminal has no links, so their texts remain. */
+function formatSection(code: Code): string {
   const section = readCodesPage()
     .split(/^## /m)
     .find((candidate) => candidate.startsWith(`${code}\n`));
-  const body = (section ?? '').slice(code.length).trim();
-  const blocks = body.split('\n\n').map((block) => formatBlock(format, block));
-  return `${applyStyle(format, 'bold', code)}\n\n${blocks.join('\n\n')}\n`;
-}
-
-/** A terminal has no links, so their texts remain. Commands are indented and never wrapped. */
-function formatBlock(format: TextFormat, block: string): string {
-  const lines = block.split('\n');
-  if (FENCE.test(block))
-    return lines
-      .slice(1, -1)
-      .map((line) => `  ${line}`)
-      .join('\n');
-  const paragraphs: string[] = [];
-  for (const line of lines) {
-    if (paragraphs.length === 0 || LIST_ITEM.test(line)) paragraphs.push(line);
-    else paragraphs.push(`${paragraphs.pop()} ${line.trim()}`);
-  }
-  return paragraphs.map((paragraph) => formatParagraph(format, paragraph)).join('\n');
-}
-
-function formatParagraph({ width }: TextFormat, paragraph: string): string {
-  const indent = LIST_ITEM.test(paragraph) ? '  ' : '';
-  const text = paragraph.replaceAll(LINK, '$1').replaceAll(BOLD, '$1');
-  return wrapText(text, width - indent.length).join(`\n${indent}`);
+  const text = (section ?? '').replaceAll(FENCE, '').replaceAll(LINK, '$1').replaceAll(BOLD, '$1');
+  return `${text.trim()}\n`;
 }

@@ -1,8 +1,6 @@
-import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { CODE_DESCRIPTIONS } from '../../../src/decision/codes.ts';
 import { runProgram, usageError } from '../run-program.ts';
-import { useTerminal } from '../terminal.ts';
 
 const CODES = Object.entries(CODE_DESCRIPTIONS);
 
@@ -13,15 +11,6 @@ test('without a code, lists every code', async () => {
     expect(stdout).toMatch(new RegExp(`^${code} +${description}$`, 'm'));
 });
 
-test('at 80 columns, wraps the meanings between words', async () => {
-  useTerminal(80);
-  const { stdout } = await runProgram(['explain']);
-  const lines = stripVTControlCharacters(stdout).trimEnd().split('\n');
-  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
-  const text = lines.map((line) => line.trim()).join(' ');
-  for (const [code, description] of CODES) expect(text).toMatch(new RegExp(`${code} +${description}`));
-});
-
 test.each(CODES)('prints the section of %s and no other', async (code, description) => {
   const { exitCode, stdout } = await runProgram(['explain', code]);
   expect(exitCode).toBe(0);
@@ -29,12 +18,6 @@ test.each(CODES)('prints the section of %s and no other', async (code, descripti
   expect([title, empty]).toEqual([code, '']);
   expect(lines.join(' ')).toContain(description);
   expect(stdout).not.toMatch(/^## |\]\(|```|\*\*/m);
-  for (const line of lines) expect(line.length <= 80 || line.startsWith('  oc ')).toBe(true);
-});
-
-test('indents the second line of a list item', async () => {
-  const { stdout } = await runProgram(['explain', 'MCG_HELD']);
-  expect(stdout).toMatch(/^- `node …, which may be booting[^\n]+\n {2}\S/m);
 });
 
 test('accepts a code in lower case, and without its prefix', async () => {
