@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { formatDuration } from './format-duration.ts';
+import { formatAge } from './format-age.ts';
 
 /** Prints the report as JSON or YAML, or else the text. */
 export function printReport(command: Command, output: string, report: object, text: string): void {
@@ -13,6 +13,12 @@ function formatReport(output: string, report: object, text: string): string {
   return output === 'yaml' ? stringify(report, { aliasDuplicateObjects: false, lineWidth: 0 }) : text;
 }
 
-export function formatProgressLine(text: string, elapsedMs: number): string {
-  return `${formatDuration(elapsedMs).padStart(7)}  ${text}\n`;
+/** Returns a function that prints a line on stderr, with the elapsed time, unless it has just printed the same text. */
+export function createProgressPrinter(command: Command): (text: string, elapsedMs: number) => void {
+  let printed = '';
+  return (text, elapsedMs) => {
+    if (text !== printed)
+      command.configureOutput().writeErr?.(`${formatAge(elapsedMs).padStart(7)}  ${text}\n`);
+    printed = text;
+  };
 }

@@ -9,12 +9,11 @@ import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-opti
 import { addFlagsToCommand, addFlagsToWords } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../option-parsers.ts';
-import { printReport } from '../report-output.ts';
+import { createProgressPrinter, printReport } from '../report-output.ts';
 import { withStopSignal } from '../signals.ts';
 import { createTableFormat } from '../text-format.ts';
 import { formatBootstrapNames, formatBootstrapReport } from './format-bootstrap-report.ts';
-import { formatCheckReport, formatProblemNames } from './format-report.ts';
-import { Progress } from './progress.ts';
+import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
 
 interface CheckFlags extends ClusterFlags {
   readonly bootstrapDir?: string;
@@ -114,15 +113,16 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
     throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
   }
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
-    const write = (text: string): void => command.configureOutput().writeErr?.(text);
-    const progress = isWaiting ? new Progress(write, flags.timeout) : undefined;
+    const print = isWaiting ? createProgressPrinter(command) : () => {};
     const result = await checkCluster(api, {
       selector: toLabelSelector(flags),
       minNodes: flags.minNodes,
       waitMs: isWaiting ? flags.timeout : undefined,
-      onReport: (current, elapsedMs) => progress?.printReport(current, elapsedMs),
+      onReport: (current, elapsedMs) => {
+        if (!current.ok) print(formatProgress(current), elapsedMs);
+      },
       onFailure: (error, elapsedMs) =>
-        progress?.printFailure((toCliError(error, api, flags) as Error).message, elapsedMs),
+        print(`${(toCliError(error, api, flags) as Error).message}; retrying`, elapsedMs),
     });
     const report = {
       ...result.report,

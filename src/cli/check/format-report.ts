@@ -5,7 +5,7 @@ import type { PendingCertificateRequests } from '../../inspect/certificate-reque
 import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
 import type { Repair } from '../../inspect/repairs.ts';
 import { FIRST_ROLLOUT_MINUTES } from '../../status/dangling-references.ts';
-import { formatAge, formatDuration } from '../format-duration.ts';
+import { formatAge } from '../format-age.ts';
 import { type Cell, formatTable } from '../table.ts';
 import {
   applyStyle,
@@ -28,6 +28,8 @@ const MAX_HELD_POOLS = 5;
 const CONTINUATION_WIDTH = 6;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
+const MAX_PROGRESS_MESSAGES = 5;
+const MAX_PROGRESS_LENGTH = 800;
 
 const NODE_COLUMNS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map((header) => ({ header }));
 const POOL_COLUMNS = [
@@ -66,6 +68,20 @@ function getConclusionStyle({ ok, recoverable }: CheckReport): Style {
 export function formatProblemNames({ problems }: CheckReport): string {
   const names = problems.flatMap(({ kind, name }) => (kind === null ? [] : `${kind.toLowerCase()}/${name}\n`));
   return [...new Set(names)].join('');
+}
+
+/** The problems in one line. */
+export function formatProgress(report: CheckReport): string {
+  const { problems, pendingCertificateRequests } = report;
+  const requests = pendingCertificateRequests.requests.map(
+    ({ name }) => `certificate request ${name}: pending`,
+  );
+  const messages = joinFirst([...problems.map(({ message }) => message), ...requests], MAX_PROGRESS_MESSAGES);
+  const counts = countProblems(report);
+  return toPrintableLine(
+    counts === '' ? messages : `problems with ${counts}: ${messages}`,
+    MAX_PROGRESS_LENGTH,
+  );
 }
 
 function formatTables(format: TableFormat, report: CheckReport): string[] {
@@ -306,13 +322,17 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
     const objects = `${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')}`;
     return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'reference' : 'references'} exists.`;
   }
-  const counts = joinWithAnd([...countProblematic(nodes, 'node'), ...countProblematic(pools, 'pool')]);
+  const counts = countProblems(report);
   const result = `Not fine: ${counts === '' ? problems[0]?.message : `problems with ${counts}`}.`;
   if (problems.every(({ code }) => code === 'PausedForRestore')) return result;
   if (!recoverable) return `${result} Waiting does not help.`;
-  if (hasWaited) return `${result} Waited ${formatDuration(waitedSeconds * 1_000)}.`;
+  if (hasWaited) return `${result} Waited ${formatAge(waitedSeconds * 1_000)}.`;
   // A selection without nodes usually has a wrong label.
   return nodes.length === 0 ? result : `${result} Waiting can help (--wait).`;
+}
+
+function countProblems({ nodes, pools }: CheckReport): string {
+  return joinWithAnd([...countProblematic(nodes, 'node'), ...countProblematic(pools, 'pool')]);
 }
 
 function countProblematic(objects: readonly { readonly ok: boolean }[], noun: string): string[] {

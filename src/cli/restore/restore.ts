@@ -15,7 +15,7 @@ import {
   parseConfigName,
   toDurationOption,
 } from '../option-parsers.ts';
-import { formatProgressLine, printReport } from '../report-output.ts';
+import { createProgressPrinter, printReport } from '../report-output.ts';
 import { withStopSignal } from '../signals.ts';
 import { createTableFormat } from '../text-format.ts';
 import { formatRestoreReport } from './format-report.ts';
@@ -113,9 +113,8 @@ async function runRestore(
   flags: RestoreFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  const onProgress = (text: string, elapsedMs: number): void => {
-    command.configureOutput().writeErr?.(formatProgressLine(addFlagsToAdvice(text, flags), elapsedMs));
-  };
+  const print = createProgressPrinter(command);
+  const onProgress = (text: string, elapsedMs: number): void => print(addFlagsToAdvice(text, flags), elapsedMs);
   let result: RestoreReport;
   try {
     const name = await resolveName(api, givenName, signal);

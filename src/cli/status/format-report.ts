@@ -2,7 +2,7 @@ import type { ClusterStatus } from '../../protection/status.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import type { ClusterFlags } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';
-import { formatAge } from '../format-duration.ts';
+import { formatAge } from '../format-age.ts';
 import { type Cell, formatTable } from '../table.ts';
 import { type TableFormat, wrapAdvice } from '../text-format.ts';
 

@@ -8,7 +8,7 @@ import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } fr
 import { addFlagsToAdvice } from '../command-flags.ts';
 import { CliError, EXIT_CODE } from '../exit.ts';
 import { createOutputOption, toDurationOption } from '../option-parsers.ts';
-import { formatProgressLine, printReport } from '../report-output.ts';
+import { createProgressPrinter, printReport } from '../report-output.ts';
 import { createTableFormat, getLineWidth, wrapAdvice, wrapBeside, wrapText } from '../text-format.ts';
 
 interface VerifyFlags extends ClusterFlags {
@@ -71,11 +71,7 @@ Examples:
 
 /** Prints a line for each change. */
 async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise<VerifyReport> {
-  let printed = '';
-  const print = (text: string, elapsedMs: number): void => {
-    if (text !== printed) command.configureOutput().writeErr?.(formatProgressLine(text, elapsedMs));
-    printed = text;
-  };
+  const print = createProgressPrinter(command);
   const options = {
     timeoutMs: flags.timeout,
     onAnswer: ({ state, explanation }: VerifyReport, elapsedMs: number) =>

@@ -10,7 +10,7 @@ import type {
 } from '../../inspect/references-report.ts';
 import type { ClusterFlags } from '../cluster-options.ts';
 import { addFlagsToAdvice } from '../command-flags.ts';
-import { formatAge } from '../format-duration.ts';
+import { formatAge } from '../format-age.ts';
 import { formatObjectNames } from '../format-object-names.ts';
 import { createNameShortener } from '../name-shortener.ts';
 import { formatTable } from '../table.ts';

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { formatCheckReport, formatProblemNames } from '../../../src/cli/check/format-report.ts';
+import {
+  formatCheckReport,
+  formatProblemNames,
+  formatProgress,
+} from '../../../src/cli/check/format-report.ts';
 import { inspectedNode, inspectedPool } from '../../inspect/snapshot.ts';
 import { checkIncidentB, checkNodesAndPools, MASTER, MISSING, WORKER } from './reports.ts';
 
@@ -152,7 +156,7 @@ test('says that a config in use and being deleted can return', () => {
 
 test.each([
   [false, 'Waiting can help (--wait).'],
-  [true, 'Waited 2m05s.'],
+  [true, 'Waited 2m.'],
 ])('concludes a recoverable problem (hasWaited: %s) with "%s"', (hasWaited, sentence) => {
   const { report } = checkNodesAndPools([inspectedNode('n', {})], [POOL]);
   const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, [], hasWaited);
@@ -206,5 +210,22 @@ test('lists the objects with problems, each once', () => {
   const { report } = checkIncidentB();
   expect(formatProblemNames(report)).toBe(
     'node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n',
+  );
+});
+
+test('formats the progress of a wait as one line, with the counts, the first problems and certificate requests', () => {
+  const nodes = [healthyNode('n'), ...['a', 'b'].map((name) => inspectedNode(name, {}))];
+  const requests = {
+    readable: true,
+    reason: null,
+    requests: [{ name: 'csr-x', node: 'c', signer: 'kubernetes.io/kubelet-serving', createdAt: null }],
+  };
+  expect(formatProgress(checkNodesAndPools(nodes, [POOL], { requests }).report)).toBe(
+    'problems with 2 of 3 nodes: node a: has not reported a configuration yet, ' +
+      'node b: has not reported a configuration yet and certificate request csr-x: pending',
+  );
+  const many = Array.from({ length: 1_000 }, (_, index) => inspectedNode(`n${index}`, {}));
+  expect(formatProgress(checkNodesAndPools(many, [POOL]).report)).toMatch(
+    /^problems with 1000 of .* and 995 more$/,
   );
 });
