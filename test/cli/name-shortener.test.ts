@@ -7,7 +7,7 @@ const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 test.each([
   [WORKER, 'rendered-worker-25a1be6c'],
   [WORKER.replace('rendered', 'render'), 'render-worker-25a1be6c1264c64551ae911d23717173'],
-  [WORKER.replace('1264c', '1265c'), 'rendered-worker-25a1be6c1265'],
+  [WORKER.replace('1264c', '1265c'), WORKER.replace('1264c', '1265c')],
   ['a\u001B[31m\nb', 'a [31m b'],
 ])('the label of %j is %s', (config, label) => {
   expect(createNameShortener(TERMINAL, [WORKER, config])(config)).toBe(label);
@@ -15,10 +15,7 @@ test.each([
 
 test('a label is not the name of another config', () => {
   const names = [WORKER, 'rendered-worker-25a1be6c'];
-  expect(names.map(createNameShortener(TERMINAL, names))).toEqual([
-    'rendered-worker-25a1be6c1264',
-    'rendered-worker-25a1be6c',
-  ]);
+  expect(names.map(createNameShortener(TERMINAL, names))).toEqual(names);
 });
 
 test.each([
