@@ -38,27 +38,21 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   for (;;) {
     const readStartMs = getElapsedMs();
     let untilMs = timeoutMs;
-    let result: { answer: Answer } | { error: unknown };
     try {
       const answer = await read(
         Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS)),
       );
       hasAnswered = true;
-      options.onAnswer?.(answer, getElapsedMs());
-      if (isSettled(answer)) return { answer, elapsedMs: getElapsedMs() };
-      result = { answer };
+      const elapsedMs = getElapsedMs();
+      options.onAnswer?.(answer, elapsedMs);
+      if (isSettled(answer) || elapsedMs >= timeoutMs) return { answer, elapsedMs };
     } catch (error) {
       untilMs = Math.min(retryUntilMs(error, hasAnswered), timeoutMs);
       if (untilMs > 0) options.onFailure?.(error, getElapsedMs());
-      result = { error };
-    }
-    const leftMs = untilMs - getElapsedMs();
-    if (leftMs <= 0) {
-      if ('error' in result) throw result.error;
-      return { answer: result.answer, elapsedMs: getElapsedMs() };
+      if (getElapsedMs() >= untilMs) throw error;
     }
     const pauseMs = Math.min(PAUSE_FACTOR * (getElapsedMs() - readStartMs), MAX_PAUSE_MS);
-    const sleepMs = Math.min(leftMs, Math.max(intervalMs, pauseMs));
+    const sleepMs = Math.max(0, Math.min(untilMs - getElapsedMs(), Math.max(intervalMs, pauseMs)));
     await (options.sleep?.(sleepMs) ?? sleep(sleepMs, signal));
     signal.throwIfAborted();
   }
