@@ -65,8 +65,14 @@ export function hasAnswered(error: unknown): error is ClusterAccessError & { rea
   return error instanceof ClusterAccessError && error.cause instanceof ApiError;
 }
 
-export function isForbidden(error: unknown): boolean {
-  return hasAnswered(error) && error.cause.status === 403;
+/** Awaits a read. Returns undefined if the user lacks the right to it. */
+export async function orForbidden<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (hasAnswered(error) && error.cause.status === 403) return undefined;
+    throw error;
+  }
 }
 
 export function isInvalidSelector({ cause }: ClusterAccessError): boolean {

@@ -1,6 +1,6 @@
 import { deploymentPath, GUARD_PATH, INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { isForbidden, readObject } from './cluster-access.ts';
+import { orForbidden, readObject } from './cluster-access.ts';
 import type { StoredGuard } from './guard-report.ts';
 
 /** Unknown values are null. */
@@ -30,13 +30,10 @@ export async function readClusterVersion(api: KubeApi, namespace: string): Promi
   const kubernetesVersion = await readKubernetesVersion(api);
   const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
   const statusVersion = toText(guard?.status?.version);
-  const image = await readImage(api, namespace, statusVersion !== null);
-  const tag = TAG.exec(image ?? '')?.groups?.['tag'] ?? null;
-  return {
-    kubernetesVersion,
-    guardVersion: statusVersion ?? tag,
-    guardImage: image,
-  };
+  const read = readImage(api, namespace);
+  const guardImage = statusVersion === null ? await read : ((await orForbidden(read)) ?? null);
+  const tag = TAG.exec(guardImage ?? '')?.groups?.['tag'] ?? null;
+  return { kubernetesVersion, guardVersion: statusVersion ?? tag, guardImage };
 }
 
 /** @throws ClusterAccessError, TimeoutError */
@@ -45,15 +42,10 @@ export async function readKubernetesVersion(api: KubeApi): Promise<string | null
   return toText(server?.gitVersion);
 }
 
-async function readImage(api: KubeApi, namespace: string, isOptional: boolean): Promise<string | null> {
-  try {
-    const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as
-      StoredDeployment | undefined;
-    return toText(deployment?.spec?.template?.spec?.containers?.[0]?.image);
-  } catch (error) {
-    if (isOptional && isForbidden(error)) return null;
-    throw error;
-  }
+async function readImage(api: KubeApi, namespace: string): Promise<string | null> {
+  const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as
+    StoredDeployment | undefined;
+  return toText(deployment?.spec?.template?.spec?.containers?.[0]?.image);
 }
 
 function toText(value: unknown): string | null {

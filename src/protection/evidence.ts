@@ -14,7 +14,7 @@ import {
   WEBHOOK_CONFIGURATIONS_PATH,
 } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { isForbidden, readObject } from '../inspect/cluster-access.ts';
+import { orForbidden, readObject } from '../inspect/cluster-access.ts';
 
 /**
  * `dev`: `machineconfig-guard dev`. `service-ca` and `cert-manager`: an overlay or a rendering whose caBundle they
@@ -75,16 +75,6 @@ export async function readEvidence(api: KubeApi, namespace: string): Promise<Evi
     mode: guard === undefined ? undefined : parseSettings(guard).settings.mode,
     deployment: await orForbidden(readDeployment(api, namespace)),
   };
-}
-
-/** Awaits a read. Returns undefined if the user lacks the right to it. */
-export async function orForbidden<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (isForbidden(error)) return undefined;
-    throw error;
-  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { countNoun } from '../common/printable-text.ts';
 import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH, INSTALLED_NAME, leasesPath, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { readObject } from '../inspect/cluster-access.ts';
+import { orForbidden, readObject } from '../inspect/cluster-access.ts';
 import type { StoredGuard } from '../inspect/guard-report.ts';
 import {
   type Diagnosis,
@@ -18,7 +18,6 @@ import {
 import {
   type Evidence,
   findMainWebhook,
-  orForbidden,
   type PolicyBinding,
   readDeployment,
   readFloor,
