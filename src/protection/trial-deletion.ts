@@ -1,8 +1,8 @@
-import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { type NamedReference, REFERRER_KINDS, summarizeReferences } from '../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
-import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
+import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError } from '../kube/errors.ts';
@@ -101,8 +101,8 @@ async function sendDeletion(
 }
 
 async function stillExists(api: KubeApi, { config, uid }: Candidate): Promise<boolean> {
-  const { metadata } = ((await readObject(api, objectPath(MACHINE_CONFIGS_PATH, config))) ?? {}) as ApiObject;
-  const { uid: currentUid, deletionTimestamp } = (metadata ?? {}) as Metadata;
+  const object = (await readObject(api, objectPath(MACHINE_CONFIGS_PATH, config))) as ApiObject | undefined;
+  const { uid: currentUid, deletionTimestamp } = object?.metadata ?? {};
   return currentUid === uid && deletionTimestamp === undefined;
 }
 
@@ -125,20 +125,8 @@ export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates
   return { used, unused, configCount: rendered.length, skippedCount };
 }
 
-function parseConfig({ metadata }: ApiObject): Candidate & { readonly isSkipped: boolean } {
-  const { name, uid, annotations, deletionTimestamp } = (metadata ?? {}) as Metadata;
-  if (name === undefined || uid === undefined)
-    throw new MalformedObject('a MachineConfig has no name or no uid');
-  return {
-    config: toConfigName(name),
-    uid,
-    isSkipped: annotations?.[ALLOW_DELETION_ANNOTATION] !== undefined || deletionTimestamp !== undefined,
-  };
-}
-
-interface Metadata {
-  readonly name?: string;
-  readonly uid?: string;
-  readonly annotations?: Readonly<Record<string, string>> | null;
-  readonly deletionTimestamp?: string;
+function parseConfig(object: ApiObject): Candidate & { readonly isSkipped: boolean } {
+  const { name, uid, isTerminating } = MACHINE_CONFIGS.parse(object);
+  const isOverridden = object.metadata?.annotations?.[ALLOW_DELETION_ANNOTATION] !== undefined;
+  return { config: name, uid, isSkipped: isTerminating || isOverridden };
 }
