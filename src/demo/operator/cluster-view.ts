@@ -18,11 +18,10 @@ export class ClusterView {
 
   /** Reads the nodes and pools that other clients have changed. */
   async refresh(): Promise<void> {
-    await Promise.all([
-      this.#list(NODES_PATH, this.nodes),
-      this.#list(POOLS_PATH, this.pools),
-      this.#list(MACHINE_CONFIGS_PATH, this.configs),
-    ]);
+    await this.#list(MACHINE_CONFIGS_PATH, this.configs);
+    await this.#list(NODES_PATH, this.nodes);
+    // Last: a pool is paused before its missing config is created.
+    await this.#list(POOLS_PATH, this.pools);
   }
 
   async createNode(node: object): Promise<void> {

@@ -5,21 +5,18 @@ interface Timer {
   readonly resume: () => void;
 }
 
-/** How often the cluster is read again while something else can change it. */
-const REFRESH_MS = 25;
-
 /** Simulated time. It advances only while every actor waits, so a story is the same at any speed. */
 export class SimulatedClock {
-  /** Simulated seconds in a real second. */
-  speed: number;
+  readonly #speed: number;
   #now = 0;
   readonly #timers: Timer[] = [];
   readonly #waiters: { readonly condition: () => boolean; readonly resume: () => void }[] = [];
   #realWorkCount = 0;
   #failure: { readonly error: unknown } | undefined;
 
+  /** @param speed simulated seconds in a real second */
   constructor(speed: number) {
-    this.speed = speed;
+    this.#speed = speed;
   }
 
   get now(): number {
@@ -82,29 +79,6 @@ export class SimulatedClock {
     }
   }
 
-  /**
-   * Runs until work that the clock does not control is done, and continues while all actors wait.
-   *
-   * @param refresh reads what the work has changed
-   * @throws the error of an actor or of the work
-   */
-  async runDuring<Result>(work: Promise<Result>, refresh: () => Promise<void>): Promise<Result> {
-    const progress = { isDone: false };
-    const markDone = (): void => {
-      progress.isDone = true;
-    };
-    work.then(markDone, markDone);
-    await this.#resumeActors();
-    while (!progress.isDone) {
-      const nextRefresh = this.#now + (REFRESH_MS / 1_000) * this.speed;
-      await this.#advanceTo(Math.min(this.#findNextTime() ?? nextRefresh, nextRefresh));
-      await refresh();
-      await this.#resumeActors();
-    }
-    await refresh();
-    return await work;
-  }
-
   /** Returns when all actors wait for a time or for a condition that is false. */
   async #resumeActors(): Promise<void> {
     do {
@@ -120,7 +94,7 @@ export class SimulatedClock {
   }
 
   async #advanceTo(time: number): Promise<void> {
-    await setTimeout(((time - this.#now) / this.speed) * 1_000);
+    await setTimeout(((time - this.#now) / this.#speed) * 1_000);
     this.#now = time;
   }
 

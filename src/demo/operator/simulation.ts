@@ -147,11 +147,6 @@ export class Simulation {
     return result;
   }
 
-  /** Runs beside work that changes the cluster, until the work is done. */
-  async runDuring<Result>(work: Promise<Result>): Promise<Result> {
-    return await this.clock.runDuring(work, () => this.refresh());
-  }
-
   /** Clients retry while the API is stopped. */
   async #write(write: (view: ClusterView) => Promise<void>): Promise<void> {
     if (!this.isApiUp) await this.clock.waitFor(() => this.isApiUp);
