@@ -73,18 +73,16 @@ function handleRead(
 
 function openWatch(
   { store }: InMemoryCluster,
-  { kind, namespace }: ResourcePath,
+  { kind }: ResourcePath,
   query: URLSearchParams,
   format: Format,
 ): Watch {
-  const isSelected = parseSelector(query);
   const version = Number(query.get('resourceVersion'));
   // Throws for an old version before the stream starts.
   store.changesAfter(version);
   return (send) => {
     const sendChange = ({ type, resource, object }: Change): void => {
-      const isWatched = resource === kind.resource && ['', object.metadata.namespace].includes(namespace);
-      if (isWatched && isSelected(object)) send({ type, object: format(object) });
+      if (resource === kind.resource) send({ type, object: format(object) });
     };
     for (const change of store.changesAfter(version)) sendChange(change);
     return store.onChange(sendChange);

@@ -3,10 +3,10 @@ import { badRequest } from './status-error.ts';
 
 export type Selector = (object: KubeObject) => boolean;
 
-const LABEL_TERM = /^\s*(?<not>!)?(?<key>[\w./-]+)\s*(?:(?<operator>!=|==?)\s*(?<value>[\w.-]*))?\s*$/;
+const LABEL_TERM = /^(?<not>!)?(?<key>[\w./-]+)(?:=(?<value>[\w.-]*))?$/;
 
 /**
- * Parses `labelSelector` without set-based terms, and `fieldSelector` for `metadata.name`.
+ * Parses `labelSelector` with the terms `key`, `!key` and `key=value`, and `fieldSelector` for `metadata.name`.
  *
  * @throws StatusError 400 for anything else
  */
@@ -23,13 +23,10 @@ function splitTerms(selector: string | null): string[] {
 }
 
 function parseLabelTerm(term: string): Selector {
-  const { not, key, operator, value } = LABEL_TERM.exec(term)?.groups ?? {};
-  if (key === undefined || (not !== undefined && operator !== undefined)) {
-    throw badRequest(`unable to parse requirement: "${term}"`);
-  }
-  if (operator === undefined)
-    return ({ metadata }) => (metadata.labels?.[key] === undefined) === (not !== undefined);
-  return ({ metadata }) => (metadata.labels?.[key] === value) === (operator !== '!=');
+  const { not, key, value } = LABEL_TERM.exec(term)?.groups ?? {};
+  if (key === undefined) throw badRequest(`unable to parse requirement: "${term}"`);
+  if (value !== undefined) return ({ metadata }) => metadata.labels?.[key] === value;
+  return ({ metadata }) => (metadata.labels?.[key] === undefined) === (not !== undefined);
 }
 
 function parseFieldTerm(term: string): Selector {

@@ -11,17 +11,13 @@ export interface Change {
 
 /** Four digits are easy to find in a log. */
 const FIRST_VERSION = 1_000;
-/** Above this limit the store drops its history, as etcd does at a compaction. */
-const MAX_CHANGES = 20_000;
 
 /** As the revision of etcd, one version counts the changes of all kinds. */
 export class Store {
   readonly #objects = new Map<string, KubeObject>();
   readonly #listeners = new Set<(change: Change) => void>();
   #version = FIRST_VERSION;
-  /** Changes up to this version are removed. */
-  #compactedVersion = FIRST_VERSION;
-  #changes: Change[] = [];
+  readonly #changes: Change[] = [];
 
   get version(): number {
     return this.#version;
@@ -58,11 +54,9 @@ export class Store {
     this.#recordChange({ version: this.#version, type: 'DELETED', resource, object: last });
   }
 
-  /** @throws StatusError 410 if the changes were removed */
+  /** @throws StatusError 410 for a version before the first one of this store */
   changesAfter(version: number): readonly Change[] {
-    if (version < this.#compactedVersion) {
-      throw new StatusError(410, 'Expired', `too old resource version: ${version} (${this.#compactedVersion})`);
-    }
+    if (version < FIRST_VERSION) throw new StatusError(410, 'Expired', `too old resource version: ${version}`);
     return this.#changes.slice(this.#changes.findLastIndex((change) => change.version <= version) + 1);
   }
 
@@ -80,9 +74,6 @@ export class Store {
   #recordChange(change: Change): void {
     this.#changes.push(change);
     for (const listener of this.#listeners) listener(change);
-    if (this.#changes.length <= MAX_CHANGES) return;
-    this.#compactedVersion = this.#version;
-    this.#changes = [];
   }
 }
 
