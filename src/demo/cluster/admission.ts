@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { callWebhook, WebhookCallError } from './call-webhook.ts';
+import { callWebhook } from './call-webhook.ts';
 import type { Kind } from './kinds.ts';
 import { isRecord, type KubeObject } from './kube-object.ts';
 import { matchesWebhook, type RegisteredWebhook } from './registered-webhook.ts';
@@ -31,16 +31,16 @@ export async function admitDeletion(
 
 async function askWebhook(webhook: RegisteredWebhook, deletion: Deletion): Promise<readonly string[]> {
   const { name, failurePolicy } = webhook;
+  const uid = randomUUID();
+  let response: ReviewResponse;
   try {
-    const uid = randomUUID();
-    const response = parseResponse(uid, await callWebhook(webhook, toAdmissionReview(uid, deletion)));
-    if (response.allowed !== true) throw toStatusError(name, response);
-    return response.warnings ?? [];
+    response = parseResponse(uid, await callWebhook(webhook, toAdmissionReview(uid, deletion)));
   } catch (error) {
-    if (!(error instanceof WebhookCallError)) throw error;
     if (failurePolicy === 'Ignore') return [];
-    throw internalError(`failed calling webhook "${name}": ${error.message}`);
+    throw internalError(`failed calling webhook "${name}": ${(error as Error).message}`);
   }
+  if (response.allowed !== true) throw toStatusError(name, response);
+  return response.warnings ?? [];
 }
 
 function toAdmissionReview(uid: string, { kind, object, user, isDryRun }: Deletion): unknown {
@@ -77,9 +77,7 @@ interface ReviewResponse {
 function parseResponse(uid: string, answer: unknown): ReviewResponse {
   const response: unknown = isRecord(answer) ? answer['response'] : undefined;
   if (isRecord(response) && response['uid'] === uid) return response;
-  throw new WebhookCallError(
-    'received invalid webhook response: webhook response was absent or has another uid',
-  );
+  throw new Error('received invalid webhook response: webhook response was absent or has another uid');
 }
 
 /** Formats the denial like k8s.io/apiserver, admission/plugin/webhook/errors/statuserror.go. */

@@ -3,11 +3,7 @@ import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { RegisteredWebhook } from './registered-webhook.ts';
 
-export class WebhookCallError extends Error {
-  override readonly name = 'WebhookCallError';
-}
-
-/** @throws WebhookCallError */
+/** @throws Error in the words of kube-apiserver if there is no JSON in a response with status 200 */
 export async function callWebhook(
   { clientConfig, timeoutSeconds }: RegisteredWebhook,
   review: unknown,
@@ -31,6 +27,6 @@ export async function callWebhook(
     );
   } catch (error) {
     const reason = signal.aborted ? 'context deadline exceeded' : (error as Error).message;
-    throw new WebhookCallError(`failed to call webhook: Post "${url.href}": ${reason}`, { cause: error });
+    throw new Error(`failed to call webhook: Post "${url.href}": ${reason}`, { cause: error });
   }
 }
