@@ -1,21 +1,14 @@
+import type { ApiObject } from '../../kube/api-object.ts';
+import { MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { ClusterView } from './cluster-view.ts';
 import type { MachineConfig } from './machine-config.ts';
 import { buildNodePatch, type NodeChange, type NodeView, parseNode } from './nodes.ts';
 import { buildConfiguration, buildMasterPool, MASTER_POOL, parsePool, type PoolView } from './pool.ts';
 import { SimulatedClock } from './simulated-clock.ts';
+import { WatchedCollection } from './watched-collection.ts';
 
 export type ActorName =
-  | 'hosts'
-  | 'bootstrap'
-  | 'operator'
-  | 'daemon'
-  | 'clean-up'
-  | 'installer'
-  | 'etcd'
-  | 'install'
-  | 'admin'
-  | 'restore';
+  'hosts' | 'bootstrap' | 'operator' | 'daemon' | 'clean-up' | 'installer' | 'etcd' | 'install' | 'restore';
 
 /** The answer to a denied request. */
 export interface Refusal {
@@ -55,26 +48,31 @@ export class Simulation {
   isApiUp = true;
   /** After an outage clients reconnect and sync again. */
   outageCount = 0;
-  readonly #view: ClusterView;
+  readonly #configs: WatchedCollection<MachineConfig>;
+  readonly #nodes: WatchedCollection<ApiObject>;
+  readonly #pools: WatchedCollection<ApiObject>;
   readonly #options: SimulationOptions;
 
   constructor(options: SimulationOptions) {
+    const { api, speed } = options;
     this.#options = options;
-    this.#view = new ClusterView(options.api);
-    this.clock = new SimulatedClock(options.speed);
+    this.#configs = new WatchedCollection(api, MACHINE_CONFIGS_PATH);
+    this.#nodes = new WatchedCollection(api, NODES_PATH);
+    this.#pools = new WatchedCollection(api, POOLS_PATH);
+    this.clock = new SimulatedClock(speed);
   }
 
   get nodes(): NodeView[] {
-    return [...this.#view.nodes.values()].map(parseNode).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return [...this.#nodes.objects.values()].map(parseNode).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   get pool(): PoolView {
-    return parsePool(this.#view.pools.get(MASTER_POOL));
+    return parsePool(this.#pools.objects.get(MASTER_POOL));
   }
 
   /** The names of the rendered configs. */
   get configs(): string[] {
-    return [...this.#view.configs.keys()].sort();
+    return [...this.#configs.objects.keys()].sort();
   }
 
   get canDrain(): boolean {
@@ -83,7 +81,7 @@ export class Simulation {
   }
 
   findConfig(name: string): MachineConfig | undefined {
-    return this.#view.configs.get(name);
+    return this.#configs.objects.get(name);
   }
 
   /** @throws Error if the node does not exist */
@@ -94,26 +92,26 @@ export class Simulation {
   }
 
   async createNode(node: object): Promise<void> {
-    await this.#write((view) => view.createNode(node));
+    await this.#write(() => this.#nodes.create(node));
   }
 
   async patchNode(name: string, change: NodeChange): Promise<void> {
-    await this.#write((view) => view.patchNode(name, buildNodePatch(change)));
+    await this.#write(() => this.#nodes.patch(name, buildNodePatch(change)));
   }
 
   async createPool(): Promise<void> {
-    await this.#write((view) => view.createPool(buildMasterPool()));
+    await this.#write(() => this.#pools.create(buildMasterPool()));
   }
 
   /** Creates a config and makes the pool roll it out, as the render controller does. */
   async rollOut(config: MachineConfig): Promise<void> {
     const configuration = buildConfiguration(config.metadata.name);
-    await this.#write((view) => view.createConfig(config));
-    await this.#write((view) => view.patchPool(MASTER_POOL, { spec: { configuration } }));
+    await this.#write(() => this.#configs.create(config));
+    await this.#write(() => this.#pools.patch(MASTER_POOL, { spec: { configuration } }));
   }
 
   async patchPoolStatus(status: object): Promise<void> {
-    await this.#write((view) => view.patchPoolStatus(MASTER_POOL, status));
+    await this.#write(() => this.#pools.patch(MASTER_POOL, { status }));
   }
 
   record(actor: ActorName, message: string, refusal?: Refusal): void {
@@ -125,12 +123,11 @@ export class Simulation {
 
   /** Reads the cluster again, unless its API is stopped. */
   async refresh(): Promise<void> {
-    if (this.isApiUp) await this.clock.pauseDuring(this.#view.refresh());
-  }
-
-  /** Runs until every actor waits for another one. */
-  async runUntilIdle(): Promise<void> {
-    await this.clock.runUntilIdle();
+    if (!this.isApiUp) return;
+    // The pools last: a pool is paused before its missing config is created.
+    for (const collection of [this.#configs, this.#nodes, this.#pools]) {
+      await this.clock.pauseDuring(collection.refresh());
+    }
   }
 
   /**
@@ -148,8 +145,8 @@ export class Simulation {
   }
 
   /** Clients retry while the API is stopped. */
-  async #write(write: (view: ClusterView) => Promise<void>): Promise<void> {
+  async #write(write: () => Promise<void>): Promise<void> {
     if (!this.isApiUp) await this.clock.waitFor(() => this.isApiUp);
-    await this.clock.pauseDuring(write(this.#view));
+    await this.clock.pauseDuring(write());
   }
 }

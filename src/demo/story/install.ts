@@ -44,7 +44,7 @@ export class Install {
 
   /** Runs until every actor waits for another one. */
   async run(): Promise<InstallResult> {
-    await this.#simulation.runUntilIdle();
+    await this.#simulation.clock.runUntilIdle();
     const { events, nodes, configs, pool } = this.#simulation;
     const { updatedMachineCount, machineCount, degradedMachineCount } = pool.status;
     if (!this.#isComplete) {

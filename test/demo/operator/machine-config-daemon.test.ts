@@ -19,14 +19,14 @@ async function createDeadlock() {
     startOperator(simulation);
     await bootHost(simulation, 'b');
   });
-  await simulation.runUntilIdle();
+  await simulation.clock.runUntilIdle();
   return { cluster, simulation };
 }
 
 async function createConfig(cluster: TestCluster, simulation: Simulation, config: MachineConfig) {
   cluster.create('machineconfigs', { ...config });
   await simulation.refresh();
-  await simulation.runUntilIdle();
+  await simulation.clock.runUntilIdle();
 }
 
 test('is Degraded while the config of its node is missing, and then updates the node', async () => {

@@ -62,7 +62,7 @@ async function runSimulatedOperator(): Promise<Written> {
     startOperator(simulation);
     await simulation.rollOut(renderMachineConfig('second', simulation.pool.uid));
   });
-  await simulation.runUntilIdle();
+  await simulation.clock.runUntilIdle();
   const find = async (path: string) =>
     (await api.json({ path, signal: AbortSignal.timeout(10_000) })) as KubeObject;
   const { metadata } = await find(`${PATHS.nodes}/${NODE}`);

@@ -74,7 +74,7 @@ async function createDeadlock({ joined, minMastersToDrain }: Situation) {
       clock.start(async () => await bootHost(simulation, name));
     }
   });
-  await simulation.runUntilIdle();
+  await simulation.clock.runUntilIdle();
   const degraded = { current: missing, desired: missing, state: 'Degraded', ready: true };
   expect(simulation.nodes).toMatchObject(joined.map((name) => ({ name, ...degraded })));
   expect(simulation.pool.status).toMatchObject({ configuration: '', updatedMachineCount: 0 });
@@ -91,7 +91,7 @@ async function runBeside<Result>(simulation: Simulation, work: Promise<Result>):
   work.then(markDone, markDone);
   while (!progress.isDone) {
     await simulation.refresh();
-    await simulation.runUntilIdle();
+    await simulation.clock.runUntilIdle();
     await delay(REFRESH_MS);
   }
   await simulation.refresh();
@@ -120,7 +120,7 @@ async function runRestore(simulation: Simulation, options: Partial<RestoreOption
 
 /** Runs the operator until it has nothing to do, and expects an updated pool. */
 async function expectUpdatedPool(simulation: Simulation) {
-  await simulation.runUntilIdle();
+  await simulation.clock.runUntilIdle();
   const { nodes, pool } = simulation;
   const { config } = pool;
   expect(config).not.toBe(missing);
@@ -281,7 +281,7 @@ test('the operator alone recovers after the creation only if a master can be dra
     const simulation = await createDeadlock(situation);
     await admin.create(PATHS.configs, withOwner(MISSING, simulation.pool.uid));
     await simulation.refresh();
-    await simulation.runUntilIdle();
+    await simulation.clock.runUntilIdle();
     const { nodes, pool } = simulation;
     expect(pool.status.updatedMachineCount).toBe(isUpdated ? 3 : 0);
     expect(nodes).toHaveLength(isUpdated ? 3 : 2);
@@ -304,7 +304,7 @@ test('the annotations of another config leave the old content on the disk', asyn
   }
 
   await simulation.refresh();
-  await simulation.runUntilIdle();
+  await simulation.clock.runUntilIdle();
 
   const reason = `unexpected on-disk state validating against ${config}`;
   expect(simulation.nodes).toMatchObject(
