@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { RawData } from 'ws';
+import { waitOrAbort } from '../common/wait.ts';
 import { objectPath } from '../kube/api-paths.ts';
 import { type KubeApi, readApiError } from '../kube/api.ts';
 import { ApiUnreachable, describeError } from '../kube/errors.ts';
@@ -41,7 +41,6 @@ export async function execInPod(api: KubeApi, command: PodCommand, signal: Abort
   url.pathname = server.pathname.replace(/\/$/, '') + toExecPath(command);
   url.search = toQuery(command);
   const { WebSocket } = await import('ws');
-  signal.throwIfAborted();
   const socket = new WebSocket(url, PROTOCOL, {
     ...tls,
     headers: { ...headers },
@@ -50,40 +49,35 @@ export async function execInPod(api: KubeApi, command: PodCommand, signal: Abort
   });
   const output = { [CHANNEL.stdout]: [] as Buffer[], [CHANNEL.stderr]: [] as Buffer[] };
   let bytes = 0;
-  return await new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => {
-      reject(signal.aborted ? (signal.reason as Error) : (error as Error));
-      socket.terminate();
-    };
-    const onAbort = (): void => {
-      fail(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
+  const received = new Promise<string>((resolve, reject) => {
     socket.on('unexpected-response', (_request, response: IncomingMessage) => {
-      readApiError(response.statusCode ?? 0, response, signal).then(fail, fail);
+      readApiError(response.statusCode ?? 0, response, signal).then(reject, reject);
     });
-    socket.on('message', (data: RawData) => {
-      const message = toBuffer(data);
+    // By default `ws` delivers every message as a Buffer.
+    socket.on('message', (message: Buffer) => {
       const [channel, content] = [message[0], message.subarray(1)];
       bytes += content.length;
-      if (bytes > MAX_OUTPUT_BYTES) fail(new CommandFailed(`it printed more than ${MAX_OUTPUT_BYTES} bytes`));
+      if (bytes > MAX_OUTPUT_BYTES) reject(new CommandFailed(`it printed more than ${MAX_OUTPUT_BYTES} bytes`));
       else if (channel === CHANNEL.stdout || channel === CHANNEL.stderr) output[channel].push(content);
       else if (channel === CHANNEL.status) {
         const failure = findFailure(content, output[CHANNEL.stderr]);
         if (failure === undefined) resolve(Buffer.concat(output[CHANNEL.stdout]).toString('utf8'));
         else reject(failure);
-        socket.close();
       }
     });
     socket.on('error', (error) => {
-      fail(new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`));
+      reject(new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`));
     });
     socket.on('close', () => {
-      signal.removeEventListener('abort', onAbort);
       // Without effect after a status.
       reject(new ApiUnreachable('the connection closed before the command ended'));
     });
   });
+  try {
+    return await waitOrAbort(received, signal);
+  } finally {
+    socket.terminate();
+  }
 }
 
 function toExecPath({ namespace, pod }: PodCommand): string {
@@ -94,11 +88,6 @@ function toQuery({ container, command }: PodCommand): string {
   const query = new URLSearchParams({ container, stdout: 'true', stderr: 'true' });
   for (const word of command) query.append('command', word);
   return query.toString();
-}
-
-function toBuffer(data: RawData): Buffer {
-  if (Array.isArray(data)) return Buffer.concat(data);
-  return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
 
 /** Reads the Status that a kubelet sends at the end. */
