@@ -11,7 +11,7 @@ import { withDemoCluster } from './demo-cluster.ts';
 import type { SimulationOptions } from './operator/simulation.ts';
 import { replayDeletedConfig } from './story/deleted-config.ts';
 import type { InstallResult } from './story/install.ts';
-import { MissingConfigStory } from './story/missing-config.ts';
+import { MISSING_CONFIG, startMissingConfigInstall } from './story/missing-config.ts';
 
 export type DemoStory = 'unguarded' | 'guarded' | 'restored';
 
@@ -89,26 +89,27 @@ async function runRestore(authority: Authority, options: DemoOptions): Promise<D
   return await withDemoCluster(authority, async ({ server, adminApi, operatorApi: api, addGuard }) => {
     await addGuard(() => {});
     onStory?.('restored');
-    const story = new MissingConfigStory({ api, server, speed, onEvent });
-    const { events: _events, ...stuck } = await story.run();
+    const install = startMissingConfigInstall({ api, server, speed, onEvent });
+    const { simulation } = install;
+    const { events: _events, ...stuck } = await install.run();
     const { report: check, repairs } = await checkCluster(adminApi);
     onCheck?.(check, repairs);
-    const { name: missing } = story.missing.metadata;
     const source = `node/${SOURCE_NODE}`;
     onRestore?.(`restore --from ${source} --confirm`);
-    const { result: report, ...install } = await story.runWith((sleep) =>
+    const { result, ...end } = await install.runWith((sleep) =>
       restore(adminApi, {
-        configs: [parseRenderedConfig(story.readNodeFile(SOURCE_NODE), source)],
+        // The machine-config-server wrote it to /etc/mcs-machine-config-content.json of the node.
+        configs: [parseRenderedConfig(JSON.stringify(simulation.disks.get(SOURCE_NODE)), source)],
         isConfirmed: true,
         acceptContent: false,
         controlPlaneReplicas: MASTER_COUNT,
         timeoutMs: RESTORE_TIMEOUT_MS,
         intervalMs: RESTORE_INTERVAL_MS,
         sleep,
-        onProgress: (text) => story.simulation.record('restore', text),
+        onProgress: (text) => simulation.record('restore', text),
       }),
     );
-    return { ...install, missing, stuck, check, restore: report };
+    return { ...end, missing: MISSING_CONFIG.metadata.name, stuck, check, restore: result };
   });
 }
 

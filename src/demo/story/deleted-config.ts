@@ -2,23 +2,21 @@ import type { KubeApi } from '../../kube/api.ts';
 import { renderMachineConfig } from '../operator/machine-config.ts';
 import { startOperator } from '../operator/node-controller.ts';
 import { MASTER_POOL } from '../operator/pool.ts';
-import { Simulation, type SimulationOptions } from '../operator/simulation.ts';
 import { runCleanUp } from './clean-up.ts';
 import { CHRONY_FILES } from './chrony-files.ts';
-import { Install, type InstallResult, type StoppableServer } from './install.ts';
+import { Install, type InstallOptions, type InstallResult } from './install.ts';
 import { TIMING } from './timing.ts';
 
-export interface DeletedConfigOptions extends SimulationOptions {
-  readonly server: StoppableServer;
+export interface DeletedConfigOptions extends InstallOptions {
   /** A client with the rights of the clean-up job. */
   readonly cleanUpApi: KubeApi;
 }
 
 /** An install in which a job deletes a config in use. */
 export async function replayDeletedConfig(options: DeletedConfigOptions): Promise<InstallResult> {
-  const simulation = new Simulation(options);
+  const install = new Install(options);
+  const { simulation } = install;
   const { clock } = simulation;
-  const install = new Install(simulation, options.server);
   clock.start(async () => {
     await clock.sleepUntil(TIMING.bootstrapRendersAt);
     await simulation.createPool();

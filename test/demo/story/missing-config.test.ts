@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { findServedConfig } from '../../../src/demo/operator/machine-config-server.ts';
-import { MissingConfigStory } from '../../../src/demo/story/missing-config.ts';
+import { MISSING_CONFIG, startMissingConfigInstall } from '../../../src/demo/story/missing-config.ts';
 import { startTestCluster } from '../../support/test-cluster.ts';
 
 test('ends in the deadlock of an install whose first config was never in the API', async () => {
   const api = (await startTestCluster()).connect();
   const server = { start: async () => {}, stop: async () => {} };
-  const story = new MissingConfigStory({ api, server, speed: 5_000 });
-  const { outcome, nodes, pool, configs, events } = await story.run();
-  const { name: missing } = story.missing.metadata;
+  const install = startMissingConfigInstall({ api, server, speed: 5_000 });
+  const { outcome, nodes, pool, configs, events } = await install.run();
+  const { name: missing } = MISSING_CONFIG.metadata;
   expect(outcome).toBe('deadlock');
   expect(configs).toHaveLength(1);
   expect(configs).not.toContain(missing);
@@ -30,7 +30,7 @@ test('ends in the deadlock of an install whose first config was never in the API
     degradedMachineCount: 2,
     configuration: '',
   });
-  expect(findServedConfig(story.simulation)).toBeUndefined();
+  expect(findServedConfig(install.simulation)).toBeUndefined();
   const messages = events.map(({ message }) => message);
   expect(messages).toContain(
     'No capacity left (unavail=2 >= maxUnavailable=1): control1 and control2 Degraded',
