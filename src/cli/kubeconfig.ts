@@ -36,7 +36,7 @@ export function loadConnection(options: ConnectionOptions, env: Environment = pr
     if (options.as !== undefined) impersonate(config, options.as);
     return config;
   };
-  return new KubeConnection(load, Date.now, options.asGroup);
+  return new KubeConnection(load, options.asGroup);
 }
 
 function loadConfig(options: ConnectionOptions, env: Environment): KubeConfig {

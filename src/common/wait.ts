@@ -84,20 +84,18 @@ export async function withTimeout<T>(
 export class Backoff {
   readonly #firstMs: number;
   readonly #maxMs: number;
-  readonly #random: () => number;
   #failures = 0;
 
-  constructor(firstMs: number, maxMs: number, random: () => number = Math.random) {
+  constructor(firstMs: number, maxMs: number) {
     this.#firstMs = firstMs;
     this.#maxMs = maxMs;
-    this.#random = random;
   }
 
   /** Milliseconds until the next attempt: between half and all of a step that doubles up to the maximum. */
   next(): number {
     const step = Math.min(this.#maxMs, this.#firstMs * 2 ** Math.min(this.#failures, 30));
     this.#failures += 1;
-    return step * (0.5 + 0.5 * this.#random());
+    return step * (0.5 + 0.5 * Math.random());
   }
 
   reset(): void {

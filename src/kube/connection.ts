@@ -29,7 +29,6 @@ const CREDENTIALS_TTL_MS = 10_000;
 /** The address of one API server and the credentials for it. */
 export class KubeConnection {
   readonly #load: () => KubeConfig;
-  readonly #now: () => number;
   readonly #groups: readonly string[];
   #config: KubeConfig;
   #cluster: Cluster;
@@ -40,9 +39,8 @@ export class KubeConnection {
    * @param groups groups to impersonate; the configuration contains the user
    * @throws KubeconfigError if the configuration contains no usable cluster
    */
-  constructor(load: () => KubeConfig, now: () => number = Date.now, groups: readonly string[] = []) {
+  constructor(load: () => KubeConfig, groups: readonly string[] = []) {
     this.#load = load;
-    this.#now = now;
     this.#groups = groups;
     this.#config = load();
     this.#cluster = findCluster(this.#config);
@@ -59,7 +57,7 @@ export class KubeConnection {
 
   /** @throws CredentialsError if a file or an exec plugin fails */
   async credentials(): Promise<Credentials> {
-    if (this.#cached !== undefined && this.#now() < this.#cached.until) return this.#cached.credentials;
+    if (this.#cached !== undefined && Date.now() < this.#cached.until) return this.#cached.credentials;
     const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
     try {
       await this.#config.applyToHTTPSOptions(options);
@@ -72,7 +70,7 @@ export class KubeConnection {
     );
     if (this.#groups.length > 0) headers['Impersonate-Group'] = [...this.#groups];
     const credentials = { ...options, headers } as Credentials;
-    this.#cached = { credentials, until: this.#now() + CREDENTIALS_TTL_MS };
+    this.#cached = { credentials, until: Date.now() + CREDENTIALS_TTL_MS };
     return credentials;
   }
 

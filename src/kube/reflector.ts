@@ -38,7 +38,6 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
   readonly log: Logger;
   readonly timing?: ReflectorTiming | undefined;
-  readonly random?: () => number;
   /** `before` is undefined for a new object, `after` for a deleted one. */
   readonly onChange?: (before: Item | undefined, after: Item | undefined) => void;
 }
@@ -69,7 +68,6 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #api: KubeApi;
   readonly #log: Logger;
   readonly #timing: ReflectorTiming;
-  readonly #random: () => number;
   readonly #onChange: (before: Item | undefined, after: Item | undefined) => void;
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
@@ -81,21 +79,13 @@ export class Reflector<Item extends { readonly name: string }> {
   #lastMessageAt = Number.NaN;
   #endPause: () => void = () => {};
 
-  constructor({
-    api,
-    resource,
-    log,
-    timing = DEFAULT_TIMING,
-    random = Math.random,
-    onChange,
-  }: ReflectorOptions<Item>) {
+  constructor({ api, resource, log, timing = DEFAULT_TIMING, onChange }: ReflectorOptions<Item>) {
     this.resource = resource;
     this.#api = api;
     this.#log = log.child({ resource: resource.name });
     this.#timing = timing;
-    this.#random = random;
     this.#onChange = onChange ?? (() => {});
-    this.#backoff = new Backoff(...timing.backoffMs, random);
+    this.#backoff = new Backoff(...timing.backoffMs);
     this.#problem = new ProblemLog(this.#log, `watching ${resource.name} again`);
   }
 
@@ -226,7 +216,7 @@ export class Reflector<Item extends { readonly name: string }> {
       watchAbort.abort(error);
     });
     try {
-      const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * this.#random();
+      const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * Math.random();
       const { body } = await this.#api.request({
         path: toListPath(position.path, {
           watch: '1',
@@ -298,7 +288,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * this.#random()), signal);
+      await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
       if (!signal.aborted) await this.#probe(this.#position ?? position, signal);
     }
   }
