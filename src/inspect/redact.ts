@@ -14,10 +14,10 @@ const BASE64_PEM = /\bLS0tLS1CRUdJTi[\w+/]+=*/g;
 
 /** Replaces bearer tokens, basic credentials, private keys and the passwords of URLs. */
 export function redact(text: string): string {
-  const redactKey = (pem: string): string =>
-    Buffer.from(pem, 'base64').includes('PRIVATE KEY-----') ? '<redacted>' : pem;
-  return SECRETS.reduce(
-    (rest, pattern) => rest.replaceAll(pattern, '<redacted>'),
-    text.replaceAll(BASE64_PEM, redactKey),
-  );
+  const readable = text.replaceAll(BASE64_PEM, redactKey);
+  return SECRETS.reduce((rest, pattern) => rest.replaceAll(pattern, '<redacted>'), readable);
+}
+
+function redactKey(pem: string): string {
+  return Buffer.from(pem, 'base64').includes('PRIVATE KEY-----') ? '<redacted>' : pem;
 }
