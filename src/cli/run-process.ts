@@ -1,5 +1,5 @@
 import process from 'node:process';
-import type { ExitCode } from './exit.ts';
+import type { ExitCode } from '../client/exit.ts';
 import { reportError, type ProcessIo } from './program.ts';
 
 /** Connects a program to the streams, the environment and the exit code of this process. */

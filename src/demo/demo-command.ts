@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander';
-import { CliError, EXIT_CODE } from '../cli/exit.ts';
-import { createNumberParser } from '../cli/option-parsers.ts';
-import { printReport } from '../cli/report-output.ts';
-import { createTextFormat } from '../cli/text-format.ts';
+import { CliError, EXIT_CODE } from '../client/exit.ts';
+import { createNumberParser } from '../client/option-parsers.ts';
+import { printReport } from '../client/output/report-output.ts';
+import { createTextFormat } from '../client/output/text-format.ts';
 import {
   formatCheck,
   formatCommand,

@@ -1,7 +1,13 @@
 import { formatCheckReport } from '../cli/check/format-report.ts';
-import { applyStyle, type Style, type TextFormat, wrapParagraph, wrapText } from '../cli/text-format.ts';
-import type { CheckReport } from '../inspect/check-report.ts';
-import type { Repair } from '../inspect/repairs.ts';
+import {
+  applyStyle,
+  type Style,
+  type TextFormat,
+  wrapParagraph,
+  wrapText,
+} from '../client/output/text-format.ts';
+import type { CheckReport } from '../cli/check/check-cluster.ts';
+import type { Repair } from '../cli/check/repairs.ts';
 import type { SimulationEvent } from './operator/simulation.ts';
 import type { DemoReport, DemoStory } from './run-demo.ts';
 

@@ -1,10 +1,10 @@
 import { type Authority, createAuthority } from '../certificates/authority.ts';
 import type { NamedReference } from '../decision/references.ts';
 import type { Verdict } from '../decision/verdict.ts';
-import { type CheckReport, checkCluster } from '../inspect/check-report.ts';
-import type { Repair } from '../inspect/repairs.ts';
+import { type CheckReport, checkCluster } from '../cli/check/check-cluster.ts';
+import type { Repair } from '../cli/check/repairs.ts';
 import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
-import { restore, type RestoreReport } from '../restore/restore.ts';
+import { restore, type RestoreReport } from '../cli/restore/restore-run.ts';
 import type { AnsweredCall } from '../webhook/admission-app.ts';
 import type { JudgedReview } from '../webhook/judged-review.ts';
 import { withDemoCluster } from './demo-cluster.ts';

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { atFirstUse, leanClient } from '../../build/lean-libraries.ts';
-import * as fullConnection from '../../src/cli/kubeconfig.ts';
+import * as fullConnection from '../../src/client/kubeconfig.ts';
 import type { Credentials } from '../../src/kube/connection.ts';
 
 const CLIENT = createRequire(import.meta.url).resolve('@kubernetes/client-node');
@@ -21,7 +21,7 @@ beforeAll(async () => {
   directory = mkdtempSync(path.join(tmpdir(), 'mcg-lean-'));
   program = path.join(directory, 'connection.cjs');
   await build({
-    entryPoints: [path.join(import.meta.dirname, '../../src/cli/kubeconfig.ts')],
+    entryPoints: [path.join(import.meta.dirname, '../../src/client/kubeconfig.ts')],
     outfile: program,
     bundle: true,
     platform: 'node',

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { expect, test } from 'vitest';
-import { CliError, EXIT_CODE } from '../../src/cli/exit.ts';
+import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { getProgramName, reportError } from '../../src/cli/program.ts';
 import { runProgram, usageError } from './run-program.ts';
 

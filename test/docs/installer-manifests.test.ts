@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EXPLANATIONS } from '../../src/installer-manifests/find-problems.ts';
+import { EXPLANATIONS } from '../../src/cli/check/manifests/find-problems.ts';
 import { findAll, readFile } from './pages.ts';
 
 const [, section = ''] = /^### Before the install\n(.*?)^### /ms.exec(readFile('docs/inspect.md')) ?? [];

@@ -3,11 +3,11 @@ import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { findDnsNameProblem, findIpAddressProblem } from '../../certificates/names.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
-import { summarizeCertificate } from '../certificate-summary.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
-import { createOutputOption, parseDays, parseOutputDirectory } from '../option-parsers.ts';
-import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
-import { printReport } from '../report-output.ts';
+import { summarizeCertificate } from '../../client/certificate-summary.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { createOutputOption, parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
+import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
+import { printReport } from '../../client/output/report-output.ts';
 
 /** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;

@@ -1,17 +1,22 @@
 import { Command, Option } from 'commander';
-import { type BootstrapConfig, checkBootstrapConfigs } from '../../inspect/bootstrap-report.ts';
-import { checkCluster } from '../../inspect/check-report.ts';
+import { type BootstrapConfig, checkBootstrapConfigs } from './check-bootstrap.ts';
+import { checkCluster } from './check-cluster.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
 import { readBootstrapSources, readRenderedConfigs } from '../../rendered-config/rendered-config.ts';
-import { toCliError } from '../cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
-import { addFlagsToCommand, addFlagsToWords } from '../command-flags.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
-import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../option-parsers.ts';
-import { createProgressPrinter, printReport } from '../report-output.ts';
-import { withStopSignal } from '../signals.ts';
-import { createTableFormat } from '../text-format.ts';
+import { toCliError } from '../../client/cluster-error.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addFlagsToCommand, addFlagsToWords } from '../../client/command-flags.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import {
+  createNumberParser,
+  createOutputOption,
+  createParser,
+  toDurationOption,
+} from '../../client/option-parsers.ts';
+import { createProgressPrinter, printReport } from '../../client/output/report-output.ts';
+import { withStopSignal } from '../../client/signals.ts';
+import { createTableFormat } from '../../client/output/text-format.ts';
 import { formatBootstrapNames, formatBootstrapReport } from './format-bootstrap-report.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
 
@@ -98,7 +103,7 @@ Examples:
     .action(async (flags: CheckFlags) => {
       const { bootstrapDir, manifests, split } = flags;
       if (manifests !== undefined) {
-        const { checkManifests } = await import('./check-manifests.ts');
+        const { checkManifests } = await import('./manifests/check-manifests.ts');
         await checkManifests(manifests, flags, command);
       } else if (split !== undefined) throw new CliError('--split needs --manifests', EXIT_CODE.usage);
       else if (bootstrapDir !== undefined) await checkBootstrap(bootstrapDir, flags, command);

@@ -1,9 +1,9 @@
 import { formatName } from '../../decision/message.ts';
 import { countNoun } from '../../common/printable-text.ts';
-import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from '../../inspect/bootstrap-report.ts';
-import { type Cell, formatTable } from '../table.ts';
-import { applyStyle, type Style, type TextFormat, wrapParagraph } from '../text-format.ts';
-import { formatObjectNames } from '../format-object-names.ts';
+import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from './check-bootstrap.ts';
+import { type Cell, formatTable } from '../../client/output/table.ts';
+import { applyStyle, type Style, type TextFormat, wrapParagraph } from '../../client/output/text-format.ts';
+import { formatObjectNames } from '../../client/output/format-object-names.ts';
 
 const NONE = '<none>';
 

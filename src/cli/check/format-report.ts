@@ -1,12 +1,12 @@
 import { formatName, formatTime } from '../../decision/message.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
-import type { PendingCertificateRequests } from '../../inspect/certificate-requests.ts';
-import type { CheckReport, ReportProblem } from '../../inspect/check-report.ts';
-import type { Repair } from '../../inspect/repairs.ts';
+import type { PendingCertificateRequests } from '../../client/certificate-requests.ts';
+import type { CheckReport, ReportProblem } from './check-cluster.ts';
+import type { Repair } from './repairs.ts';
 import { FIRST_ROLLOUT_MINUTES } from '../../status/dangling-references.ts';
-import { formatAge } from '../format-age.ts';
-import { type Cell, formatTable } from '../table.ts';
+import { formatAge } from '../../client/output/format-age.ts';
+import { type Cell, formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
   type Style,
@@ -15,9 +15,9 @@ import {
   wrapParagraph,
   wrapText,
   wrapWords,
-} from '../text-format.ts';
-import { formatObjectNames } from '../format-object-names.ts';
-import { createNameShortener } from '../name-shortener.ts';
+} from '../../client/output/text-format.ts';
+import { formatObjectNames } from '../../client/output/format-object-names.ts';
+import { createNameShortener } from '../../client/output/name-shortener.ts';
 
 type Problems = readonly ReportProblem[];
 

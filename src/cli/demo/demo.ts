@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { CliError, EXIT_CODE } from '../exit.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 
 export function createDemoCommand(): Command {
   // `npm run demo` accepts flags, so this stub accepts them too.

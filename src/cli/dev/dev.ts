@@ -6,19 +6,19 @@ import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { DEFAULT_SETTINGS } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
-import { accessCluster } from '../../inspect/cluster-access.ts';
+import { accessCluster } from '../../client/cluster-access.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { orUndefined } from '../../kube/errors.ts';
 import type { AnsweredCall } from '../../webhook/admission-app.ts';
 import type { JudgedReview } from '../../webhook/judged-review.ts';
-import { toCliError } from '../cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
-import { addFlagsToCommand } from '../command-flags.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
-import { parsePort } from '../option-parsers.ts';
-import { waitForStopSignal } from '../signals.ts';
+import { toCliError } from '../../client/cluster-error.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addFlagsToCommand } from '../../client/command-flags.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { parsePort } from '../../client/option-parsers.ts';
+import { waitForStopSignal } from '../../client/signals.ts';
 
 interface DevFlags extends ClusterFlags {
   readonly url: URL;

@@ -1,7 +1,7 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { CODE_DESCRIPTIONS, type Code } from '../../decision/codes.ts';
-import { formatTable } from '../table.ts';
-import { createTableFormat } from '../text-format.ts';
+import { formatTable } from '../../client/output/table.ts';
+import { createTableFormat } from '../../client/output/text-format.ts';
 import { readCodesPage } from './codes-page.ts';
 
 const CODES = Object.keys(CODE_DESCRIPTIONS) as readonly Code[];

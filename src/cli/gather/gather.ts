@@ -3,11 +3,16 @@ import path from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { parseDuration } from '../../common/duration.ts';
-import { readObject } from '../../inspect/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
-import { parseOutputDirectory } from '../option-parsers.ts';
-import { explainFileErrors, prepareEmptyDirectory } from '../output-directory.ts';
+import { readObject } from '../../client/cluster-access.ts';
+import {
+  addClusterFlags,
+  type ClusterFlags,
+  getGuardNamespace,
+  withKubeApi,
+} from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { parseOutputDirectory } from '../../client/option-parsers.ts';
+import { explainFileErrors, prepareEmptyDirectory } from '../../client/output-directory.ts';
 
 interface GatherFlags extends ClusterFlags {
   readonly out: string;
@@ -75,7 +80,7 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
   };
   await withKubeApi(flags, 'machineconfig-guard/gather', async (api) => {
     await prepareEmptyDirectory(out);
-    const { gather } = await import('../../inspect/gather.ts');
+    const { gather } = await import('./gather-state.ts');
     // Needs no right and no etcd.
     await readObject(api, '/version');
     await write('version', VERSION_FILE);

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { CliError, EXIT_CODE } from '../exit.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 
 /** Commander's own help command knows only the commands of the first level. */
 export function createHelpCommand(): Command {

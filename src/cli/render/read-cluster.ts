@@ -1,6 +1,6 @@
 import { type Authority, checkAuthority } from '../../certificates/authority.ts';
-import { readObject } from '../../inspect/cluster-access.ts';
-import { readKubernetesVersion } from '../../inspect/cluster-version.ts';
+import { readObject } from '../../client/cluster-access.ts';
+import { readKubernetesVersion } from '../../client/cluster-version.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import {
   findInjector,
@@ -14,8 +14,8 @@ import {
   WEBHOOK_CONFIGURATIONS_PATH,
 } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { type ClusterFlags, withKubeApi } from '../cluster-options.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
+import { type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 
 const ISSUERS: Readonly<Record<Injector, string>> = {
   'service-ca': "OpenShift's service CA",

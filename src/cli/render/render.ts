@@ -5,16 +5,16 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Authority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { MODES } from '../../decision/settings.ts';
-import { toShellWord } from '../../inspect/shell-word.ts';
+import { toShellWord } from '../../client/shell-word.ts';
 import { checkImage } from '../../install/image.ts';
 import type { Installation, InstallationOptions } from '../../install/installation.ts';
 import { parseKubernetesVersion, parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
-import { summarizeCertificate } from '../certificate-summary.ts';
-import { addClusterFlags, type ClusterFlags } from '../cluster-options.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
-import { createOutputOption, parseDays, parseHold, parseOutputDirectory } from '../option-parsers.ts';
-import { prepareOutputDirectory, writeOutputFiles } from '../output-directory.ts';
-import { printReport } from '../report-output.ts';
+import { summarizeCertificate } from '../../client/certificate-summary.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { createOutputOption, parseDays, parseHold, parseOutputDirectory } from '../../client/option-parsers.ts';
+import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
+import { printReport } from '../../client/output/report-output.ts';
 import type { ClusterValues } from './read-cluster.ts';
 
 interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFlags {
@@ -167,7 +167,7 @@ Examples:
       }
       const report = await writeDirectory(flags, rendered);
       printReport(command, flags.output, report, formatReport(report));
-      const { listManifestWarnings } = await import('../check/check-manifests.ts');
+      const { listManifestWarnings } = await import('../check/manifests/check-manifests.ts');
       const problems = await listManifestWarnings(flags.out).catch((error: Error) => [error.message]);
       for (const problem of problems) output.writeErr?.(`machineconfig-guard: warning: ${problem}\n`);
     });

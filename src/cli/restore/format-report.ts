@@ -1,6 +1,6 @@
 import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import type { ConfigReport, RestoreReport } from '../../restore/restore.ts';
-import { applyStyle, type Style, type TextFormat, wrapAdvice } from '../text-format.ts';
+import type { ConfigReport, RestoreReport } from './restore-run.ts';
+import { applyStyle, type Style, type TextFormat, wrapAdvice } from '../../client/output/text-format.ts';
 
 /** Longer than every text of a report. */
 const MAX_TEXT_LENGTH = 4_000;

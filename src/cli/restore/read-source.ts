@@ -3,8 +3,8 @@ import type { ConfigName } from '../../decision/config-name.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { isArchive } from '../../files/read-archive.ts';
 import { readRegularFile, readStream } from '../../files/read-file.ts';
-import { readReferencedNames } from '../../inspect/cluster-reader.ts';
-import { readWithRetries } from '../../inspect/poll.ts';
+import { readReferencedNames } from '../../client/cluster-reader.ts';
+import { readWithRetries } from '../../client/poll.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
   addCopy,
@@ -13,10 +13,10 @@ import {
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
-import { NodeSourceError, readConfigsFromNode } from '../../restore/node-source.ts';
-import type { ClusterFlags } from '../cluster-options.ts';
-import { addFlagsToAdvice } from '../command-flags.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
+import { NodeSourceError, readConfigsFromNode } from './node-source.ts';
+import type { ClusterFlags } from '../../client/cluster-options.ts';
+import { addFlagsToAdvice } from '../../client/command-flags.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 
 export interface Source {
   /** All copies of all configs. Of a directory, only the configs that a node or a pool names. */

@@ -1,23 +1,23 @@
 import { Argument, Command, Option } from 'commander';
 import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
-import { readMissingNames } from '../../inspect/cluster-reader.ts';
-import { readWithRetries } from '../../inspect/poll.ts';
-import { resolveConfigName } from '../../inspect/resolve-name.ts';
+import { readMissingNames } from '../../client/cluster-reader.ts';
+import { readWithRetries } from '../../client/poll.ts';
+import { resolveConfigName } from '../../client/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { type ConfigReport, restore, type RestoreReport } from '../../restore/restore.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
-import { addFlagsToAdvice, addFlagsToCommand } from '../command-flags.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
+import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addFlagsToAdvice, addFlagsToCommand } from '../../client/command-flags.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import {
   createNumberParser,
   createOutputOption,
   createParser,
   parseConfigName,
   toDurationOption,
-} from '../option-parsers.ts';
-import { createProgressPrinter, printReport } from '../report-output.ts';
-import { withStopSignal } from '../signals.ts';
-import { createTableFormat } from '../text-format.ts';
+} from '../../client/option-parsers.ts';
+import { createProgressPrinter, printReport } from '../../client/output/report-output.ts';
+import { withStopSignal } from '../../client/signals.ts';
+import { createTableFormat } from '../../client/output/text-format.ts';
 import { formatRestoreReport } from './format-report.ts';
 import { readSources } from './read-source.ts';
 

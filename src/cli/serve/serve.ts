@@ -8,8 +8,8 @@ import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import { DEFAULT_GROUPS, type TlsParameters } from '../../webhook/tls-profile.ts';
-import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../cluster-options.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
+import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import {
   createEnvOption,
   createParser,
@@ -17,8 +17,8 @@ import {
   parseNamespace,
   parsePort,
   toDurationOption,
-} from '../option-parsers.ts';
-import { waitForStopSignal } from '../signals.ts';
+} from '../../client/option-parsers.ts';
+import { waitForStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
 interface ServeFlags extends ClusterFlags {

@@ -1,10 +1,15 @@
 import { Command } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { type ClusterVersion, readClusterVersion } from '../../inspect/cluster-version.ts';
-import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../cluster-options.ts';
-import { createOutputOption } from '../option-parsers.ts';
-import { printReport } from '../report-output.ts';
+import { type ClusterVersion, readClusterVersion } from '../../client/cluster-version.ts';
+import {
+  addClusterFlags,
+  type ClusterFlags,
+  getGuardNamespace,
+  withKubeApi,
+} from '../../client/cluster-options.ts';
+import { createOutputOption } from '../../client/option-parsers.ts';
+import { printReport } from '../../client/output/report-output.ts';
 
 interface VersionFlags extends ClusterFlags {
   readonly client?: boolean;

@@ -7,14 +7,20 @@ import type {
   ConfigReport,
   ReferenceEntry,
   UnusedReport,
-} from '../../inspect/references-report.ts';
-import type { ClusterFlags } from '../cluster-options.ts';
-import { addFlagsToAdvice } from '../command-flags.ts';
-import { formatAge } from '../format-age.ts';
-import { formatObjectNames } from '../format-object-names.ts';
-import { createNameShortener } from '../name-shortener.ts';
-import { formatTable } from '../table.ts';
-import { applyStyle, type TableFormat, type TextFormat, wrapAdvice, wrapParagraph } from '../text-format.ts';
+} from './references-report.ts';
+import type { ClusterFlags } from '../../client/cluster-options.ts';
+import { addFlagsToAdvice } from '../../client/command-flags.ts';
+import { formatAge } from '../../client/output/format-age.ts';
+import { formatObjectNames } from '../../client/output/format-object-names.ts';
+import { createNameShortener } from '../../client/output/name-shortener.ts';
+import { formatTable } from '../../client/output/table.ts';
+import {
+  applyStyle,
+  type TableFormat,
+  type TextFormat,
+  wrapAdvice,
+  wrapParagraph,
+} from '../../client/output/text-format.ts';
 
 const KIB = 1024;
 const NONE = '<none>';

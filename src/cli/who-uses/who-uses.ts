@@ -1,16 +1,12 @@
 import { Command } from 'commander';
 import type { ConfigName } from '../../decision/config-name.ts';
 import { formatName } from '../../decision/message.ts';
-import {
-  readConfigListReport,
-  readReferencesReport,
-  readUnusedReport,
-} from '../../inspect/references-report.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../cluster-options.ts';
-import { CliError, EXIT_CODE } from '../exit.ts';
-import { createOutputOption, parseConfigName } from '../option-parsers.ts';
-import { printReport } from '../report-output.ts';
-import { createTableFormat } from '../text-format.ts';
+import { readConfigListReport, readReferencesReport, readUnusedReport } from './references-report.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
+import { printReport } from '../../client/output/report-output.ts';
+import { createTableFormat } from '../../client/output/text-format.ts';
 import {
   formatConfigList,
   formatConfigNames,

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
-import { loadConnection } from '../../../src/cli/kubeconfig.ts';
+import { loadConnection } from '../../../src/client/kubeconfig.ts';
 import { METADATA, parseJsonList } from '../../../src/kube/lists/json-list.ts';
 import { listCollection } from '../../../src/kube/lists/list.ts';
 import { acceptHeaderForList, acceptHeaderForStreamedList } from '../../../src/kube/resource.ts';

@@ -4,7 +4,7 @@ import {
   formatProblemNames,
   formatProgress,
 } from '../../../src/cli/check/format-report.ts';
-import { inspectedNode, inspectedPool } from '../../inspect/snapshot.ts';
+import { inspectedNode, inspectedPool } from './snapshot.ts';
 import { checkIncidentB, checkNodesAndPools, MASTER, MISSING, WORKER } from './reports.ts';
 
 const NARROW = { width: 80, hasColors: false, columns: 80 };

@@ -1,12 +1,9 @@
-import type { PendingCertificateRequests } from '../../../src/inspect/certificate-requests.ts';
-import { buildCheckReport, type CheckReport } from '../../../src/inspect/check-report.ts';
-import {
-  checkConsistency,
-  type InspectedNode,
-  type InspectedPool,
-} from '../../../src/inspect/consistency.ts';
-import { planRepairs, type Repair } from '../../../src/inspect/repairs.ts';
-import { EVERYTHING, inspectedNode, inspectedPool, NOW, snapshot } from '../../inspect/snapshot.ts';
+import type { PendingCertificateRequests } from '../../../src/client/certificate-requests.ts';
+import { buildCheckReport, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
+import { checkConsistency } from '../../../src/cli/check/consistency.ts';
+import { type InspectedNode, type InspectedPool } from '../../../src/client/cluster-snapshot.ts';
+import { planRepairs, type Repair } from '../../../src/cli/check/repairs.ts';
+import { EVERYTHING, inspectedNode, inspectedPool, NOW, snapshot } from './snapshot.ts';
 
 export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
 export const MASTER = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';

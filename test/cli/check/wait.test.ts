@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CheckReport } from '../../../src/inspect/check-report.ts';
+import type { CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import { annotate, createNode, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatRestoreReport } from '../../../src/cli/restore/format-report.ts';
-import type { ConfigReport, RestoreReport } from '../../../src/restore/restore.ts';
+import type { ConfigReport, RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 
 const ESCAPE = '\u001b[2J';
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 
-import { toPausePatch } from '../../../src/inspect/paused-for-restore.ts';
+import { toPausePatch } from '../../../src/client/paused-for-restore.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import { createDaemonPod, setNodeState } from '../restore/machines.ts';

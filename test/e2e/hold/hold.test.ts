@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { UnusedReport } from '../../../src/inspect/references-report.ts';
+import type { UnusedReport } from '../../../src/cli/who-uses/references-report.ts';
 import { expectStatus, statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';

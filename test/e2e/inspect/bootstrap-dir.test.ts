@@ -3,7 +3,7 @@ import path from 'node:path';
 
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
-import type { BootstrapReport } from '../../../src/inspect/bootstrap-report.ts';
+import type { BootstrapReport } from '../../../src/cli/check/check-bootstrap.ts';
 import { computeRenderedName } from '../../../src/rendered-config/config-hash.ts';
 import { formatGoYaml } from '../../../src/rendered-config/go-yaml.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
-import { checkCluster, type CheckReport } from '../../../src/inspect/check-report.ts';
-import type { UnusedReport } from '../../../src/inspect/references-report.ts';
+import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
+import type { UnusedReport } from '../../../src/cli/who-uses/references-report.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';

@@ -13,7 +13,7 @@ import { Simulation } from '../../../src/demo/operator/simulation.ts';
 import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { parseRenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
-import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
+import { restore, type RestoreOptions } from '../../../src/cli/restore/restore-run.ts';
 import { Child } from '../control-plane/child.ts';
 import { isDeniedInUse } from '../support/cluster.ts';
 import { nodeConfigPatch } from '../support/objects.ts';

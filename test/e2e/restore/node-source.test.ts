@@ -2,8 +2,8 @@ import { join } from 'node:path';
 
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
-import { readConfigsFromNode } from '../../../src/restore/node-source.ts';
-import { type RestoreReport, restore } from '../../../src/restore/restore.ts';
+import { readConfigsFromNode } from '../../../src/cli/restore/node-source.ts';
+import { type RestoreReport, restore } from '../../../src/cli/restore/restore-run.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { type ConfigOnDisk, createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { type ExecResult, ExecServer } from '../../support/exec-server.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { toConfigName } from '../../../src/decision/config-name.ts';
-import type { ConfigReport, RestoreReport } from '../../../src/restore/restore.ts';
+import type { ConfigReport, RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { startCommand } from '../../cli/command-process.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { type ConfigOnDisk, createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 
-import { ClusterAccessError } from '../../../src/inspect/cluster-access.ts';
+import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
-import { restore, type RestoreReport } from '../../../src/restore/restore.ts';
+import { restore, type RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { requestCertificate } from '../inspect/incident-b.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory } from '../support/kubectl.ts';

@@ -2,8 +2,8 @@ import { afterAll, expect, test } from 'vitest';
 
 import type { ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
-import { checkCluster } from '../../../src/inspect/check-report.ts';
-import { restore, type RestoreOptions } from '../../../src/restore/restore.ts';
+import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
+import { restore, type RestoreOptions } from '../../../src/cli/restore/restore-run.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { until } from '../control-plane/until.ts';
 import { requestCertificate } from '../inspect/incident-b.ts';

@@ -1,9 +1,9 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 
-import { ClusterAccessError, readObject } from '../../../src/inspect/cluster-access.ts';
-import { checkCluster } from '../../../src/inspect/check-report.ts';
-import { readReferencesReport, readUnusedReport } from '../../../src/inspect/references-report.ts';
-import { verifyProtection } from '../../../src/protection/verify.ts';
+import { ClusterAccessError, readObject } from '../../../src/client/cluster-access.ts';
+import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
+import { readReferencesReport, readUnusedReport } from '../../../src/cli/who-uses/references-report.ts';
+import { verifyProtection } from '../../../src/cli/protection/verify-protection.ts';
 import { toConfigName } from '../../../src/decision/config-name.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
 import { KubeApi } from '../../../src/kube/api.ts';

@@ -1,0 +1,133 @@
+import { Command, Option } from 'commander';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import type { RegisteredWebhook } from './evidence.ts';
+import { type VerifyReport, verifyProtection, waitForProtection } from './verify-protection.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { toCliError } from '../../client/cluster-error.ts';
+import {
+  addClusterFlags,
+  type ClusterFlags,
+  getGuardNamespace,
+  withKubeApi,
+} from '../../client/cluster-options.ts';
+import { addFlagsToAdvice } from '../../client/command-flags.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
+import { createProgressPrinter, printReport } from '../../client/output/report-output.ts';
+import {
+  createTableFormat,
+  getLineWidth,
+  wrapAdvice,
+  wrapBeside,
+  wrapText,
+} from '../../client/output/text-format.ts';
+
+interface VerifyFlags extends ClusterFlags {
+  readonly wait?: boolean;
+  readonly timeout: number;
+  readonly output: 'text' | 'json' | 'yaml';
+}
+
+/** The text output truncates longer messages. The JSON output does not. */
+const MAX_LINE_LENGTH = 1_000;
+
+export function createVerifyCommand(): Command {
+  const command = new Command('verify')
+    .description('Verify that the guard denies the deletion of a config in use. Sends only dry runs.')
+    .option('--wait', 'wait until the guard protects')
+    .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '5m'))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
+    .addHelpText(
+      'after',
+      `
+Picks a rendered MachineConfig that a node (else a pool, else a build) uses and
+requests its deletion with dryRun=All. Before, it checks that the API server
+honors dry runs. Afterwards, it checks that the config still exists.
+--wait does not wait while the mode is Warn, Audit or Disabled.
+Permissions: get, list, delete machineconfigs; list nodes, machineconfigpools,
+machineosbuilds, validatingwebhookconfigurations; get machineconfigguards,
+validatingadmissionpolicybindings. For its advice, it reads the Deployment of
+the guard if it may.
+
+Exit codes:
+  0  PROTECTED: the deletion of a config in use is denied. If only a policy
+     denies it, the output says so.
+  1  BLOCKED: every deletion is denied, because the guard does not work.
+     EXPOSED: the deletion is allowed. UNKNOWN: the test could not tell.
+     The output says what to do.
+  2  wrong usage
+  3  the API server is unreachable, denies access or does not honor dry runs
+
+Examples:
+  machineconfig-guard verify
+  machineconfig-guard verify --wait --timeout 10m`,
+    )
+    .action(async (flags: VerifyFlags) => {
+      if (flags.wait !== true && command.getOptionValueSource('timeout') === 'cli') {
+        throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
+      }
+      const width = getLineWidth(createTableFormat(process.stdout));
+      await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
+        const result =
+          flags.wait === true
+            ? await wait(api, flags, command)
+            : await verifyProtection(api, getGuardNamespace(flags));
+        const report = { ...result, advice: addFlagsToAdvice(result.advice, flags) };
+        printReport(command, flags.output, report, formatReport(report, width));
+        if (!report.protected) throw new CliError('', EXIT_CODE.failure);
+      });
+    });
+  return addClusterFlags(command);
+}
+
+/** Prints a line for each change. */
+async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise<VerifyReport> {
+  const print = createProgressPrinter(command);
+  const options = {
+    timeoutMs: flags.timeout,
+    onAnswer: ({ state, explanation }: VerifyReport, elapsedMs: number) =>
+      print(`${state}: ${explanation}`, elapsedMs),
+    onFailure: (error: unknown, elapsedMs: number) =>
+      print(`${(toCliError(error, api, flags) as Error).message}; retrying`, elapsedMs),
+  };
+  return await waitForProtection(api, options, getGuardNamespace(flags));
+}
+
+function formatReport(report: VerifyReport, width: number): string {
+  const { webhooks, floor, mode, unused, tried, answer, state, explanation, advice } = report;
+  const bindings = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
+  const facts: [string, string][] = [
+    ...(webhooks.length === 0 ? ['none'] : webhooks.map(formatWebhook)).map((text): [string, string] => [
+      'webhook',
+      text,
+    ]),
+    ['policies', bindings.join(', ') || 'none'],
+    ['mode', mode ?? 'Enforce (default: no MachineConfigGuard exists)'],
+  ];
+  if (unused !== null) {
+    const { config, message, wouldBeDeleted } = unused;
+    facts.push(['unused', wouldBeDeleted ? `${config} can be deleted` : `${config} is denied: ${message}`]);
+  }
+  if (tried !== null) {
+    const { config, kind, name, field } = tried;
+    facts.push(['tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`]);
+  }
+  if (answer !== null)
+    facts.push(['answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`]);
+  const lines = facts.map(([subject, text]) =>
+    wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH), width),
+  );
+  const nextLines = advice === '' ? [] : wrapAdvice(`Next: ${advice}`, width);
+  return [...lines, '', ...wrapText(`${state}: ${explanation}.`, width), ...nextLines, ''].join('\n');
+}
+
+function formatWebhook({
+  configuration,
+  failurePolicy,
+  target,
+  caBundle,
+  injected: needsCaInjection,
+}: RegisteredWebhook): string {
+  const missing = needsCaInjection ? 'no caBundle yet (waits for injection)' : 'no caBundle';
+  return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'with caBundle' : missing}, ${target}`;
+}

@@ -1,0 +1,126 @@
+import { toPrintableLine } from '../common/printable-text.ts';
+import { ClusterAccessError, isInvalidSelector, isTimeout } from './cluster-access.ts';
+import { AmbiguousName } from './resolve-name.ts';
+import { toShellWord } from './shell-word.ts';
+import type { KubeApi } from '../kube/api.ts';
+import {
+  ApiError,
+  ApiUnreachable,
+  CredentialsError,
+  describeError,
+  isDeniedByAdmission,
+} from '../kube/errors.ts';
+import type { ClusterFlags } from './cluster-options.ts';
+import { addFlagsToCommand } from './command-flags.ts';
+import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
+
+const MAX_QUOTE_LENGTH = 200;
+/** The text of a policy can be a paragraph. */
+const MAX_DENIAL_LENGTH = 1_000;
+const CHECK_SERVER = 'check server in the kubeconfig, and the network';
+
+/** Roles for people, without their rights in the namespace of the guard (manifests/base/reader-roles.yaml). */
+const ROLES = [
+  {
+    name: 'machineconfig-guard-reader',
+    rights: new Set([
+      'get machineconfigguards',
+      'get machineconfigs',
+      'get validatingadmissionpolicybindings',
+      'list machineconfigpools',
+      'list machineconfigs',
+      'list machineosbuilds',
+      'list nodes',
+      'list validatingwebhookconfigurations',
+    ]),
+  },
+  { name: 'machineconfig-guard-verify', rights: new Set(['delete machineconfigs']) },
+];
+
+/** Error codes of Node and OpenSSL, each with the reason and what to do. */
+const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^(?:UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED)/,
+    'certificate signed by an unknown authority; check certificate-authority in the kubeconfig',
+  ],
+  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired; renew it, or correct the clock of this machine'],
+  [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet; correct the clock of this machine'],
+  [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION|PACKET_LENGTH))/, `it does not use TLS; ${CHECK_SERVER}`],
+  [/^ECONNREFUSED$/, `connection refused; ${CHECK_SERVER}`],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/, `the host name cannot be resolved; ${CHECK_SERVER}`],
+  [/^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/, `no route or no answer; ${CHECK_SERVER}`],
+  [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
+];
+
+/** Explains errors of a cluster. Returns others, such as bugs, unchanged. */
+export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterFlags = {}): unknown {
+  const explain = (message: string, exitCode: ExitCode = EXIT_CODE.clusterAccess): CliError => {
+    return new CliError(message, exitCode, { cause: error });
+  };
+  const server = `the API server at ${address}`;
+  if (isTimeout(error)) return explain(`${server} did not answer in time`);
+  if (error instanceof AmbiguousName) return explain(error.message, EXIT_CODE.usage);
+  if (!(error instanceof ClusterAccessError)) return error;
+  if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
+  if (!isInvalidSelector(error)) return explain(formatAccessError(error, server, flags));
+  const reason = toPrintableLine((error.cause as ApiError).message, MAX_QUOTE_LENGTH);
+  return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
+}
+
+function formatAccessError({ access, cause }: ClusterAccessError, server: string, flags: ClusterFlags): string {
+  const { verb, resource, group, namespace } = access;
+  const kind = group === '' ? resource : `${resource}.${group}`;
+  const location = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  if (cause instanceof ApiUnreachable && cause.cause !== undefined) {
+    return `cannot connect to ${server}: ${explainConnectionError(cause.cause)}`;
+  }
+  if (!(cause instanceof ApiError)) {
+    return `cannot ${verb} ${kind}${location}: ${toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH)}`;
+  }
+  if (isDeniedByAdmission(cause)) {
+    return `${server} denies ${verb} of ${kind}${location}: ${toPrintableLine(cause.message, MAX_DENIAL_LENGTH)}`;
+  }
+  const message = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
+  switch (cause.status) {
+    case 401:
+      return `${server} rejects the credentials of the kubeconfig; run ${formatLogin(flags)}`;
+    case 403: {
+      const role = ROLES.find(({ rights }) => rights.has(`${verb} ${resource}`))?.name;
+      const roleNote = role === undefined ? '' : `, which the ClusterRole ${role} allows`;
+      const command = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+      const checkCommand = addFlagsToCommand(command, flags) + formatUsers(flags);
+      return `${server} denies you "${verb}" on ${kind}${location}${roleNote}; check with: ${checkCommand}`;
+    }
+    case 404:
+      return (
+        `${server} does not serve ${kind}: the cluster is not OpenShift, ` +
+        'or the Machine Config Operator is not installed yet'
+      );
+    default:
+      return `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${message}`;
+  }
+}
+
+/** `--context` has no effect on a login. */
+function formatLogin({ kubeconfig }: ClusterFlags): string {
+  return addFlagsToCommand('oc login', kubeconfig === undefined ? {} : { kubeconfig });
+}
+
+function formatUsers({ as: user, asGroup: groups = [] }: ClusterFlags): string {
+  const flags = [
+    ...(user === undefined ? [] : [`--as=${user}`]),
+    ...groups.map((group) => `--as-group=${group}`),
+  ];
+  return flags.map((flag) => ` ${toShellWord(flag)}`).join('');
+}
+
+function explainConnectionError(error: unknown): string {
+  const reason = toPrintableLine(describeError(error), MAX_QUOTE_LENGTH);
+  if (error instanceof CredentialsError) return reason;
+  const { cert } = error as { readonly cert?: { readonly subjectaltname?: string } };
+  if (reason === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const names = toPrintableLine(cert?.subjectaltname ?? 'none', MAX_QUOTE_LENGTH);
+    return `its certificate is for other names (${names}); correct server or tls-server-name in the kubeconfig`;
+  }
+  return CONNECTION_PROBLEMS.find(([code]) => code.test(reason))?.[1] ?? reason;
+}

@@ -1,0 +1,250 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import type { BootstrapReport } from '../../../src/cli/check/check-bootstrap.ts';
+import { computeRenderedName } from '../../../src/rendered-config/config-hash.ts';
+import { createNode, type InspectedCluster, startEmptyCluster } from '../inspected-cluster.ts';
+import { usageError } from '../run-program.ts';
+import { createTemporaryDirectory } from '../temporary-directory.ts';
+
+const API_VERSION = 'machineconfiguration.openshift.io/v1';
+const SECRET = 'pull-secret';
+const FILE = { path: '/etc/motd', mode: 420, contents: { source: 'data:,first%20line%0Asame%0A' } };
+const CLUSTER_SPEC = {
+  config: {
+    ignition: { version: '3.5.0' },
+    storage: { files: [FILE] },
+    systemd: {
+      units: [
+        {
+          name: 'a.service',
+          enabled: true,
+          contents: '[Unit]\n',
+          dropins: [{ name: '10.conf', contents: 'a' }],
+        },
+      ],
+    },
+    passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['ssh-ed25519 a'] }] },
+  },
+  extensions: [],
+  fips: false,
+  kernelArguments: ['mitigations=auto', 'audit=0'],
+  kernelType: 'default',
+  osImageURL: 'quay.io/os@sha256:1',
+};
+type Spec = typeof CLUSTER_SPEC;
+const BOOTSTRAP_SPEC: Spec = {
+  ...CLUSTER_SPEC,
+  config: {
+    ...CLUSTER_SPEC.config,
+    storage: { files: [{ ...FILE, contents: { source: `data:,${SECRET}%0Asame%0A` } }] },
+  },
+  kernelArguments: ['mitigations=auto'],
+};
+const MISSING = computeRenderedName('master', BOOTSTRAP_SPEC);
+const RENDERED = computeRenderedName('master', CLUSTER_SPEC);
+
+let inspected: InspectedCluster;
+let directory: string;
+
+beforeEach(async () => {
+  inspected = await startEmptyCluster();
+  directory = createTemporaryDirectory();
+  mkdirSync(path.join(directory, 'machine-configs'));
+});
+
+function writeConfig(name: string, spec: object): string {
+  const file = path.join(directory, 'machine-configs', `${name}.yaml`);
+  const config = { apiVersion: API_VERSION, kind: 'MachineConfig', metadata: { name }, spec };
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+function writePoolSources(sources: readonly string[]): void {
+  mkdirSync(path.join(directory, 'machine-pools'));
+  const source = sources.map((name) => ({ kind: 'MachineConfig', name }));
+  const pool = { apiVersion: API_VERSION, kind: 'MachineConfigPool', spec: { configuration: { source } } };
+  writeFileSync(path.join(directory, 'machine-pools', 'master.yaml'), JSON.stringify(pool));
+}
+
+function createConfig(name: string, spec: object): void {
+  inspected.cluster.create('machineconfigs', { metadata: { name }, spec });
+}
+
+function createMasterPool(config: string | undefined, sources: readonly string[] = []): void {
+  const source = sources.map((name) => ({ kind: 'MachineConfig', name }));
+  inspected.cluster.create('machineconfigpools', {
+    metadata: { name: 'master' },
+    spec: { configuration: { ...(config === undefined ? {} : { name: config }), source } },
+  });
+}
+
+/** Incident B: the masters name a config that only the bootstrap host has. */
+function createDeadLock(): void {
+  createConfig(RENDERED, CLUSTER_SPEC);
+  createConfig('99-master-audit', { kernelArguments: ['audit=0'] });
+  createConfig('98-master-other', { kernelArguments: ['nosmt'] });
+  createConfig('00-master', { config: { storage: { files: [FILE] } } });
+  createMasterPool(RENDERED, ['00-master', '98-master-other', '99-master-audit']);
+  createNode(inspected.cluster, 'control1', { currentConfig: MISSING, desiredConfig: MISSING }, 'master');
+}
+
+async function check(...args: string[]) {
+  return await inspected.run('check', '--bootstrap-dir', directory, ...args);
+}
+
+async function readReport(...args: string[]) {
+  const { exitCode, stdout } = await check('--output', 'json', ...args);
+  return { exitCode, report: JSON.parse(stdout) as BootstrapReport };
+}
+
+test('exits with 0 if the API has every config with the same content', async () => {
+  writeConfig(RENDERED, CLUSTER_SPEC);
+  createConfig(RENDERED, CLUSTER_SPEC);
+  createMasterPool(RENDERED);
+  const { exitCode, stdout } = await check();
+  expect({ exitCode, stdout }).toEqual({
+    exitCode: 0,
+    stdout: expect.stringContaining(
+      `Fine: every rendered config in ${directory} exists in the API.\n`,
+    ) as string,
+  });
+});
+
+test('explains a missing config that a node names: sources, parts and the restore command', async () => {
+  const file = writeConfig(MISSING, BOOTSTRAP_SPEC);
+  writePoolSources(['00-master', '00-worker', '97-master-old', '98-master-other']);
+  createDeadLock();
+  const { exitCode, report } = await readReport();
+  expect(exitCode).toBe(1);
+  expect(report).toMatchObject({ directory, ok: false });
+  const digest = expect.stringMatching(/^sha256:[0-9a-f]{12}$/) as string;
+  expect(report.configs).toEqual([
+    {
+      name: MISSING,
+      file,
+      pool: 'master',
+      state: 'missing',
+      needed: true,
+      recoverable: false,
+      contentMatchesName: true,
+      usedBy: [{ kind: 'Node', name: 'control1' }],
+      comparedWith: RENDERED,
+      differences: [
+        { kind: 'file', name: '/etc/motd', bootstrap: digest, cluster: digest, setBy: ['00-master'] },
+        {
+          kind: 'kernel argument',
+          name: 'audit=0',
+          bootstrap: null,
+          cluster: 'set',
+          setBy: ['99-master-audit'],
+        },
+      ],
+      sources: { onlyBootstrap: ['00-worker', '97-master-old'], onlyCluster: ['99-master-audit'] },
+      restore: `machineconfig-guard --kubeconfig ${inspected.kubeconfig} restore ${MISSING} --from ${directory}`,
+    },
+  ]);
+});
+
+test('prints names and digests, and no contents', async () => {
+  writeConfig(MISSING, BOOTSTRAP_SPEC);
+  createDeadLock();
+  const { stdout } = await check();
+  expect(stdout).toMatch(/^file +\/etc\/motd +sha256:[0-9a-f]{12} +sha256:[0-9a-f]{12} +00-master$/m);
+  expect(stdout).toMatch(/^kernel argument +audit=0 +<none> +set +99-master-audit$/m);
+  const program = `machineconfig-guard --kubeconfig ${inspected.kubeconfig}`;
+  expect(stdout).toContain(`\n  ${program} restore ${MISSING} --from ${directory} --confirm\n`);
+  const { stdout: withContext } = await check('--context', 'in-memory');
+  expect(withContext).toContain(`\n  ${program} --context in-memory restore ${MISSING} --from `);
+  expect(stdout).toMatch(/^Differences from rendered-master-\w+ in the API:$/m);
+  expect(stdout).toContain('Do not reboot the bootstrap host before');
+  expect(stdout).not.toContain(SECRET);
+  const { report } = await readReport();
+  expect(JSON.stringify(report)).not.toContain(SECRET);
+});
+
+test.each([
+  ['worker', true, 0, 'No node or pool names it.'],
+  ['master', false, 1, 'Restore it as soon as a node names it.'],
+  ['arbiter', false, 1, 'Restore it as soon as a node names it.'],
+])('a config of %s that no node names has no restore command', async (pool, ok, exitCode, sentence) => {
+  const name = computeRenderedName(pool, BOOTSTRAP_SPEC);
+  writeConfig(name, BOOTSTRAP_SPEC);
+  createConfig('rendered-other', CLUSTER_SPEC);
+  inspected.cluster.create('machineconfigpools', {
+    metadata: { name: pool },
+    spec: { configuration: { name: 'rendered-other' } },
+  });
+  expect(await readReport()).toMatchObject({
+    exitCode,
+    report: { ok, configs: [{ restore: null, usedBy: [] }] },
+  });
+  expect((await check()).stdout.replaceAll('\n', ' ')).toContain(sentence);
+});
+
+test.each([
+  ['no pool', () => {}],
+  [
+    'a pool without a config',
+    () => {
+      createMasterPool(undefined);
+    },
+  ],
+  [
+    'a pool that names the missing config',
+    () => {
+      createMasterPool(MISSING);
+    },
+  ],
+])('with %s, says that the operator can still render the config', async (_, prepare) => {
+  writeConfig(MISSING, BOOTSTRAP_SPEC);
+  writePoolSources(['00-master']);
+  prepare();
+  // The pools have no sources yet.
+  const sources = { onlyBootstrap: [], onlyCluster: [] };
+  const configs = [{ state: 'missing', recoverable: true, comparedWith: null, sources, restore: null }];
+  expect(await readReport()).toMatchObject({ exitCode: 1, report: { ok: false, configs } });
+  expect((await check()).stdout).toContain('Run this command again');
+});
+
+test('finds a config that has other content in the API', async () => {
+  writeConfig(MISSING, BOOTSTRAP_SPEC);
+  createConfig(MISSING, { ...BOOTSTRAP_SPEC, kernelType: 'realtime' });
+  createMasterPool(MISSING);
+  const differences = [{ kind: 'setting', name: 'kernelType', bootstrap: 'default', cluster: 'realtime' }];
+  const configs = [{ state: 'different', comparedWith: MISSING, differences, restore: null }];
+  expect(await readReport()).toMatchObject({ exitCode: 1, report: { configs } });
+});
+
+test('finds a config that is being deleted', async () => {
+  writeConfig(MISSING, BOOTSTRAP_SPEC);
+  inspected.cluster.create('machineconfigs', {
+    metadata: { name: MISSING, deletionTimestamp: '2026-11-22T14:03:09Z', finalizers: ['a/b'] },
+    spec: BOOTSTRAP_SPEC,
+  });
+  createMasterPool(MISSING);
+  expect(await readReport()).toMatchObject({
+    exitCode: 1,
+    report: { configs: [{ state: 'terminating' }] },
+  });
+});
+
+test('says that the content of a file does not match its name', async () => {
+  writeConfig(MISSING, { ...BOOTSTRAP_SPEC, fips: true });
+  createDeadLock();
+  expect(await readReport()).toMatchObject({ report: { configs: [{ contentMatchesName: false }] } });
+  expect((await check()).stdout.replaceAll('\n', ' ')).toContain('does not match the hash in its name.');
+});
+
+test.each([
+  [['--wait'], "cannot be used with option '--wait'"],
+  [['--role', 'master'], "cannot be used with option '--role <role>'"],
+  [[], 'contains no rendered config; on the bootstrap host it is /etc/mcs/bootstrap'],
+])('with %j and an empty directory, exits with 2', async (args, sentence) => {
+  expect(await check(...args)).toEqual(usageError(sentence));
+});
+
+test('names an unreadable file', async () => {
+  writeFileSync(path.join(directory, 'machine-configs', 'rendered-a.yaml'), '{"kind":');
+  expect(await check()).toEqual(usageError(/rendered-a\.yaml is not complete JSON; copy the file again/));
+});

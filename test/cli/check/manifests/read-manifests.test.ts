@@ -1,0 +1,119 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { readManifests } from '../../../../src/cli/check/manifests/read-manifests.ts';
+import { createTemporaryDirectory } from '../../temporary-directory.ts';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = createTemporaryDirectory();
+});
+
+function write(...files: readonly string[]): void {
+  for (const file of files) {
+    mkdirSync(path.dirname(path.join(directory, file)), { recursive: true });
+    writeFileSync(path.join(directory, file), `# ${file}\n`);
+  }
+}
+
+async function read(signal = new AbortController().signal): Promise<string[]> {
+  const files: string[] = [];
+  for await (const { path: file, content } of readManifests(directory, signal)) {
+    if (content !== undefined) expect(content.toString()).toBe(`# ${file}\n`);
+    files.push(content === undefined ? `${file} (ignored)` : file);
+  }
+  return files;
+}
+
+test('reads manifests/ and openshift/, sorted by file name, and nothing beside them', async () => {
+  write('openshift/b.yml', 'manifests/c.json', 'openshift/a.yaml', 'manifests/d.yaml');
+  write('install-config.yaml', 'auth/kubeconfig', 'cluster-manifests/x.yaml');
+  expect(await read()).toEqual([
+    'openshift/a.yaml',
+    'openshift/b.yml',
+    'manifests/c.json',
+    'manifests/d.yaml',
+  ]);
+});
+
+test('reads a directory without manifests/ and openshift/ itself, without the files of the installer', async () => {
+  write('b.yaml', 'a.yaml', 'install-config.yaml', 'agent-config.yaml', '.openshift_install_state.json');
+  expect(await read()).toEqual(['a.yaml', 'b.yaml']);
+});
+
+test('returns other files without content, except patches, hidden files and directories', async () => {
+  write('openshift/a.yaml', 'openshift/a.YAML', 'openshift/README.md', 'openshift/a.yaml.patch_01');
+  write('openshift/.gitkeep', 'openshift/below/b.yaml', 'openshift/.c.yaml');
+  expect(await read()).toEqual([
+    'openshift/.c.yaml',
+    'openshift/README.md (ignored)',
+    'openshift/a.YAML (ignored)',
+    'openshift/a.yaml',
+  ]);
+});
+
+test('follows symbolic links to files', async () => {
+  write('below/a.yaml', 'openshift/b.yaml');
+  writeFileSync(path.join(directory, 'below/a.yaml'), '# openshift/a.yaml\n');
+  symlinkSync('../below/a.yaml', path.join(directory, 'openshift/a.yaml'));
+  expect(await read()).toEqual(['openshift/a.yaml', 'openshift/b.yaml']);
+});
+
+test.each([
+  [
+    'a link to a device',
+    () => symlinkSync('/dev/zero', path.join(directory, 'a.yaml')),
+    /not a regular file$/,
+  ],
+  ['a named pipe', () => execFileSync('mkfifo', [path.join(directory, 'a.yaml')]), /not a regular file$/],
+  ['a link to itself', () => symlinkSync('a.yaml', path.join(directory, 'a.yaml')), /symbolic link$/],
+  ['a dangling link', () => symlinkSync('b', path.join(directory, 'a.yaml')), /does not exist$/],
+  ['a directory', () => mkdirSync(path.join(directory, 'a.yaml')), /is a directory$/],
+  ['openshift as a file', () => write('openshift'), /not a directory$/],
+  ['no directory', () => void (directory += '/none'), /does not exist$/],
+  [
+    'a file of 1 GB',
+    () => {
+      write('a.yaml');
+      truncateSync(path.join(directory, 'a.yaml'), 1024 ** 3);
+    },
+    /a\.yaml has more than 2097152 bytes$/,
+  ],
+  [
+    'too many bytes',
+    () => {
+      for (const name of 'abcde') {
+        write(`${name}.txt`);
+        truncateSync(path.join(directory, `${name}.txt`), 1024 ** 2);
+        execFileSync('cp', [path.join(directory, `${name}.txt`), path.join(directory, `${name}1.json`)]);
+        execFileSync('cp', [path.join(directory, `${name}.txt`), path.join(directory, `${name}2.json`)]);
+      }
+    },
+    /has more than 8388608 bytes$/,
+  ],
+  [
+    'too many files',
+    () => {
+      for (let index = 0; index <= 5_000; index += 1) writeFileSync(path.join(directory, `${index}`), '');
+    },
+    /has more than 5000 files/,
+  ],
+])('rejects %s', async (_what, prepare, message) => {
+  prepare();
+  const signal = new AbortController().signal;
+  const readAll = async (): Promise<void> => {
+    for await (const file of readManifests(directory, signal)) expect(file).toBeDefined();
+  };
+  await expect(readAll()).rejects.toThrow(message);
+});
+
+test('ends at the signal', async () => {
+  write('a.yaml', 'b.yaml');
+  const stop = new AbortController();
+  const files = readManifests(directory, stop.signal);
+  await files.next();
+  stop.abort();
+  await expect(files.next()).rejects.toThrow(/abort/);
+});

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest';
+import { toCliError } from '../../src/client/cluster-error.ts';
+import { ClusterAccessError } from '../../src/client/cluster-access.ts';
+import { AmbiguousName } from '../../src/client/resolve-name.ts';
+import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
+import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
+
+const API = { address: 'api:6443' } as KubeApi;
+const SERVER = 'the API server at api:6443';
+const CONFIGS = 'machineconfigs.machineconfiguration.openshift.io';
+const GUARDS = 'machineconfigguards.machineconfig-guard.io';
+const SECRET_PATH = '/api/v1/namespaces/ns/secrets/name';
+const SECRETS = 'secrets in namespace ns';
+const READER = ', which the ClusterRole machineconfig-guard-reader allows';
+const VERIFY = ', which the ClusterRole machineconfig-guard-verify allows';
+
+const denied = (verb: string, resource: string, role = ''): string =>
+  `${SERVER} denies you "${verb}" on ${resource}${role}; check with: oc auth can-i ${verb} `;
+
+test.each<['get' | 'list' | 'delete', string, number, string]>([
+  ['list', MACHINE_CONFIGS_PATH, 403, denied('list', CONFIGS, READER) + CONFIGS],
+  ['list', NODES_PATH, 403, `${denied('list', 'nodes', READER)}nodes`],
+  ['get', GUARD_PATH, 403, denied('get', GUARDS, READER) + GUARDS],
+  ['list', GUARD_PATH, 403, denied('list', GUARDS) + GUARDS],
+  ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied('delete', CONFIGS, VERIFY) + CONFIGS],
+  ['get', SECRET_PATH, 403, `${denied('get', SECRETS)}secrets -n ns`],
+  ['get', SECRET_PATH, 401, `${SERVER} rejects the credentials of the kubeconfig; run oc login`],
+  ['list', MACHINE_CONFIGS_PATH, 404, expect.stringContaining(`${SERVER} does not serve ${CONFIGS}: `)],
+  ['get', SECRET_PATH, 500, `${SERVER} answered 500 to get ${SECRETS}: the reason`],
+])('explains a %s of %s that was answered with %i', (verb, path, status, message) => {
+  const cause = new ApiError(status, '', 'the\nreason');
+  expect(toCliError(new ClusterAccessError(verb, path, cause), API)).toMatchObject({
+    exitCode: 3,
+    message,
+    cause: {},
+  });
+});
+
+test.each([
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate signed by an unknown authority; '],
+  ['CERT_NOT_YET_VALID', 'its certificate is not valid yet; '],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not use TLS; '],
+  ['EAI_AGAIN', 'the host name cannot be resolved; '],
+  ['EHOSTUNREACH', 'no route or no answer; '],
+  ['ERR_OTHER', 'ERR_OTHER'],
+])('explains a connection that fails with %s', (code, reason) => {
+  const cause = new ApiUnreachable('', { cause: Object.assign(new Error(''), { code }) });
+  expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), API)).toMatchObject({
+    exitCode: 3,
+    message: expect.stringContaining(`cannot connect to ${SERVER}: ${reason}`) as string,
+  });
+});
+
+test.each<[string, Error, number, string]>([
+  [
+    'an incomplete response',
+    new ClusterAccessError('list', NODES_PATH, new ApiUnreachable('the response is incomplete')),
+    3,
+    'cannot list nodes: the response is incomplete',
+  ],
+  [
+    'a request that timed out',
+    new ClusterAccessError('list', NODES_PATH, new DOMException('', 'TimeoutError')),
+    3,
+    `${SERVER} did not answer in time; raise --request-timeout`,
+  ],
+  ['an ambiguous name', new AmbiguousName('"a" begins several names'), 2, '"a" begins several names'],
+  [
+    'an invalid label selector',
+    new ClusterAccessError('list', NODES_PATH, new ApiError(400, '', 'the\nreason')),
+    2,
+    'invalid label selector (--role, --selector): the reason',
+  ],
+  ['a timeout', new DOMException('took longer', 'TimeoutError'), 3, `${SERVER} did not answer in time`],
+])('explains %s', (_name, error, exitCode, message) => {
+  expect(toCliError(error, API)).toMatchObject({ exitCode, message });
+});
+
+test('names the kubeconfig in the command that logs in', () => {
+  const error = new ClusterAccessError('list', NODES_PATH, new ApiError(401, '', ''));
+  expect(toCliError(error, API, { kubeconfig: 'lab.yaml', context: 'lab' })).toMatchObject({
+    message: expect.stringMatching(/; run oc --kubeconfig lab\.yaml login$/) as string,
+  });
+});
+
+test('adds the cluster and the impersonated user to the command that checks a permission', () => {
+  const error = new ClusterAccessError('list', NODES_PATH, new ApiError(403, '', ''));
+  const flags = { context: 'lab', kubeconfig: 'lab.yaml', as: 'alice smith', asGroup: ['a', 'b'] };
+  expect(toCliError(error, API, flags)).toMatchObject({
+    message: expect.stringMatching(
+      / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith' --as-group=a --as-group=b$/,
+    ) as string,
+  });
+});

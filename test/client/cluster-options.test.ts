@@ -1,0 +1,227 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
+import { issueLeaf } from '../../src/certificates/leaf.ts';
+import { ApiServer } from '../../src/demo/cluster/api-server.ts';
+import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { NODES_PATH } from '../../src/kube/api-paths.ts';
+import { testTls } from '../support/tls.ts';
+import { NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
+import { runProgram, usageError } from '../cli/run-program.ts';
+import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
+
+const USED = `${NEW} is in use by 1 node and 1 pool.`;
+const DAY_MS = 24 * 3_600_000;
+
+function writeKubeconfig(text: string): string {
+  const file = path.join(createTemporaryDirectory(), 'kubeconfig');
+  writeFileSync(file, text);
+  return file;
+}
+
+test.each([
+  ['before the command', (file: string) => ['--kubeconfig', file, 'who-uses', NEW]],
+  ['after the command', (file: string) => ['who-uses', NEW, `--kubeconfig=${file}`]],
+  [
+    'twice, of which the last one counts',
+    (file: string) => ['--kubeconfig', '/x', 'who-uses', NEW, '--kubeconfig', file],
+  ],
+])('accepts a cluster flag %s', async (_place, toArgs) => {
+  const { kubeconfig } = await startHealthyCluster();
+  const stdout = expect.stringContaining(USED) as string;
+  expect(await runProgram(toArgs(kubeconfig))).toMatchObject({ exitCode: 0, stdout, stderr: '' });
+});
+
+test('accepts -o=json', async () => {
+  const { run } = await startHealthyCluster();
+  expect(JSON.parse((await run('who-uses', NEW, '-o=json')).stdout)).toMatchObject({ allUsed: true });
+});
+
+test('sends the impersonated user and groups', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  await run('--as', 'alice', 'who-uses', NEW, '--as-group', 'admins', '--as-group', 'auditors');
+  const { headers } = cluster.faults.requests[0] ?? {};
+  // Node joins the values of a repeated header.
+  expect(headers).toMatchObject({
+    'impersonate-user': 'alice',
+    'impersonate-group': 'admins, auditors',
+    authorization: expect.stringMatching(/^Bearer /) as string,
+  });
+});
+
+test('gives up on a request after --request-timeout', async () => {
+  const { run, cluster, address } = await startHealthyCluster();
+  cluster.faults.intercept(({ path: requestPath }) => (requestPath === NODES_PATH ? 'hang' : 'pass'));
+  const startedAt = performance.now();
+  expect(await run('who-uses', '--request-timeout', '200ms')).toEqual({
+    exitCode: 3,
+    stdout: '',
+    stderr: `machineconfig-guard: the API server at ${address} did not answer in time; raise --request-timeout\n`,
+  });
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
+});
+
+test('prints each request with -v 6, without the password of the server, and none with -v 5', async () => {
+  const { run, address, kubeconfig } = await startHealthyCluster();
+  const lines: string[] = [];
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => lines.push(String(text)) > 0);
+  await run('who-uses', NEW, '-v', '5');
+  expect(lines).toEqual([]);
+  await run('-v=6', 'who-uses', NEW);
+  const url = `https://${address}${NODES_PATH}`;
+  expect(lines[0]).toMatch(new RegExp(`^GET ${url} 200 in \\d+ ms\n$`));
+
+  lines.length = 0;
+  const text = readFileSync(kubeconfig, 'utf8').replace('https://', 'https://alice:s3cret@');
+  await runProgram(['who-uses', NEW, '-v=6', '--kubeconfig', writeKubeconfig(text)]);
+  expect(lines[0]).toMatch(new RegExp(`^GET ${url} 200 in \\d+ ms\n$`));
+});
+
+test.each([
+  [['--as-group', 'admins'], '--as-group needs --as\n'],
+  [['--request-timeout', '5'], 'Must be a duration'],
+  [['--namespace', 'A'], 'Must be a namespace'],
+  [['-v', '11'], 'Must be a number from 0 to 10.'],
+])('with %j, exits with 2', async (args, sentence) => {
+  const { run } = await startHealthyCluster();
+  expect(await run('who-uses', ...args)).toEqual(usageError(sentence));
+});
+
+const CLUSTERS = 'clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]';
+const CONTEXTS = 'contexts: [{name: a, context: {cluster: c, user: u}}, {name: b, context: {cluster: c}}]';
+const NO_CONTEXT = `${CLUSTERS}\n${CONTEXTS}\n`;
+const FAILING_LOGIN = 'echo secret-token >&2; exit 1';
+const EXEC = 'exec: {apiVersion: client.authentication.k8s.io/v1, command: ';
+
+test.each([
+  ['is empty', '', / is empty; log in with: oc login$/],
+  ['contains only a comment', '# nothing\n', / is empty; log in with: oc login$/],
+  ['is a text', 'hello', / is not a kubeconfig: it has no clusters$/],
+  [
+    'is broken YAML',
+    'apiVersion: v1\nusers:\n- name: u\n  user: {token: secret-token: x\n',
+    / is not valid YAML: line \d: [^:]+$/,
+  ],
+  [
+    'lacks a field',
+    'clusters: [{name: c, cluster: {}}]',
+    / is not usable: clusters\[0\]\.cluster\.server is missing$/,
+  ],
+  [
+    'has no current-context',
+    NO_CONTEXT,
+    / has no current-context; choose one with --context; it has a and b$/,
+  ],
+  ['has no contexts', 'kind: Config', / has no current-context; log in with: oc login$/],
+  ['names an unknown context', `${NO_CONTEXT}current-context: x`, / has no context "x"; it has a and b$/],
+  [
+    'names an unknown cluster',
+    'contexts: [{name: a, context: {cluster: d}}]\ncurrent-context: a',
+    / context "a" names cluster "d", which does not exist$/,
+  ],
+  [
+    'names an unknown user',
+    `${NO_CONTEXT}current-context: a`,
+    / context "a" names user "u", which does not exist$/,
+  ],
+  [
+    'has a server that is not a URL',
+    `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api'),
+    / the server of cluster "c" is not a URL, such as https:\/\/api\.example\.com:6443$/,
+  ],
+  [
+    'runs a command that is not installed',
+    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}no-such-login}}}]`,
+    / runs the command no-such-login, which is not installed; install it, or log in with: oc login$/,
+  ],
+  [
+    'runs a command that fails',
+    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}sh, args: [-c, ${FAILING_LOGIN}]}}}]`,
+    / the command sh of the kubeconfig fails; run it to see why$/,
+  ],
+  [
+    'names a token file that does not exist',
+    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {tokenFile: /no/such/token}}]`,
+    / cannot read \/no\/such\/token: ENOENT$/,
+  ],
+])('exits with 3 and one line if the kubeconfig %s', async (_name, text, message) => {
+  const { exitCode, stdout, stderr } = await runProgram([
+    'who-uses',
+    '--kubeconfig',
+    writeKubeconfig(text),
+  ]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: '' });
+  expect(stderr).toMatch(/^machineconfig-guard: [^\n]+\n$/);
+  expect(stderr.trimEnd()).toMatch(message);
+  expect(stderr).not.toContain('secret-token');
+});
+
+test.each([
+  ['--kubeconfig', ['--kubeconfig', '/no/such/file'], / \(from --kubeconfig\) does not exist$/],
+  ['--context', ['--context', 'nowhere'], / has no context "nowhere"; it has in-memory$/],
+  ['--contexts', ['--contexts', 'in-memory,nowhere'], / has no context "nowhere"; it has in-memory$/],
+])('exits with 3 if %s names nothing', async (flag, args, message) => {
+  const { kubeconfig } = await startHealthyCluster();
+  const command = flag === '--contexts' ? 'status' : 'check';
+  const { exitCode, stderr } = await runProgram([command, '--kubeconfig', kubeconfig, ...args]);
+  expect(exitCode).toBe(3);
+  expect(stderr.trimEnd()).toMatch(message);
+});
+
+interface ServerCertificate {
+  readonly isExpired?: boolean;
+  readonly ipAddress?: string;
+  readonly isTrusted?: boolean;
+}
+
+/** It issues expired certificates, too. */
+let authority: Promise<Authority> | undefined;
+
+/** Returns a kubeconfig for an API server with this certificate. */
+async function startServer(certificate: ServerCertificate): Promise<string> {
+  const { isExpired = false, ipAddress = '127.0.0.1', isTrusted = true } = certificate;
+  const past = new Date(Date.now() - 30 * DAY_MS);
+  const issuer = await (authority ??= createAuthority({ days: 3_650, now: past }));
+  const leaf = await issueLeaf({
+    authority: issuer,
+    dnsNames: [],
+    ipAddresses: [ipAddress],
+    days: 1,
+    now: isExpired ? past : new Date(),
+  });
+  const ca = isTrusted ? issuer.certificatePem : (await testTls()).ca;
+  const server = new ApiServer({ cluster: new InMemoryCluster(), ca, leaf });
+  await server.start();
+  onTestFinished(async () => await server.stop());
+  return writeKubeconfig(server.kubeconfigFor('admin'));
+}
+
+test.each<[string, ServerCertificate, string]>([
+  [
+    'an unknown authority',
+    { isTrusted: false },
+    'certificate signed by an unknown authority; check certificate-authority in the kubeconfig',
+  ],
+  [
+    'an expired certificate',
+    { isExpired: true },
+    'its certificate has expired; renew it, or correct the clock of this machine',
+  ],
+  [
+    'another host name',
+    { ipAddress: '192.0.2.1' },
+    'its certificate is for other names (IP Address:192.0.2.1); correct server or tls-server-name in the kubeconfig',
+  ],
+])('explains %s, exits with 3 and does not retry', async (_name, certificate, reason) => {
+  const kubeconfig = await startServer(certificate);
+  const startedAt = performance.now();
+  const { exitCode, stderr } = await runProgram(['check', '--wait', '--kubeconfig', kubeconfig]);
+  expect(exitCode).toBe(3);
+  expect(stderr).toMatch(
+    /^machineconfig-guard: cannot connect to the API server at 127\.0\.0\.1:\d+: [^\n]+\n$/,
+  );
+  expect(stderr).toContain(`: ${reason}\n`);
+  // A retry would come after 2 s.
+  expect(performance.now() - startedAt).toBeLessThan(1_500);
+});

@@ -1,0 +1,125 @@
+import { beforeEach, expect, test } from 'vitest';
+import { toConfigName } from '../../src/decision/config-name.ts';
+import { ClusterAccessError } from '../../src/client/cluster-access.ts';
+import { readClusterSnapshot, readConfigSize, readReferrers } from '../../src/client/cluster-reader.ts';
+import { MalformedObject } from '../../src/kube/api-object.ts';
+import { MACHINE_CONFIGS_PATH, MCO_GROUP, NODES_PATH, POOLS_PATH } from '../../src/kube/api-paths.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
+import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
+import { createNode, createPool, OLD } from '../cli/inspected-cluster.ts';
+import type { Fault } from '../support/faults.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+
+const CONFIG = toConfigName(OLD);
+
+let cluster: TestCluster;
+let api: KubeApi;
+
+beforeEach(async () => {
+  cluster = await startTestCluster();
+  api = cluster.connect();
+  for (const name of ['w1', 'w0']) createNode(cluster, name, { currentConfig: OLD });
+  createPool(cluster, 'worker', { spec: OLD });
+  cluster.create('machineosbuilds', {
+    metadata: { name: 'b0' },
+    spec: { machineConfig: { name: CONFIG } },
+  });
+  cluster.create('machineconfigs', {
+    metadata: { name: CONFIG },
+    spec: { text: 'ä'.repeat(100_000) },
+  });
+});
+
+function deadline(): AbortSignal {
+  return AbortSignal.timeout(20_000);
+}
+
+test('reads nodes, pools and then config names, each in one unpaged list', async () => {
+  const { nodes, pools, configs } = await readClusterSnapshot(api, undefined, deadline());
+  expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
+  const specReference = { field: 'spec', config: CONFIG, strength: 'strong' };
+  expect(pools.map(({ referrer }) => referrer.references)).toEqual([[specReference]]);
+  expect([...configs]).toEqual([CONFIG]);
+  const { requests } = cluster.faults;
+  const paths = requests.map(({ path }) => path);
+  expect([paths.slice(0, 2).toSorted(), paths.slice(2)]).toEqual([
+    [NODES_PATH, POOLS_PATH],
+    [MACHINE_CONFIGS_PATH],
+  ]);
+  for (const { path, query, headers } of requests) {
+    expect(query.size).toBe(0);
+    expect(headers.accept?.includes('as=PartialObjectMetadataList')).toBe(path !== POOLS_PATH);
+  }
+});
+
+test('reads labels, state and reason of the selected nodes', async () => {
+  const annotations = { [`${MCO_GROUP}/state`]: 'Degraded', [`${MCO_GROUP}/reason`]: 'disk full' };
+  cluster.patch('nodes', 'w0', { metadata: { labels: { zone: 'a' }, annotations } });
+  const { nodes } = await readClusterSnapshot(api, 'zone=a,!x', deadline());
+  expect(nodes).toMatchObject([{ labels: { zone: 'a' }, state: 'Degraded', reason: 'disk full' }]);
+  const selectors = cluster.faults.requests.map(({ query }) => query.get('labelSelector'));
+  expect(selectors.filter((selector) => selector !== null)).toEqual(['zone=a,!x']);
+});
+
+test.each([
+  [['v1alpha1'], ['MachineConfigPool', 'MachineOSBuild', 'Node', 'Node']],
+  [[], ['MachineConfigPool', 'Node', 'Node']],
+])('reads all referrers if builds are served at %j', async (versions, kinds) => {
+  cluster.serve('machineosbuilds', versions);
+  const { referrers } = await readReferrers(api, deadline());
+  expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(kinds);
+});
+
+test('skips the nodes that the operator does not manage', async () => {
+  const windows = { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/os': 'windows' };
+  cluster.create('nodes', { metadata: { name: 'windows', labels: windows } });
+  cluster.create('nodes', { metadata: { name: 'edge' } });
+  const { nodes, skippedNodes } = await readClusterSnapshot(api, undefined, deadline());
+  expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
+  expect(skippedNodes).toEqual(['edge', 'windows']);
+  const { referrers } = await readReferrers(api, deadline());
+  expect(referrers.map(({ name }) => name).toSorted()).toEqual(['b0', 'w0', 'w1', 'worker']);
+});
+
+const LISTS = {
+  machineconfigpools: { apiVersion: `${MCO_GROUP}/v1`, kind: 'MachineConfigPoolList' },
+  machineconfigs: { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadataList' },
+};
+
+test.each<[string, (list: string) => Fault, new (...args: never[]) => Error]>([
+  ['is not served', () => ({ status: 404, body: { kind: 'Status' } }), ApiError],
+  ['is cut off', (list) => ({ status: 200, body: list.slice(0, -3) }), MalformedList],
+  ['is reset', () => 'reset', ApiUnreachable],
+  ['has an object without a name', (list) => ({ status: 200, body: list }), MalformedObject],
+])('names the resource whose list %s', async (_title, createFault, cause) => {
+  for (const [resource, type] of Object.entries(LISTS)) {
+    const item = { ...type, kind: type.kind.replace(/List$/, ''), metadata: {} };
+    const list = JSON.stringify({ ...type, metadata: { resourceVersion: '1' }, items: [item] });
+    cluster.faults.clear();
+    cluster.faults.intercept(({ path }) => (path.endsWith(resource) ? createFault(list) : 'pass'));
+    const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(ClusterAccessError);
+    expect(failure).toMatchObject({
+      access: { verb: 'list', resource, group: MCO_GROUP },
+      cause: expect.any(cause),
+    });
+  }
+});
+
+test('rejects with a TimeoutError after the deadline', async () => {
+  cluster.faults.intercept(() => 'hang');
+  const snapshot = readClusterSnapshot(api, undefined, AbortSignal.timeout(50));
+  await expect(snapshot).rejects.toMatchObject({ name: 'TimeoutError' });
+});
+
+test('the size of a config is the length of its JSON in bytes', async () => {
+  const { body } = await cluster.request('GET', `${MACHINE_CONFIGS_PATH}/${OLD}`);
+  expect(await readConfigSize(api, CONFIG, deadline())).toBe(Buffer.byteLength(JSON.stringify(body)));
+  cluster.erase('machineconfigs', CONFIG);
+  expect(await readConfigSize(api, CONFIG, deadline())).toBeUndefined();
+  cluster.faults.intercept(() => ({ status: 403, body: { kind: 'Status' } }));
+  const access = { verb: 'get', resource: 'machineconfigs' };
+  await expect(readConfigSize(api, CONFIG, deadline())).rejects.toMatchObject({ access });
+});

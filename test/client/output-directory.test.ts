@@ -1,0 +1,88 @@
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { prepareOutputDirectory, writeOutputFiles } from '../../src/client/output-directory.ts';
+import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
+
+const NAMES = ['ca.crt', 'ca.key'];
+let root: string;
+const fileOf = (name: string): string => path.join(root, name);
+
+beforeEach(() => {
+  root = createTemporaryDirectory();
+});
+
+async function write(directory = root, overwrite = false): Promise<void> {
+  await prepareOutputDirectory(directory, NAMES, overwrite);
+  await writeOutputFiles(directory, [
+    { name: 'ca.crt', content: 'new certificate', isPrivate: false },
+    { name: 'ca.key', content: 'new key', isPrivate: true },
+  ]);
+}
+
+test('does not replace an existing file', async () => {
+  writeFileSync(fileOf('ca.key'), 'mine');
+  const message = `1 file exists in ${root}; use --force to overwrite`;
+  await expect(write()).rejects.toMatchObject({ exitCode: 2, message });
+  expect(readdirSync(root)).toEqual(['ca.key']);
+  expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('mine');
+});
+
+test('overwrites all files, and writes a secret to a new file with mode 0600', async () => {
+  for (const name of NAMES) {
+    writeFileSync(fileOf(name), 'old');
+    chmodSync(fileOf(name), 0o666);
+  }
+  const { ino } = statSync(fileOf('ca.key'));
+  const umask = process.umask(0);
+  onTestFinished(() => void process.umask(umask));
+  await write(root, true);
+  expect(readdirSync(root).sort()).toEqual(NAMES);
+  expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('new key');
+  expect(statSync(fileOf('ca.key')).mode & 0o777).toBe(0o600);
+  // A process that has the old file open does not see the new key.
+  expect(statSync(fileOf('ca.key')).ino).not.toBe(ino);
+});
+
+test('replaces a dangling link and does not write to its target', async () => {
+  symlinkSync(fileOf('target'), fileOf('ca.key'));
+  await expect(write()).rejects.toMatchObject({ exitCode: 2 });
+  await write(root, true);
+  expect(readdirSync(root).sort()).toEqual(NAMES);
+  expect(readFileSync(fileOf('ca.key'), 'utf8')).toBe('new key');
+});
+
+test('reports a directory with the name of a file before it replaces any file', async () => {
+  mkdirSync(fileOf('ca.key'));
+  writeFileSync(fileOf('ca.crt'), 'mine');
+  const message = `cannot write ${fileOf('ca.key')}: it is a directory; remove it`;
+  await expect(write(root, true)).rejects.toMatchObject({ exitCode: 2, message });
+  expect(readFileSync(fileOf('ca.crt'), 'utf8')).toBe('mine');
+});
+
+test.each([
+  ['file', 'it is a file, not a directory'],
+  ['file/certs', 'a part of the path is a file, not a directory'],
+  ['x'.repeat(300), 'ENAMETOOLONG'],
+])('explains why it cannot write to %s', async (name, reason) => {
+  writeFileSync(fileOf('file'), '');
+  const message = `cannot write to ${fileOf(name)}: ${reason}`;
+  await expect(write(fileOf(name))).rejects.toMatchObject({ exitCode: 2, message });
+  expect(readdirSync(root)).toEqual(['file']);
+});
+
+test.runIf(process.platform === 'linux').each(['/proc/none', '/proc/none/below'])(
+  'creates nothing below %s, and says so',
+  async (directory) => {
+    const message = `cannot write to ${directory}: a part of the path does not exist and cannot be created`;
+    await expect(write(directory)).rejects.toMatchObject({ exitCode: 2, message });
+  },
+);
