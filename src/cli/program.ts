@@ -2,7 +2,8 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { toPrintableLine } from '../common/printable-text.ts';
+import { removeUnsafe, toPrintableLine } from '../common/printable-text.ts';
+import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
@@ -66,34 +67,40 @@ export async function runProgram(
 /** Never rejects. */
 export async function runCommand(root: Command, args: readonly string[], io: ProcessIo): Promise<ExitCode> {
   const name = root.name();
+  let flags: RepeatedFlags = {};
   try {
     configureOutput(root, io, name);
+    root.hook('preAction', (_root, command) => {
+      flags = command.opts();
+    });
     await root.parseAsync(
       args.map((arg) => arg.replace(SHORT_FLAG_WITH_EQUALS, '$1')),
       { from: 'user' },
     );
     return EXIT_CODE.success;
   } catch (error) {
-    return reportError(error, io, name);
+    return reportError(error, io, new CommandFormatter(name, flags));
   }
 }
 
 /** Prints one line. With MCG_DEBUG, the stack and the causes follow. */
-export function reportError(error: unknown, io: ProcessIo, name = PROGRAM_NAME): ExitCode {
+export function reportError(
+  error: unknown,
+  io: ProcessIo,
+  commands = new CommandFormatter(PROGRAM_NAME, {}),
+): ExitCode {
   const isDebug = !['', '0', 'false'].includes(io.env.MCG_DEBUG ?? '');
+  const print = (text: string): void => io.stderr(`${removeUnsafe(text)}\n`);
   // Commander has printed its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;
   if (error instanceof CliError) {
-    if (error.message !== '') io.stderr(`${name}: ${error.message}\n`);
+    if (error.message !== '') print(`${commands.program}: ${error.describe(commands)}`);
   } else {
-    const message = toPrintableLine(
-      error instanceof Error ? error.message || error.name : String(error),
-      MAX_MESSAGE_LENGTH,
-    );
+    const message = error instanceof Error ? error.message || error.name : String(error);
     const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)';
-    io.stderr(`${name}: ${message}${isDebug ? '' : hint}\n`);
+    print(`${commands.program}: ${toPrintableLine(message, MAX_MESSAGE_LENGTH)}${isDebug ? '' : hint}`);
   }
-  if (isDebug) io.stderr(`${inspect(error)}\n`);
+  if (isDebug) print(inspect(error));
   return error instanceof CliError ? error.exitCode : EXIT_CODE.failure;
 }
 
@@ -145,8 +152,8 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
     .configureHelp({ visibleOptions: sortOptions })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => io.stdout(replaceName(text)),
-      writeErr: (text) => io.stderr(replaceName(text)),
+      writeOut: (text) => io.stdout(removeUnsafe(replaceName(text))),
+      writeErr: (text) => io.stderr(removeUnsafe(replaceName(text))),
       outputError: (message, write) => {
         // For example "error: unknown option '--forse'\n(Did you mean --force?)\n".
         const text = message.replace(/^error: (?:command-argument (?=value))?/, '');

@@ -1,4 +1,5 @@
 import process from 'node:process';
+import { CommandFormatter } from '../client/output/advice.ts';
 import type { ExitCode } from '../client/exit.ts';
 import { reportError, type ProcessIo } from './program.ts';
 
@@ -19,7 +20,7 @@ export function runInProcess(name: string, run: (io: ProcessIo) => Promise<ExitC
 
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', (error) => {
-    process.exit(reportError(error, io, name));
+    process.exit(reportError(error, io, new CommandFormatter(name, {})));
   });
 
   // process.exit() would truncate output to a pipe. No top-level await: the bundle is CommonJS.

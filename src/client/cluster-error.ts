@@ -1,7 +1,6 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError, isInvalidSelector, isTimeout } from './cluster-access.ts';
 import { AmbiguousName } from './resolve-name.ts';
-import { toShellWord } from './shell-word.ts';
 import type { KubeApi } from '../kube/api.ts';
 import {
   ApiError,
@@ -11,7 +10,7 @@ import {
   isDeniedByAdmission,
 } from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
-import { addFlagsToCommand } from './command-flags.ts';
+import { type Advice, advise } from './output/advice.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
@@ -54,64 +53,76 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
 
 /** Explains errors of a cluster. Returns others, such as bugs, unchanged. */
 export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterFlags = {}): unknown {
-  const explain = (message: string, exitCode: ExitCode = EXIT_CODE.clusterAccess): CliError => {
-    return new CliError(message, exitCode, { cause: error });
+  const explain = (
+    message: string,
+    exitCode: ExitCode = EXIT_CODE.clusterAccess,
+    advice?: Advice,
+  ): CliError => {
+    return new CliError(message, exitCode, { cause: error, advice });
   };
   const server = `the API server at ${address}`;
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (error instanceof AmbiguousName) return explain(error.message, EXIT_CODE.usage);
   if (!(error instanceof ClusterAccessError)) return error;
   if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
-  if (!isInvalidSelector(error)) return explain(formatAccessError(error, server, flags));
+  if (!isInvalidSelector(error)) {
+    const { message, advice } = explainAccessError(error, server, flags);
+    return explain(message, EXIT_CODE.clusterAccess, advice);
+  }
   const reason = toPrintableLine((error.cause as ApiError).message, MAX_QUOTE_LENGTH);
   return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
 }
 
-function formatAccessError({ access, cause }: ClusterAccessError, server: string, flags: ClusterFlags): string {
+interface Explanation {
+  readonly message: string;
+  readonly advice?: Advice;
+}
+
+function explainAccessError(
+  { access, cause }: ClusterAccessError,
+  server: string,
+  flags: ClusterFlags,
+): Explanation {
   const { verb, resource, group, namespace } = access;
   const kind = group === '' ? resource : `${resource}.${group}`;
   const location = namespace === undefined ? '' : ` in namespace ${namespace}`;
   if (cause instanceof ApiUnreachable && cause.cause !== undefined) {
-    return `cannot connect to ${server}: ${explainConnectionError(cause.cause)}`;
+    return { message: `cannot connect to ${server}: ${explainConnectionError(cause.cause)}` };
   }
   if (!(cause instanceof ApiError)) {
-    return `cannot ${verb} ${kind}${location}: ${toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH)}`;
+    const reason = toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH);
+    return { message: `cannot ${verb} ${kind}${location}: ${reason}` };
   }
   if (isDeniedByAdmission(cause)) {
-    return `${server} denies ${verb} of ${kind}${location}: ${toPrintableLine(cause.message, MAX_DENIAL_LENGTH)}`;
+    const reason = toPrintableLine(cause.message, MAX_DENIAL_LENGTH);
+    return { message: `${server} denies ${verb} of ${kind}${location}: ${reason}` };
   }
-  const message = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
   switch (cause.status) {
-    case 401:
-      return `${server} rejects the credentials of the kubeconfig; run ${formatLogin(flags)}`;
+    case 401: {
+      const message = `${server} rejects the credentials of the kubeconfig`;
+      return { message, advice: advise('log in with', ['oc', 'login']) };
+    }
     case 403: {
       const role = ROLES.find(({ rights }) => rights.has(`${verb} ${resource}`))?.name;
       const roleNote = role === undefined ? '' : `, which the ClusterRole ${role} allows`;
-      const command = `oc auth can-i ${verb} ${kind}${namespace === undefined ? '' : ` -n ${namespace}`}`;
-      const checkCommand = addFlagsToCommand(command, flags) + formatUsers(flags);
-      return `${server} denies you "${verb}" on ${kind}${location}${roleNote}; check with: ${checkCommand}`;
+      const message = `${server} denies you "${verb}" on ${kind}${location}${roleNote}`;
+      const scope = namespace === undefined ? [] : ['-n', namespace];
+      const { as: user, asGroup: groups = [] } = flags;
+      const users = [
+        ...(user === undefined ? [] : [`--as=${user}`]),
+        ...groups.map((group) => `--as-group=${group}`),
+      ];
+      return { message, advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]) };
     }
-    case 404:
-      return (
-        `${server} does not serve ${kind}: the cluster is not OpenShift, ` +
-        'or the Machine Config Operator is not installed yet'
-      );
-    default:
-      return `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${message}`;
+    case 404: {
+      const reason = 'the cluster is not OpenShift, or the Machine Config Operator is not installed yet';
+      return { message: `${server} does not serve ${kind}: ${reason}` };
+    }
+    default: {
+      const reason = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
+      return { message: `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${reason}` };
+    }
   }
-}
-
-/** `--context` has no effect on a login. */
-function formatLogin({ kubeconfig }: ClusterFlags): string {
-  return addFlagsToCommand('oc login', kubeconfig === undefined ? {} : { kubeconfig });
-}
-
-function formatUsers({ as: user, asGroup: groups = [] }: ClusterFlags): string {
-  const flags = [
-    ...(user === undefined ? [] : [`--as=${user}`]),
-    ...groups.map((group) => `--as-group=${group}`),
-  ];
-  return flags.map((flag) => ` ${toShellWord(flag)}`).join('');
 }
 
 function explainConnectionError(error: unknown): string {

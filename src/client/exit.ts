@@ -1,3 +1,5 @@
+import type { Advice, CommandFormatter } from './output/advice.ts';
+
 /** Scripts rely on these codes, and README.md lists them. */
 export const EXIT_CODE = {
   success: 0,
@@ -11,13 +13,24 @@ export const EXIT_CODE = {
 
 export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
+interface CliErrorOptions extends ErrorOptions {
+  readonly advice?: Advice | undefined;
+}
+
 /** Ends a command with the given exit code. An empty message prints nothing. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
+  readonly advice: Advice | undefined;
 
-  constructor(message: string, exitCode: ExitCode, options?: ErrorOptions) {
+  constructor(message: string, exitCode: ExitCode, { advice, ...options }: CliErrorOptions = {}) {
     super(message, options);
     this.exitCode = exitCode;
+    this.advice = advice;
+  }
+
+  /** `message; advice: command`. */
+  describe(commands: CommandFormatter): string {
+    return this.advice === undefined ? this.message : `${this.message}; ${commands.toClause(this.advice)}`;
   }
 }

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { toCliError } from '../../src/client/cluster-error.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
+import type { CliError } from '../../src/client/exit.ts';
+import { CommandFormatter, type RepeatedFlags } from '../../src/client/output/advice.ts';
 import { AmbiguousName } from '../../src/client/resolve-name.ts';
 import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
@@ -15,6 +17,10 @@ const SECRETS = 'secrets in namespace ns';
 const READER = ', which the ClusterRole machineconfig-guard-reader allows';
 const VERIFY = ', which the ClusterRole machineconfig-guard-verify allows';
 
+function describe(error: unknown, flags: RepeatedFlags = {}): string {
+  return (error as CliError).describe(new CommandFormatter('machineconfig-guard', flags));
+}
+
 const denied = (verb: string, resource: string, role = ''): string =>
   `${SERVER} denies you "${verb}" on ${resource}${role}; check with: oc auth can-i ${verb} `;
 
@@ -25,16 +31,14 @@ test.each<['get' | 'list' | 'delete', string, number, string]>([
   ['list', GUARD_PATH, 403, denied('list', GUARDS) + GUARDS],
   ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied('delete', CONFIGS, VERIFY) + CONFIGS],
   ['get', SECRET_PATH, 403, `${denied('get', SECRETS)}secrets -n ns`],
-  ['get', SECRET_PATH, 401, `${SERVER} rejects the credentials of the kubeconfig; run oc login`],
+  ['get', SECRET_PATH, 401, `${SERVER} rejects the credentials of the kubeconfig; log in with: oc login`],
   ['list', MACHINE_CONFIGS_PATH, 404, expect.stringContaining(`${SERVER} does not serve ${CONFIGS}: `)],
   ['get', SECRET_PATH, 500, `${SERVER} answered 500 to get ${SECRETS}: the reason`],
 ])('explains a %s of %s that was answered with %i', (verb, path, status, message) => {
   const cause = new ApiError(status, '', 'the\nreason');
-  expect(toCliError(new ClusterAccessError(verb, path, cause), API)).toMatchObject({
-    exitCode: 3,
-    message,
-    cause: {},
-  });
+  const error = toCliError(new ClusterAccessError(verb, path, cause), API);
+  expect(error).toMatchObject({ exitCode: 3, cause: {} });
+  expect(describe(error)).toEqual(message);
 });
 
 test.each([
@@ -79,17 +83,14 @@ test.each<[string, Error, number, string]>([
 
 test('names the kubeconfig in the command that logs in', () => {
   const error = new ClusterAccessError('list', NODES_PATH, new ApiError(401, '', ''));
-  expect(toCliError(error, API, { kubeconfig: 'lab.yaml', context: 'lab' })).toMatchObject({
-    message: expect.stringMatching(/; run oc --kubeconfig lab\.yaml login$/) as string,
-  });
+  const flags = { kubeconfig: 'lab.yaml', context: 'lab' };
+  expect(describe(toCliError(error, API, flags), flags)).toMatch(/: oc --kubeconfig lab\.yaml login$/);
 });
 
 test('adds the cluster and the impersonated user to the command that checks a permission', () => {
   const error = new ClusterAccessError('list', NODES_PATH, new ApiError(403, '', ''));
   const flags = { context: 'lab', kubeconfig: 'lab.yaml', as: 'alice smith', asGroup: ['a', 'b'] };
-  expect(toCliError(error, API, flags)).toMatchObject({
-    message: expect.stringMatching(
-      / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith' --as-group=a --as-group=b$/,
-    ) as string,
-  });
+  expect(describe(toCliError(error, API, flags), flags)).toMatch(
+    / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith' --as-group=a --as-group=b$/,
+  );
 });

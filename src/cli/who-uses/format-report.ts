@@ -8,8 +8,7 @@ import type {
   ReferenceEntry,
   UnusedReport,
 } from './references-report.ts';
-import type { ClusterFlags } from '../../client/cluster-options.ts';
-import { addFlagsToAdvice } from '../../client/command-flags.ts';
+import { advise } from '../../client/output/advice.ts';
 import { formatAge } from '../../client/output/format-age.ts';
 import { formatObjectNames } from '../../client/output/format-object-names.ts';
 import { createNameShortener } from '../../client/output/name-shortener.ts';
@@ -17,9 +16,11 @@ import { formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
   type TableFormat,
+  formatNext,
+  type ReportFormat,
   type TextFormat,
-  wrapAdvice,
   wrapParagraph,
+  wrapText,
 } from '../../client/output/text-format.ts';
 
 const KIB = 1024;
@@ -30,7 +31,10 @@ const CONFIG_COLUMNS = [
   { header: 'AGE', isRightAligned: true },
   { header: 'SIZE', isRightAligned: true },
 ];
-const CHECK_ADVICE = 'Nodes and pools that name a missing config cannot update: run machineconfig-guard check.';
+const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot update; list them with', [
+  'machineconfig-guard',
+  'check',
+]);
 
 export const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
@@ -46,9 +50,8 @@ export function formatReferencesReport(
 
 /** With `-o wide`, names the referrers. */
 export function formatConfigList(
-  format: TableFormat,
+  format: ReportFormat,
   { configs, unreportedNodes, readAt }: ConfigListReport,
-  flags: ClusterFlags = {},
 ): string {
   if (configs.length === 0) return 'No rendered MachineConfigs found.\n';
   const shortenName = createNameShortener(
@@ -68,11 +71,11 @@ export function formatConfigList(
   });
   const sentences = [
     formatCounts(configs),
-    configs.every(({ exists }) => exists) ? '' : addFlagsToAdvice(CHECK_ADVICE, flags),
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use any config.'),
   ];
   const table = formatTable(format, [...CONFIG_COLUMNS, { header: 'USED BY' }], rows);
-  return `${table}\n${formatSentences(format, sentences)}`;
+  const next = configs.every(({ exists }) => exists) ? [] : formatNext(format, CHECK_ADVICE);
+  return `${table}\n${formatSentences(format, sentences)}${toLines(next)}`;
 }
 
 function formatCounts(configs: ConfigListReport['configs']): string {
@@ -204,7 +207,7 @@ function formatUnreported(nodes: number, consequence: string): string {
 
 /** Each on a line of its own. Omits empty ones. */
 function formatSentences(format: TextFormat, sentences: readonly string[]): string {
-  return toLines(sentences.filter(Boolean).flatMap((sentence) => wrapAdvice(sentence, format.width)));
+  return toLines(sentences.filter(Boolean).flatMap((sentence) => wrapText(sentence, format.width)));
 }
 
 function toLines(lines: readonly string[]): string {

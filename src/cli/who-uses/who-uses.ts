@@ -5,8 +5,7 @@ import { readConfigListReport, readReferencesReport, readUnusedReport } from './
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
-import { printReport } from '../../client/output/report-output.ts';
-import { createTableFormat } from '../../client/output/text-format.ts';
+import { Output } from '../../client/output/output.ts';
 import {
   formatConfigList,
   formatConfigNames,
@@ -61,26 +60,25 @@ Examples:
     )
     .action(async (names: readonly string[], flags: WhoUsesFlags) => {
       const configs = parseConfigNames(names, flags);
-      const format = createTableFormat(process.stdout, flags.output === 'wide');
+      const output = new Output(command, flags);
+      const { format } = output;
       const isNameOutput = flags.output === 'name';
       const print = (report: object, table: string, names: string): void => {
-        printReport(command, flags.output, report, isNameOutput ? names : table);
+        output.printReport(report, isNameOutput ? names : table);
       };
       await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
         if (flags.unused === true) {
           const { report, renderedCount } = await readUnusedReport(api);
           print(report, formatUnusedReport(format, report, renderedCount), formatUnusedNames(report));
-          if (isNameOutput)
-            command.configureOutput().writeErr?.(`${formatHeldNotice(report)}${POINT_IN_TIME_NOTICE}\n`);
+          if (isNameOutput) output.printNote(`${formatHeldNotice(report)}${POINT_IN_TIME_NOTICE}`);
         } else if (configs.length === 0) {
           const report = await readConfigListReport(api);
-          print(report, formatConfigList(format, report, flags), formatConfigNames(report));
+          print(report, formatConfigList(format, report), formatConfigNames(report));
         } else {
           const report = await readReferencesReport(api, configs);
           print(report, formatReferencesReport(format, report), formatReferrerNames(report));
           const missing = isNameOutput ? report.configs.filter(({ exists }) => !exists) : [];
-          for (const { name } of missing)
-            command.configureOutput().writeErr?.(`${formatName(name)} does not exist\n`);
+          for (const { name } of missing) output.printNote(`${formatName(name)} does not exist`);
           if (!report.allUsed) throw new CliError('', EXIT_CODE.failure);
         }
       });

@@ -1,3 +1,4 @@
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { applyStyle, type Style, type TextFormat } from './text-format.ts';
 
 export interface Cell {
@@ -11,6 +12,8 @@ export interface Column {
 }
 
 const GAP = '  ';
+/** Longer than every name. */
+const MAX_CELL_LENGTH = 1_000;
 
 function measureColumns(columns: readonly Column[], rows: readonly (readonly Cell[])[]): number[] {
   return columns.map(({ header }, index) => {
@@ -19,15 +22,18 @@ function measureColumns(columns: readonly Column[], rows: readonly (readonly Cel
   });
 }
 
-/** Never truncates cells, because users search and copy names. */
+/** Never truncates names, because users search and copy them. */
 export function formatTable(
   format: TextFormat,
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
 ): string {
+  const safeRows = rows.map((row) =>
+    row.map((cell) => ({ ...cell, text: toPrintableLine(cell.text, MAX_CELL_LENGTH) })),
+  );
   const headerCells = columns.map(({ header }): Cell => ({ text: header, style: 'bold' }));
-  const widths = measureColumns(columns, rows);
-  const lines = [headerCells, ...rows].map((row) => {
+  const widths = measureColumns(columns, safeRows);
+  const lines = [headerCells, ...safeRows].map((row) => {
     const texts = row.map(({ text, style }, index) => {
       const padding = ' '.repeat((widths[index] ?? 0) - countCharacters(text));
       const styledText = applyStyle(format, style, text);

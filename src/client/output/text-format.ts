@@ -1,4 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import type { Advice, CommandFormatter } from './advice.ts';
 
 export interface TextFormat {
   /** Characters per line. */
@@ -11,6 +13,11 @@ export interface TableFormat extends TextFormat {
   readonly columns?: number | undefined;
   /** Whether to print names in full (`-o wide`). */
   readonly isWide?: boolean;
+}
+
+/** For a report with advice. */
+export interface ReportFormat extends TableFormat {
+  readonly commands: CommandFormatter;
 }
 
 /** Readable on a dark and on a white background, unlike green, yellow and dim. */
@@ -58,7 +65,7 @@ export function getLineWidth({ columns, width }: TableFormat): number {
 
 /** Never breaks a word, so that links keep working. */
 export function wrapText(text: string, width: number): string[] {
-  return wrapWords(text.split(' '), width);
+  return wrapWords(toPrintableLine(text, Number.POSITIVE_INFINITY).split(' '), width);
 }
 
 /** Like {@link wrapText}, but also keeps each command on one line, because users copy it. */
@@ -80,6 +87,30 @@ export function wrapWords(words: readonly string[], width: number): string[] {
     else lines[lines.length - 1] = `${line} ${word}`;
   }
   return lines;
+}
+
+/** `Next: text:` and below it the command on its own line, because users copy it. */
+export function formatNext({ width, commands }: ReportFormat, { text, command }: Advice): string[] {
+  const lines = wrapText(`Next: ${text}${command === null ? '.' : ':'}`, width);
+  return command === null
+    ? lines
+    : [...lines, ...commands.toLines(command, width - 2).map((line) => `  ${line}`)];
+}
+
+/**
+ * A block to copy: each advice is a comment above its command.
+ *
+ * @param isAlternative its command is a comment, too
+ */
+export function formatCommand(
+  { width, commands }: ReportFormat,
+  { text, command }: Advice,
+  isAlternative = false,
+) {
+  const comment = wrapText(text, width - 4).map((line) => `  # ${line}`);
+  if (command === null) return comment;
+  const prefix = isAlternative ? '  # ' : '  ';
+  return [...comment, ...commands.toLines(command, width - 4).map((line) => prefix + line)];
 }
 
 export function wrapParagraph({ width }: TextFormat, text: string): string {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import {
   formatConfigList,
   formatHeldNotice,
@@ -114,7 +115,8 @@ test.each([
       toListed('rendered-gpu-b4983d88dabdc54ecf977ee120fd3796', []),
     ],
   };
-  const text = formatConfigList({ width: 80, hasColors: false, ...options }, report);
+  const commands = new CommandFormatter('machineconfig-guard', {});
+  const text = formatConfigList({ width: 80, hasColors: false, commands, ...options }, report);
   const [, first = '', second = ''] = text.split('\n');
   expect(first).toBe(row);
   expect(second).toMatch(/ <none>$/);

@@ -118,7 +118,7 @@ test('without a name, lists every rendered config, and the missing ones first', 
     `${NEW}  worker       0s  0 B  1 node, 1 pool`,
   ]);
   expect(text.replaceAll('\n', ' ')).toMatch(
-    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* machineconfig-guard check --kubeconfig \S+\. $/,
+    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* machineconfig-guard check --kubeconfig \S+ $/,
   );
   const names = await run('who-uses', '--output', 'name');
   expect(names.stdout.trim().split('\n').toSorted()).toEqual([OLD, NEW]);

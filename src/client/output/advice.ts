@@ -1,0 +1,120 @@
+import { toPrintableLine } from '../../common/printable-text.ts';
+
+/** Text that the shell interprets, such as a pattern. Never a value from a cluster or of a flag. */
+interface Unquoted {
+  readonly unquoted: string;
+}
+
+/** A word as the program gets it. {@link CommandFormatter} quotes it. */
+export type Word = string | Unquoted;
+
+/** Between two commands on one line. */
+export const PIPE: Unquoted = { unquoted: '|' };
+
+/** A command for a person. Only a {@link CommandFormatter} can print it. */
+export class ShellCommand {
+  /** A terminal shows each inner list on its own line. Each command begins with `oc` or `machineconfig-guard`. */
+  readonly lines: readonly (readonly Word[])[];
+
+  constructor(lines: readonly (readonly Word[])[]) {
+    this.lines = lines;
+  }
+}
+
+declare const ADVICE: unique symbol;
+
+/** What a person can do next. Made by {@link advise}. In JSON, the command is one line. */
+export interface Advice {
+  /** A clause without a period. */
+  readonly text: string;
+  readonly command: ShellCommand | null;
+  readonly [ADVICE]: true;
+}
+
+/** Rejects a command in the text: it would have no flags, no quotes and another program name. */
+type WithoutCommand<Text extends string> = Text extends `${string}${'oc' | 'machineconfig-guard'} ${string}`
+  ? never
+  : Text;
+
+/** @param lines of the command */
+export function advise<Text extends string>(
+  text: WithoutCommand<Text>,
+  ...lines: readonly (readonly Word[])[]
+): Advice {
+  const advice = { text, command: lines.length === 0 ? null : new ShellCommand(lines) };
+  return advice as unknown as Advice;
+}
+
+/** The flags of this run that a printed command repeats, because it must not act on another cluster. */
+export interface RepeatedFlags {
+  readonly context?: string | undefined;
+  readonly kubeconfig?: string | undefined;
+  /** Of the guard. */
+  readonly namespace?: string | undefined;
+}
+
+const OWN_PROGRAM = 'machineconfig-guard';
+const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
+
+/** Quotes the words of commands and adds the flags that select the cluster. */
+export class CommandFormatter {
+  /** The name of this program, such as `machineconfig-guard` or `oc mcguard`. */
+  readonly program: string;
+  readonly #flags: RepeatedFlags;
+
+  constructor(program: string, flags: RepeatedFlags) {
+    this.program = program;
+    this.#flags = flags;
+  }
+
+  toLine(command: ShellCommand): string {
+    return this.#formatLines(command).join(' ');
+  }
+
+  /** One line if it fits, else the lines of the command, each but the last with a backslash. */
+  toLines(command: ShellCommand, width: number): string[] {
+    const line = this.toLine(command);
+    return line.length <= width ? [line] : this.#formatLines(command).join(' \\\n    ').split('\n');
+  }
+
+  /** `text: command`. */
+  toClause({ text, command }: Advice): string {
+    return command === null ? text : `${text}: ${this.toLine(command)}`;
+  }
+
+  #formatLines({ lines: [first = [], ...others] }: ShellCommand): string[] {
+    const commands = splitAtPipes(first).map((words) => this.#addFlags(words).join(' '));
+    return [commands.join(' | '), ...others.map((words) => words.map(toShellWord).join(' '))];
+  }
+
+  #addFlags([program = '', subcommand = '', ...others]: readonly Word[]): string[] {
+    const { context, kubeconfig, namespace } = this.#flags;
+    const words = others.map(toShellWord);
+    const flags = toFlag('--kubeconfig', kubeconfig);
+    // A login creates a context.
+    if (subcommand !== 'login') flags.push(...toFlag('--context', context));
+    if (program === 'oc') return ['oc', ...flags, toShellWord(subcommand), ...words];
+    if (program !== OWN_PROGRAM) return [program, subcommand, ...others].map(toShellWord);
+    return [this.program, toShellWord(subcommand), ...flags, ...toFlag('--namespace', namespace), ...words];
+  }
+}
+
+function splitAtPipes(words: readonly Word[]): Word[][] {
+  const commands: Word[][] = [[]];
+  for (const word of words) {
+    if (word === PIPE) commands.push([]);
+    else commands.at(-1)?.push(word);
+  }
+  return commands;
+}
+
+function toFlag(name: string, value: string | undefined): string[] {
+  return value === undefined ? [] : [name, toShellWord(value)];
+}
+
+/** Quotes a word for a POSIX shell if it needs quotes. */
+function toShellWord(word: Word): string {
+  if (typeof word !== 'string') return word.unquoted;
+  const text = toPrintableLine(word, Number.POSITIVE_INFINITY);
+  return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,0 +1,71 @@
+import type { Command } from 'commander';
+import { Scalar, stringify } from 'yaml';
+import { escapeUnsafe, hasUnsafe } from '../../common/printable-text.ts';
+import { CliError } from '../exit.ts';
+import { CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
+import { formatAge } from './format-age.ts';
+import { createTableFormat, type ReportFormat } from './text-format.ts';
+
+interface OutputFlags extends RepeatedFlags {
+  /** Of `--output`. */
+  readonly output?: string;
+}
+
+/** Prints what a command reports, and knows the flags that its advice repeats. */
+export class Output {
+  /** Of stdout. */
+  readonly format: ReportFormat;
+  readonly #command: Command;
+  readonly #kind: string;
+  #lastProgress = '';
+
+  constructor(command: Command, flags: OutputFlags) {
+    this.#command = command;
+    this.#kind = flags.output ?? 'text';
+    const commands = new CommandFormatter(command.parent?.name() ?? command.name(), flags);
+    this.format = { ...createTableFormat(process.stdout, this.#kind === 'wide'), commands };
+  }
+
+  /** Prints the report as JSON or YAML, with each command on one line, or else the text. */
+  printReport(report: object, text: string): void {
+    if (this.#kind === 'json') {
+      this.print(`${escapeUnsafe(JSON.stringify(report, (_key, value) => this.#toPlain(value), 2))}\n`);
+    } else if (this.#kind === 'yaml') {
+      const replacer = (_key: unknown, value: unknown): unknown => toQuoted(this.#toPlain(value));
+      // Aliases for repeated objects are valid YAML, but hard to read.
+      const options = { aliasDuplicateObjects: false, lineWidth: 0 };
+      this.print(escapeUnsafe(stringify(report, replacer, options)));
+    } else this.print(text);
+  }
+
+  print(text: string): void {
+    this.#command.configureOutput().writeOut?.(text);
+  }
+
+  /** Prints a line on stderr. */
+  printNote(text: string): void {
+    this.#command.configureOutput().writeErr?.(`${text}\n`);
+  }
+
+  /** Prints a line on stderr, with the elapsed time, unless it has just printed the same text. */
+  printProgress(text: string, elapsedMs: number): void {
+    if (text !== this.#lastProgress) this.printNote(`${formatAge(elapsedMs).padStart(7)}  ${text}`);
+    this.#lastProgress = text;
+  }
+
+  /** The message of an error, with its advice. */
+  describeError(error: unknown): string {
+    if (error instanceof CliError) return error.describe(this.format.commands);
+    return error instanceof Error ? error.message : String(error);
+  }
+
+  #toPlain(value: unknown): unknown {
+    return value instanceof ShellCommand ? this.format.commands.toLine(value) : value;
+  }
+}
+
+/** Only quoted strings can have escapes. */
+function toQuoted(value: unknown): unknown {
+  if (typeof value !== 'string' || !hasUnsafe(value)) return value;
+  return Object.assign(new Scalar(value), { type: 'QUOTE_DOUBLE' });
+}
