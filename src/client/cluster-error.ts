@@ -114,10 +114,12 @@ function explainAccessError(
       ];
       return { message, advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]) };
     }
-    case 404: {
-      const reason = 'the cluster is not OpenShift, or the Machine Config Operator is not installed yet';
-      return { message: `${server} does not serve ${kind}: ${reason}` };
-    }
+    case 404:
+      return {
+        message:
+          `${server} does not serve ${kind}: the cluster is not OpenShift, ` +
+          'or the Machine Config Operator is not installed yet',
+      };
     default: {
       const reason = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
       return { message: `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${reason}` };
