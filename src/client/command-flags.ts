@@ -12,7 +12,7 @@ export function addFlagsToCommand(command: string, flags: ConnectionFlags): stri
 }
 
 /** Like {@link addFlagsToCommand}, for a command that was split into words. */
-export function addFlagsToWords(words: readonly string[], flags: ConnectionFlags): readonly string[] {
+function addFlagsToWords(words: readonly string[], flags: ConnectionFlags): readonly string[] {
   return [...words.slice(0, 1), ...toWords(flags), ...words.slice(1)];
 }
 

@@ -50,7 +50,7 @@ Examples:
       const report = await runDemo({
         speed,
         onStory: (story) => printText(formatStoryTitle(format, story)),
-        onCheck: (report, repairs) => printText(formatCheck(format, report, repairs)),
+        onCheck: (report) => printText(formatCheck(format, report)),
         onRestore: (command) => printText(formatCommand(format, command)),
         onEvent: (event) => printText(formatEvent(format, event)),
       });

@@ -1,4 +1,5 @@
 import { formatCheckReport } from '../cli/check/format-report.ts';
+import { CommandFormatter } from '../client/output/advice.ts';
 import {
   applyStyle,
   type Style,
@@ -7,7 +8,6 @@ import {
   wrapText,
 } from '../client/output/text-format.ts';
 import type { CheckReport } from '../cli/check/check-cluster.ts';
-import type { Repair } from '../cli/check/repairs.ts';
 import type { SimulationEvent } from './operator/simulation.ts';
 import type { DemoReport, DemoStory } from './run-demo.ts';
 
@@ -60,9 +60,11 @@ export function formatStoryTitle(format: TextFormat, story: DemoStory): string {
 }
 
 /** What `check` prints, with its first repair. */
-export function formatCheck(format: TextFormat, report: CheckReport, repairs: readonly Repair[]): string {
+export function formatCheck(format: TextFormat, report: CheckReport): string {
   const width = format.width - OUTPUT_MARK.length;
-  const lines = formatCheckReport({ ...format, width, columns: width }, report, repairs.slice(0, 1))
+  const commands = new CommandFormatter('machineconfig-guard', {});
+  const shortReport = { ...report, repairs: report.repairs.slice(0, 1) };
+  const lines = formatCheckReport({ ...format, width, columns: width, commands }, shortReport)
     .trimEnd()
     .split('\n');
   const marked = lines.map((line) => `${OUTPUT_MARK}${line}`.trimEnd()).join('\n');

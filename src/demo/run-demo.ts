@@ -2,7 +2,6 @@ import { type Authority, createAuthority } from '../certificates/authority.ts';
 import type { NamedReference } from '../decision/references.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import { type CheckReport, checkCluster } from '../cli/check/check-cluster.ts';
-import type { Repair } from '../cli/check/repairs.ts';
 import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
 import { restore, type RestoreReport } from '../cli/restore/restore-run.ts';
 import type { AnsweredCall } from '../webhook/admission-app.ts';
@@ -17,7 +16,7 @@ export type DemoStory = 'unguarded' | 'guarded' | 'restored';
 
 export interface DemoOptions extends Pick<SimulationOptions, 'speed' | 'onEvent'> {
   readonly onStory?: (story: DemoStory) => void;
-  readonly onCheck?: (report: CheckReport, repairs: readonly Repair[]) => void;
+  readonly onCheck?: (report: CheckReport) => void;
   /** The command line without the name of the program. */
   readonly onRestore?: (command: string) => void;
 }
@@ -92,8 +91,8 @@ async function runRestore(authority: Authority, options: DemoOptions): Promise<D
     const install = startMissingConfigInstall({ api, server, speed, onEvent });
     const { simulation } = install;
     const { events: _events, ...stuck } = await install.run();
-    const { report: check, repairs } = await checkCluster(adminApi);
-    onCheck?.(check, repairs);
+    const check = await checkCluster(adminApi);
+    onCheck?.(check);
     const source = `node/${SOURCE_NODE}`;
     onRestore?.(`restore --from ${source} --confirm`);
     const { result, ...end } = await install.runWith((sleep) =>

@@ -16,7 +16,7 @@ import { readObject } from '../../client/cluster-access.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { type ClusterSnapshot, findReferencedConfig } from '../../client/cluster-snapshot.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { toShellWord } from '../../client/shell-word.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 
 export interface BootstrapOptions {
   readonly directory: string;
@@ -54,8 +54,8 @@ export interface BootstrapConfig {
   readonly differences: readonly BootstrapDifference[];
   /** Source MachineConfigs that only one side has. */
   readonly sources: { readonly onlyBootstrap: readonly string[]; readonly onlyCluster: readonly string[] };
-  /** Without `--confirm` it changes nothing. Null if the config must not or cannot be restored now. */
-  readonly restore: string | null;
+  /** Null if the config must not or cannot be restored now. */
+  readonly restore: Advice | null;
 }
 
 export interface BootstrapDifference {
@@ -139,7 +139,11 @@ class Comparison {
       differences: await this.#describeDifferences(differences, pool?.sources),
       sources: isMissing ? this.#compareSources(pool?.sources) : { onlyBootstrap: [], onlyCluster: [] },
       restore: canRestore
-        ? `machineconfig-guard restore ${name} --from ${toShellWord(this.#options.directory)}`
+        ? advise(
+            'create it again; without --confirm this writes nothing',
+            ['machineconfig-guard', 'restore', name],
+            ['--from', this.#options.directory],
+          )
         : null,
     };
   }

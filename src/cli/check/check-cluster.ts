@@ -1,10 +1,13 @@
-import { REFERRER_NOUNS } from '../../decision/references.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { withTimeout } from '../../common/wait.ts';
-import { readPendingCertificateRequests } from '../../client/certificate-requests.ts';
+import {
+  type PendingCertificateRequests,
+  readPendingCertificateRequests,
+} from '../../client/certificate-requests.ts';
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
-import { checkConsistency, type CheckScope, type Problem } from './consistency.ts';
+import { checkConsistency, type CheckScope } from './consistency.ts';
+import type { Problem } from './problems.ts';
 import { findReferencedConfig } from '../../client/cluster-snapshot.ts';
 import { readGuardReport } from '../../client/guard-report.ts';
 import { findHolds } from '../../client/holds.ts';
@@ -22,11 +25,51 @@ export interface CheckOptions {
   readonly onFailure?: (error: unknown, elapsedMs: number) => void;
 }
 
-export type Inspection = Awaited<ReturnType<typeof inspect>>;
+/** The JSON of `check --output json`. Its keys are a contract. Unknown values are null. */
+export interface CheckReport {
+  readonly server: string;
+  readonly checkedAt: string;
+  /** 0 without `--wait`. */
+  readonly waitedSeconds: number;
+  readonly ok: boolean;
+  /** Whether the operator can solve all problems without a person. */
+  readonly recoverable: boolean;
+  /** `holdSuperseded` of the guard. Null with a selector, too. */
+  readonly holdSeconds: number | null;
+  readonly nodes: readonly CheckedNode[];
+  /** The nodes that the operator does not manage. */
+  readonly skippedNodes: readonly string[];
+  readonly pools: readonly CheckedPool[];
+  readonly problems: readonly Problem[];
+  readonly pendingCertificateRequests: PendingCertificateRequests;
+  readonly repairs: readonly Repair[];
+}
 
-/** The JSON of `check --output json`. Its keys are a contract. */
-export type CheckReport = Readonly<ReturnType<typeof buildCheckReport>>;
-export type ReportProblem = CheckReport['problems'][number];
+export interface CheckedNode {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly pool: string | null;
+  readonly currentConfig: string | null;
+  readonly desiredConfig: string | null;
+  /** As the machine-config-daemon reports it. */
+  readonly state: string;
+  readonly reason: string;
+}
+
+export interface CheckedPool {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly specConfig: string | null;
+  readonly statusConfig: string | null;
+  readonly paused: boolean;
+  readonly terminating: boolean;
+  readonly machineCount: number;
+  readonly updatedMachineCount: number;
+  /** Until when the guard holds the last of its unused configs. */
+  readonly heldUntil: string | null;
+}
+
+export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
 /** An API server that restarts answers earlier. A wrong address never answers. */
 const FIRST_CONTACT_MS = 30_000;
@@ -35,7 +78,7 @@ const FIRST_CONTACT_MS = 30_000;
 export async function checkCluster(
   api: KubeApi,
   { selector, minNodes = 1, waitMs, onReport, onFailure = () => {} }: CheckOptions = {},
-): Promise<{ report: CheckReport; repairs: readonly Repair[] }> {
+): Promise<CheckReport> {
   const scope = { selector, minNodes };
   const { answer, elapsedMs } = await pollUntilSettled({
     read: (timeoutMs) =>
@@ -44,25 +87,29 @@ export async function checkCluster(
     timeoutMs: waitMs ?? RETRY_TIMEOUT_MS,
     ...(waitMs === undefined ? { intervalMs: RETRY_INTERVAL_MS } : {}),
     retryUntilMs: (error, hasAnswered) => {
-      if (waitMs !== undefined && (hasAnswered || isNotServed(error))) return waitMs;
-      return isRetryableRead(error) ? FIRST_CONTACT_MS : 0;
+      if (waitMs !== undefined && isNotServed(error)) return waitMs;
+      if (!isRetryableRead(error)) return 0;
+      return waitMs !== undefined && hasAnswered ? waitMs : FIRST_CONTACT_MS;
     },
     onAnswer: (inspection, atMs) => onReport?.(buildCheckReport(inspection, atMs), atMs),
     onFailure,
   });
-  return { report: buildCheckReport(answer, waitMs === undefined ? 0 : elapsedMs), repairs: answer.repairs };
+  return buildCheckReport(answer, waitMs === undefined ? 0 : elapsedMs);
 }
 
 async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
-  const otherReads = Promise.all([readPendingCertificateRequests(api, signal), readGuardReport(api, signal)]);
+  const requestsRead = readPendingCertificateRequests(api, signal);
+  const guardRead = readGuardReport(api, signal);
   const readAndCheck = async () => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
-    return { snapshot, consistency: checkConsistency(snapshot, scope, new Date()) };
+    const { explanations } = await guardRead;
+    return { snapshot, consistency: checkConsistency(snapshot, scope, new Date(), explanations) };
   };
   let { snapshot, consistency } = await readAndCheck();
   // Between two lists a node can change its config, and its old config can be deleted.
   if (!consistency.ok && !consistency.isRecoverable) ({ snapshot, consistency } = await readAndCheck());
-  const [requests, { explanations, holdMs }] = await otherReads;
+  const requests = await requestsRead;
+  const { holdMs } = await guardRead;
   const pendingNames = requests.requests.map(({ name }) => name);
   const repairs = planRepairs(consistency, snapshot.configs, pendingNames);
   // A selected part of the nodes does not show which configs are unused.
@@ -70,7 +117,7 @@ async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
     holdMs === undefined || scope.selector !== undefined
       ? undefined
       : { holdMs, untilByPool: findHeldPools(snapshot, holdMs) };
-  return { server: api.address, at: new Date(), consistency, requests, explanations, repairs, holdings };
+  return { server: api.address, at: new Date(), consistency, requests, repairs, holdings };
 }
 
 /** The pools whose unused configs the guard holds, and until when it holds the last one. */
@@ -95,8 +142,8 @@ function findHeldPools(
   return untilByPool;
 }
 
-export function buildCheckReport(inspection: Inspection, waitedMs: number) {
-  const { server, at, consistency, requests, explanations, repairs, holdings } = inspection;
+export function buildCheckReport(inspection: Inspection, waitedMs: number): CheckReport {
+  const { server, at, consistency, requests, repairs, holdings } = inspection;
   const { ok, isRecoverable, nodes, skippedNodes, pools, problems } = consistency;
   return {
     server,
@@ -128,26 +175,8 @@ export function buildCheckReport(inspection: Inspection, waitedMs: number) {
         heldUntil: holdings?.untilByPool.get(referrer.name)?.toISOString() ?? null,
       }),
     ),
-    problems: problems.map((problem) => toReportProblem(problem, explanations)),
+    problems,
     pendingCertificateRequests: requests,
-    repairs: repairs.map(({ description, command }) => ({
-      what: description,
-      command: command.flat().join(' '),
-    })),
-  };
-}
-
-function toReportProblem(problem: Problem, explanations: ReadonlyMap<string, string>) {
-  const { code, kind, name, field, config, isRecoverable, suggestion, description } = problem;
-  return {
-    code,
-    kind: kind ?? null,
-    name: name ?? null,
-    field: field ?? null,
-    config: config ?? null,
-    recoverable: isRecoverable,
-    suggestion: suggestion ?? null,
-    explanation: explanations.get(config ?? '') ?? null,
-    message: kind === undefined ? description : `${REFERRER_NOUNS[kind]} ${name}: ${description}`,
+    repairs,
   };
 }

@@ -1,12 +1,11 @@
 import { Command, Option } from 'commander';
-import { type BootstrapConfig, checkBootstrapConfigs } from './check-bootstrap.ts';
+import { checkBootstrapConfigs } from './check-bootstrap.ts';
 import { checkCluster } from './check-cluster.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
 import { readBootstrapSources, readRenderedConfigs } from '../../rendered-config/rendered-config.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { addFlagsToCommand, addFlagsToWords } from '../../client/command-flags.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import {
   createNumberParser,
@@ -14,9 +13,8 @@ import {
   createParser,
   toDurationOption,
 } from '../../client/option-parsers.ts';
-import { createProgressPrinter, printReport } from '../../client/output/report-output.ts';
+import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { createTableFormat } from '../../client/output/text-format.ts';
 import { formatBootstrapNames, formatBootstrapReport } from './format-bootstrap-report.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
 
@@ -69,11 +67,12 @@ export function createCheckCommand(): Command {
       `
 The result is fine if every node has reported its current and desired config,
 every pool has a config in its spec and status, and all these configs exist
-and are not being deleted. The status of a new custom pool may be empty for 30
-minutes. Node states, paused pools, rollouts, pending certificate requests and
-nodes that the Machine Config Operator does not manage do not count. The
-command prints repair commands and never runs them. With -o name it prints the
-objects that have problems.
+and are not being deleted. The status of a pool may be empty for the first 30
+minutes if one of its machines is updated or the pool is custom. Node states,
+paused pools, rollouts, pending certificate requests and nodes that the Machine
+Config Operator does not manage do not count. The command prints repair
+commands and never runs them. With -o name it prints the objects that have
+problems.
 Permissions: list nodes, machineconfigpools and machineconfigs.
 
 With --bootstrap-dir the result is fine if the API has every config that the
@@ -117,9 +116,10 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
   if (!isWaiting && command.getOptionValueSource('timeout') === 'cli') {
     throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
   }
+  const output = new Output(command, flags);
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
-    const print = isWaiting ? createProgressPrinter(command) : () => {};
-    const result = await checkCluster(api, {
+    const print = isWaiting ? output.printProgress.bind(output) : () => {};
+    const report = await checkCluster(api, {
       selector: toLabelSelector(flags),
       minNodes: flags.minNodes,
       waitMs: isWaiting ? flags.timeout : undefined,
@@ -127,46 +127,29 @@ async function check(flags: CheckFlags, command: Command): Promise<void> {
         if (!current.ok) print(formatProgress(current), elapsedMs);
       },
       onFailure: (error, elapsedMs) =>
-        print(`${(toCliError(error, api, flags) as Error).message}; retrying`, elapsedMs),
+        print(`${output.describeError(toCliError(error, api, flags))}; retrying`, elapsedMs),
     });
-    const report = {
-      ...result.report,
-      repairs: result.report.repairs.map((repair) => {
-        return { ...repair, command: addFlagsToCommand(repair.command, flags) };
-      }),
-    };
-    const repairs = result.repairs.map(({ description, command: [firstLine = [], ...lines] }) => {
-      return { description, command: [addFlagsToWords(firstLine, flags), ...lines] };
-    });
-    const format = createTableFormat(process.stdout, flags.output === 'wide');
-    const text =
-      flags.output === 'name'
-        ? formatProblemNames(report)
-        : formatCheckReport(format, report, repairs, isWaiting);
-    printReport(command, flags.output, report, text);
+    const isNameOutput = flags.output === 'name';
+    output.printReport(
+      report,
+      isNameOutput ? formatProblemNames(report) : formatCheckReport(output.format, report, isWaiting),
+    );
     if (!report.ok) throw new CliError('', EXIT_CODE.failure);
   });
 }
 
 async function checkBootstrap(directory: string, flags: CheckFlags, command: Command): Promise<void> {
   const { configs, sources } = await withStopSignal((signal) => readBootstrapDirectory(directory, signal));
+  const output = new Output(command, flags);
   await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
-    const result = await checkBootstrapConfigs(api, { directory, configs, sources });
-    const report = {
-      ...result,
-      configs: result.configs.map((config) => addFlagsToRestore(config, flags)),
-    };
-    const text =
-      flags.output === 'name'
-        ? formatBootstrapNames(report)
-        : formatBootstrapReport(createTableFormat(process.stdout), report);
-    printReport(command, flags.output, report, text);
+    const report = await checkBootstrapConfigs(api, { directory, configs, sources });
+    const isNameOutput = flags.output === 'name';
+    output.printReport(
+      report,
+      isNameOutput ? formatBootstrapNames(report) : formatBootstrapReport(output.format, report),
+    );
     if (!report.ok) throw new CliError('', EXIT_CODE.failure);
   });
-}
-
-function addFlagsToRestore(config: BootstrapConfig, flags: CheckFlags): BootstrapConfig {
-  return config.restore === null ? config : { ...config, restore: addFlagsToCommand(config.restore, flags) };
 }
 
 async function readBootstrapDirectory(directory: string, signal: AbortSignal) {

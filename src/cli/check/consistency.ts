@@ -2,8 +2,15 @@ import { type ConfigName, parsePoolName, toConfigName } from '../../decision/con
 import { formatName } from '../../decision/message.ts';
 import { findNearestName } from '../../status/nearest-name.ts';
 import { countNoun } from '../../common/printable-text.ts';
-import { NODE_FIELDS, type NodeReferrer, POOL_FIELDS, type PoolReferrer } from '../../decision/references.ts';
-import { FIRST_ROLLOUT_MINUTES, judgeEmptyStatus } from '../../status/dangling-references.ts';
+import {
+  NODE_FIELDS,
+  type NodeReferrer,
+  POOL_FIELDS,
+  type PoolReferrer,
+  REFERRER_NOUNS,
+} from '../../decision/references.ts';
+import { type Problem, type ProblemCode, PROBLEM_TEXTS } from './problems.ts';
+import { judgeEmptyStatus } from '../../status/dangling-references.ts';
 import { matchesNodeSelector } from '../../references/node-selector.ts';
 import {
   type ClusterSnapshot,
@@ -19,63 +26,49 @@ export interface CheckScope {
   readonly minNodes: number;
 }
 
-export interface Problem {
-  readonly code:
-    | 'ConfigMissing'
-    | 'ConfigTerminating'
-    | 'NotReported'
-    | 'PausedForRestore'
-    | 'RolloutUnfinished'
-    | 'SpecEmpty'
-    | 'StatusEmpty'
-    | 'TooFewNodes';
-  /** Absent for `TooFewNodes`. */
-  readonly kind?: 'Node' | 'MachineConfigPool';
-  readonly name?: string;
-  /** Absent if it concerns the whole object. */
-  readonly field?: string;
-  readonly config?: ConfigName;
-  /** Whether the operator can solve it without a person. */
-  readonly isRecoverable: boolean;
-  readonly suggestion?: ConfigName;
-  /** Without the name of the object. */
-  readonly description: string;
-}
-
 export type ConsistencyResult = ReturnType<typeof checkConsistency>;
-
-const NOT_REPORTED: Problem = {
-  code: 'NotReported',
-  isRecoverable: true,
-  description: 'has not reported a configuration yet',
-};
 
 /**
  * Checks that each node has both annotations, each pool has a config in spec and status, and all these
  * configs exist and are not being deleted. It ignores node states, rollouts, and pools that a person paused. A new
- * custom pool may have an empty status: see {@link judgeEmptyStatus}.
+ * pool may have an empty status: see {@link judgeEmptyStatus}.
+ *
+ * @param explanations of missing configs, by the guard
  */
 export function checkConsistency(
   { nodes, skippedNodes = [], pools, configs, terminatingConfigs, roles }: ClusterSnapshot,
   scope: CheckScope,
   now: Date,
+  explanations: ReadonlyMap<string, string> = new Map(),
 ) {
   const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
-  const describeMissing = createMissingDescriber(configs, livePools);
+  // Thousands of nodes can reference the same missing config.
+  const suggestions = new Map<ConfigName, ConfigName | null>();
+  const findMissing = (subject: Subject, config: ConfigName, field: string): Problem => {
+    if (!suggestions.has(config)) suggestions.set(config, findNearestName(config, configs) ?? null);
+    const recoverable = canBeRendered(config, livePools);
+    const suggestion = suggestions.get(config) ?? null;
+    const explanation = explanations.get(config) ?? null;
+    return toProblem('ConfigMissing', subject, { field, config, recoverable, suggestion, explanation });
+  };
   const findProblems = (referrer: NodeReferrer | PoolReferrer, fields: readonly string[]): Problem[] => {
-    const { kind, name } = referrer;
-    const subject = { kind, name };
-    if (kind === 'Node' && referrer.isConfigUnreported === true) return [{ ...subject, ...NOT_REPORTED }];
+    if (referrer.kind === 'Node' && referrer.isConfigUnreported === true) {
+      return [toProblem('NotReported', referrer, { recoverable: true })];
+    }
     return fields.flatMap((field) => {
       const config = findReferencedConfig(referrer, field);
-      // describeEmptyStatus judges a status.
-      if (config === undefined) return field === 'status' ? [] : [{ ...subject, ...describeEmpty(field) }];
+      if (config === undefined) {
+        // findEmptyStatus judges a status.
+        if (field === 'status') return [];
+        return [
+          toProblem(field === 'spec' ? 'SpecEmpty' : 'NotReported', referrer, { field, recoverable: true }),
+        ];
+      }
       if (configs.has(config)) return [];
-      const isTerminatingConfig = terminatingConfigs.has(config);
-      const problem = isTerminatingConfig
-        ? describeTerminating(config, field, livePools)
-        : describeMissing(config, field);
-      return [{ ...subject, ...problem }];
+      if (!terminatingConfigs.has(config)) return [findMissing(referrer, config, field)];
+      // Once the config is gone, the operator may render it again.
+      const recoverable = canBeRendered(config, livePools);
+      return [toProblem('ConfigTerminating', referrer, { field, config, recoverable })];
     });
   };
   const nodeResults = nodes.map((node) => {
@@ -93,15 +86,15 @@ export function checkConsistency(
     // See parsePoolReferrer.
     if (isTerminating === true) return { pool, problems: [] };
     const nodeProblems = nodeResults.filter((node) => node.pool === name).flatMap((node) => node.problems);
-    const emptyStatus = describeEmptyStatus(pool.referrer, nodeProblems, now);
+    const emptyStatus = findEmptyStatus(pool.referrer, nodeProblems, now);
     return {
       pool,
-      problems: [...findProblems(pool.referrer, POOL_FIELDS), ...emptyStatus, ...describeRestore(pool)],
+      problems: [...findProblems(pool.referrer, POOL_FIELDS), ...emptyStatus, ...findPause(pool)],
     };
   });
   const problems = [...nodeResults, ...poolResults].flatMap((result) => result.problems);
   if (nodes.length < scope.minNodes)
-    problems.unshift(describeTooFewNodes(nodes.length, scope, roles ?? [], skippedNodes));
+    problems.unshift(findTooFewNodes(nodes.length, scope, roles ?? [], skippedNodes));
   return {
     ok: problems.length === 0,
     isRecoverable: problems.length > 0 && areRecoverable(problems),
@@ -112,66 +105,35 @@ export function checkConsistency(
   };
 }
 
-export function isMissingForever({ code, isRecoverable }: Problem): boolean {
-  return code === 'ConfigMissing' && !isRecoverable;
+export function isMissingForever({ code, recoverable }: Problem): boolean {
+  return code === 'ConfigMissing' && !recoverable;
+}
+
+type Subject = Pick<NodeReferrer | PoolReferrer, 'kind' | 'name'>;
+
+function toProblem(code: ProblemCode, { kind, name }: Subject, facts: Partial<Problem>): Problem {
+  const { field = null, config = null, recoverable = false, suggestion = null, explanation = null } = facts;
+  const clause = PROBLEM_TEXTS[code].clause(field ?? '', formatName(config ?? ''));
+  const message = `${REFERRER_NOUNS[kind]} ${name}: ${clause}`;
+  return { code, kind, name, field, config, recoverable, suggestion, explanation, message };
 }
 
 function areRecoverable(problems: readonly Problem[]): boolean {
-  return problems.every(({ isRecoverable }) => isRecoverable);
+  return problems.every(({ recoverable }) => recoverable);
 }
 
-function describeEmpty(field: string): Problem {
-  if (field !== 'spec') return { ...NOT_REPORTED, field, description: `has not reported its ${field} yet` };
-  return { code: 'SpecEmpty', field, isRecoverable: true, description: `${field}.configuration.name is empty` };
-}
-
-function describeEmptyStatus(pool: PoolReferrer, nodeProblems: readonly Problem[], now: Date): Problem[] {
+function findEmptyStatus(pool: PoolReferrer, nodeProblems: readonly Problem[], now: Date): Problem[] {
   const hasDanglingNode = nodeProblems.some(({ code }) => code === 'ConfigMissing');
   const code = judgeEmptyStatus(pool, hasDanglingNode, now);
-  if (code === undefined) return [];
   // The operator sets the status when all machines of the pool run the config in the spec.
-  const isRecoverable = !nodeProblems.some(isMissingForever);
-  const empty = 'status.configuration.name is empty';
-  const description = code === 'StatusEmpty' ? empty : `${empty} after ${FIRST_ROLLOUT_MINUTES} minutes`;
-  return [{ code, kind: 'MachineConfigPool', name: pool.name, field: 'status', isRecoverable, description }];
+  const recoverable = !nodeProblems.some(isMissingForever);
+  return code === undefined ? [] : [toProblem(code, pool, { field: 'status', recoverable })];
 }
 
 /** A running restore unpauses the pool itself. One that was killed never does, and looks the same. */
-function describeRestore({ referrer: { name }, paused, pausedFor }: InspectedPool): Problem[] {
+function findPause({ referrer, paused, pausedFor }: InspectedPool): Problem[] {
   if (!paused || pausedFor === undefined) return [];
-  const description = `is paused for a restore of ${formatName(pausedFor)}`;
-  const config = toConfigName(pausedFor);
-  return [
-    { code: 'PausedForRestore', kind: 'MachineConfigPool', name, config, isRecoverable: false, description },
-  ];
-}
-
-function createMissingDescriber(configs: ReadonlySet<ConfigName>, livePools: readonly InspectedPool[]) {
-  // Thousands of nodes can reference the same missing config.
-  const suggestions = new Map<ConfigName, ConfigName | undefined>();
-  return (config: ConfigName, field: string): Problem => {
-    if (!suggestions.has(config)) suggestions.set(config, findNearestName(config, configs));
-    const suggestion = suggestions.get(config);
-    return {
-      code: 'ConfigMissing',
-      field,
-      config,
-      isRecoverable: canBeRendered(config, livePools),
-      ...(suggestion === undefined ? {} : { suggestion }),
-      description: `${field} ${formatName(config)} does not exist`,
-    };
-  };
-}
-
-/** Once the config is gone, the operator may render it again. */
-function describeTerminating(config: ConfigName, field: string, livePools: readonly InspectedPool[]): Problem {
-  return {
-    code: 'ConfigTerminating',
-    field,
-    config,
-    isRecoverable: canBeRendered(config, livePools),
-    description: `${field} ${formatName(config)} is being deleted`,
-  };
+  return [toProblem('PausedForRestore', referrer, { config: toConfigName(pausedFor) })];
 }
 
 /** The operator renders the config in the spec of a pool, and the first config of a new pool. */
@@ -186,7 +148,7 @@ function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]):
     : findReferencedConfig(pool.referrer, 'spec') === undefined;
 }
 
-function describeTooFewNodes(
+function findTooFewNodes(
   count: number,
   { selector, minNodes }: CheckScope,
   roles: readonly string[],
@@ -199,5 +161,6 @@ function describeTooFewNodes(
     description = selector === undefined ? 'the cluster has no nodes' : noMatch;
     if (skippedNodes.length > 0) description = `the Machine Config Operator manages no node ${selection}`;
   }
-  return { code: 'TooFewNodes', isRecoverable: true, description };
+  const nothing = { kind: null, name: null, field: null, config: null, suggestion: null, explanation: null };
+  return { code: 'TooFewNodes', ...nothing, recoverable: true, message: description };
 }

@@ -2,7 +2,13 @@ import { formatName } from '../../decision/message.ts';
 import { countNoun } from '../../common/printable-text.ts';
 import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from './check-bootstrap.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
-import { applyStyle, type Style, type TextFormat, wrapParagraph } from '../../client/output/text-format.ts';
+import {
+  applyStyle,
+  formatCommand,
+  type ReportFormat,
+  type Style,
+  wrapParagraph,
+} from '../../client/output/text-format.ts';
 import { formatObjectNames } from '../../client/output/format-object-names.ts';
 
 const NONE = '<none>';
@@ -12,7 +18,7 @@ const DIFFERENCE_COLUMNS = ['DIFFERENT', 'NAME', 'BOOTSTRAP HOST', 'CLUSTER', 'S
   header,
 }));
 
-export function formatBootstrapReport(format: TextFormat, report: BootstrapReport): string {
+export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport): string {
   const rows = report.configs.map((config): Cell[] => [
     { text: config.name },
     { text: formatObjectNames(config.usedBy) || NONE },
@@ -45,16 +51,13 @@ function getStyle({ state, needed, recoverable }: BootstrapConfig): Style | unde
   return needed && !recoverable ? 'red' : 'magenta';
 }
 
-function formatConfig(format: TextFormat, config: BootstrapConfig): string[] {
+function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
   const parts = [wrapParagraph(format, explainConfig(config))];
   if (config.differences.length > 0) {
     parts[0] += `\n${wrapParagraph(format, `Differences from ${config.comparedWith} in the API:`)}`;
     parts.push(formatTable(format, DIFFERENCE_COLUMNS, config.differences.map(toRow)));
   }
-  if (config.restore !== null) {
-    const comment = '# create it again; without --confirm this writes nothing';
-    parts.push(`  ${comment}\n  ${config.restore}\n  ${config.restore} --confirm`);
-  }
+  if (config.restore !== null) parts.push(formatCommand(format, config.restore).join('\n'));
   return parts;
 }
 

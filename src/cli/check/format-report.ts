@@ -2,30 +2,32 @@ import { formatName, formatTime } from '../../decision/message.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import type { PendingCertificateRequests } from '../../client/certificate-requests.ts';
-import type { CheckReport, ReportProblem } from './check-cluster.ts';
+import { advise } from '../../client/output/advice.ts';
+import type { CheckReport } from './check-cluster.ts';
+import { type Problem, PROBLEM_TEXTS } from './problems.ts';
 import type { Repair } from './repairs.ts';
-import { FIRST_ROLLOUT_MINUTES } from '../../status/dangling-references.ts';
 import { formatAge } from '../../client/output/format-age.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
+  formatCommand,
+  formatNext,
+  type ReportFormat,
   type Style,
   type TableFormat,
   type TextFormat,
   wrapParagraph,
   wrapText,
-  wrapWords,
 } from '../../client/output/text-format.ts';
 import { formatObjectNames } from '../../client/output/format-object-names.ts';
 import { createNameShortener } from '../../client/output/name-shortener.ts';
 
-type Problems = readonly ReportProblem[];
+type Problems = readonly Problem[];
 
 const NONE = '<none>';
+const LIST_UNUSED = advise('list all with', ['machineconfig-guard', 'who-uses', '--unused']);
 const MAX_SKIPPED_NODES = 3;
 const MAX_HELD_POOLS = 5;
-/** Of a further line of a command: its indent, and the backslash. */
-const CONTINUATION_WIDTH = 6;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_PROGRESS_MESSAGES = 5;
@@ -39,12 +41,7 @@ const POOL_COLUMNS = [
   ...['SPEC', 'STATUS', 'CHECK'].map((header) => ({ header })),
 ];
 
-export function formatCheckReport(
-  format: TableFormat,
-  report: CheckReport,
-  repairs: readonly Repair[],
-  hasWaited = false,
-): string {
+export function formatCheckReport(format: ReportFormat, report: CheckReport, hasWaited = false): string {
   const conclusion = wrapParagraph(format, formatConclusion(report, hasWaited));
   const parts = [
     ...formatTables(format, report),
@@ -53,7 +50,7 @@ export function formatCheckReport(
     formatProblems(format, report.problems),
     formatReasons(format, report),
     formatRequests(format, report.pendingCertificateRequests, new Date(report.checkedAt)),
-    formatRepairs(format, repairs),
+    formatRepairs(format, report.repairs),
     applyStyle(format, getConclusionStyle(report), conclusion),
   ];
   const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
@@ -149,17 +146,12 @@ function createConfigCell(config: string | null, own: Problems, shortenConfig: L
 function summarizeProblems(problems: Problems): string {
   const [first] = problems;
   if (first === undefined) return 'ok';
-  if (first.code === 'NotReported' && first.field === null) return 'not reported';
   const summaries = problems.map(({ code, field }) => {
-    const shortField = (field ?? '').replace('Config', '');
-    if (code === 'ConfigMissing') return `${shortField} missing`;
-    if (code === 'ConfigTerminating') return `${shortField} being deleted`;
-    if (code === 'PausedForRestore') return 'paused for restore';
-    return code === 'NotReported' ? `no ${shortField} yet` : `${shortField} empty`;
+    return PROBLEM_TEXTS[code].summary((field ?? '').replace('Config', ''));
   });
-  if (summaries.length === 2 && problems.every(({ code }) => code === first.code)) {
-    if (first.code === 'ConfigMissing') return 'both missing';
-    if (first.code === 'ConfigTerminating') return 'both being deleted';
+  if (summaries.length === 2 && problems.every(({ code, field }) => code === first.code && field !== null)) {
+    const [, rest = ''] = summaries[0]?.split(/^\w+ /) ?? [];
+    return `both ${rest}`;
   }
   return summaries.join(', ');
 }
@@ -170,7 +162,7 @@ function formatSkippedNodes(format: TextFormat, names: readonly string[]): strin
   return wrapParagraph(format, `Skipped nodes that the Machine Config Operator does not manage: ${shown}.`);
 }
 
-function formatHolds(format: TextFormat, { pools }: CheckReport): string {
+function formatHolds(format: ReportFormat, { pools }: CheckReport): string {
   const held = pools.filter(({ heldUntil }) => heldUntil !== null);
   const last = held
     .map(({ heldUntil }) => heldUntil ?? '')
@@ -183,7 +175,7 @@ function formatHolds(format: TextFormat, { pools }: CheckReport): string {
   );
   const subjects = `${held.length === 1 ? 'pool' : 'pools'} ${names}`;
   const sentence = `The guard holds unused configs of ${subjects}, until ${formatTime(new Date(last))} at the latest.`;
-  return wrapParagraph(format, `${sentence} List all with: machineconfig-guard who-uses --unused`);
+  return [wrapParagraph(format, sentence), ...formatNext(format, LIST_UNUSED)].join('\n');
 }
 
 function formatProblems(format: TextFormat, problems: Problems): string {
@@ -200,69 +192,9 @@ function formatProblems(format: TextFormat, problems: Problems): string {
 function explainProblems(group: Problems): string {
   const [first] = group;
   if (first === undefined) return '';
-  const subjects = formatObjectNames(group);
   const isPlural = new Set(group.map(({ name }) => name)).size > 1;
-  const subjectsHave = `${capitalize(subjects)} ${isPlural ? 'have' : 'has'}`;
-  switch (first.code) {
-    case 'TooFewNodes':
-      return `${capitalize(first.message)}.`;
-    case 'NotReported': {
-      const fields = first.field === null ? 'a configuration' : `${isPlural ? 'their' : 'its'} ${first.field}`;
-      return `${subjectsHave} not reported ${fields} yet.`;
-    }
-    case 'SpecEmpty':
-      return `${subjectsHave} an empty spec.configuration.name: the operator has not rendered a config yet.`;
-    case 'StatusEmpty': {
-      const exception = first.recoverable ? '' : ' A node whose config is missing cannot move to it.';
-      return (
-        `${subjectsHave} an empty status.configuration.name: ` +
-        'the machine-config-server answers new machines with HTTP 500. ' +
-        `The operator sets the field when all machines of the pool run the config in its spec.${exception}`
-      );
-    }
-    case 'RolloutUnfinished':
-      return (
-        `${subjectsHave} an empty status.configuration.name after ${FIRST_ROLLOUT_MINUTES} minutes. ` +
-        'The operator sets the field when all machines of the pool run the config in its spec. ' +
-        'Check whether the pool is paused, and which nodes are Degraded.'
-      );
-    case 'PausedForRestore':
-      return explainPausedPools(first, `${capitalize(subjects)} ${isPlural ? 'are' : 'is'}`);
-    case 'ConfigMissing':
-      return explainMissingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
-    case 'ConfigTerminating':
-      return explainTerminatingConfig(first, `${subjects} ${isPlural ? 'name' : 'names'} it`);
-    default:
-      return first.code satisfies never;
-  }
-}
-
-function explainPausedPools({ config }: ReportProblem, poolsAre: string): string {
-  const advice = 'Let the restore run, or continue it if it has ended early.';
-  return `${poolsAre} paused for a restore of ${formatName(config ?? '')}. ${advice}`;
-}
-
-function explainMissingConfig(
-  { config, recoverable, suggestion, explanation }: ReportProblem,
-  referrersClause: string,
-): string {
-  const guardText = toPrintableLine(explanation ?? '', MAX_REASON_LENGTH).replace(/\.$/, '');
-  return [
-    `${formatName(config ?? '')} does not exist; ${referrersClause}.`,
-    recoverable
-      ? 'The Machine Config Operator can still render it.'
-      : "No pool's spec names it, so waiting does not help.",
-    ...(suggestion === null ? [] : [`Closest existing name: ${suggestion}.`]),
-    ...(explanation === null ? [] : [`The guard reports: ${guardText}.`]),
-  ].join(' ');
-}
-
-function explainTerminatingConfig({ config, recoverable }: ReportProblem, referrersClause: string): string {
-  return [
-    `${formatName(config ?? '')} is in use and being deleted; ${referrersClause}.`,
-    'Move the referrers to another config before the finalizers are removed, or keep the finalizers.',
-    ...(recoverable ? ['The Machine Config Operator can render the config again.'] : []),
-  ].join(' ');
+  const subject = { names: capitalize(formatObjectNames(group)), isPlural };
+  return PROBLEM_TEXTS[first.code].sentences(first, subject).filter(Boolean).join(' ');
 }
 
 /** A node's reason annotation does not affect the result, but often explains a problem. */
@@ -271,7 +203,7 @@ function formatReasons(format: TextFormat, { nodes }: CheckReport): string {
   if (nodesWithReason.length === 0) return '';
   const items = nodesWithReason
     .slice(0, MAX_REASONS)
-    .map(({ name, reason }) => formatItem(format, `${name}: ${toPrintableLine(reason, MAX_REASON_LENGTH)}`));
+    .map(({ name, reason }) => formatItem(format, `${name}: "${toPrintableLine(reason, MAX_REASON_LENGTH)}"`));
   const more = nodesWithReason.length - items.length;
   if (more > 0) items.push(formatItem(format, `and ${more} more (see --output json)`));
   return `State reported by the nodes:\n${items.join('\n')}`;
@@ -296,24 +228,10 @@ function formatRequests(
   return `Pending certificate requests of nodes:\n${formatTable(format, columns, rows)}`;
 }
 
-function formatRepairs(format: TextFormat, repairs: readonly Repair[]): string {
+function formatRepairs(format: ReportFormat, repairs: readonly Repair[]): string {
   if (repairs.length === 0) return '';
-  const commands = repairs.map(({ description, command: [firstWords = [], ...others] }) => {
-    const lines = [
-      ...wrapWords(firstWords, format.width - CONTINUATION_WIDTH),
-      ...others.map((words) => words.join(' ')),
-    ];
-    return `${formatComment(format, description)}\n  ${lines.join(' \\\n    ')}`;
-  });
-  return `Repair commands (not run):\n${commands.join('\n')}`;
-}
-
-/** A shell ignores each line. */
-function formatComment(format: TextFormat, text: string): string {
-  const prefix = '  # ';
-  return wrapText(text, format.width - prefix.length)
-    .map((line) => `${prefix}${line}`)
-    .join('\n');
+  const lines = repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
+  return `Repair commands (not run):\n${lines.join('\n')}`;
 }
 
 function formatConclusion(report: CheckReport, hasWaited: boolean): string {

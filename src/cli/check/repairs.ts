@@ -1,23 +1,26 @@
-import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
-import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../../kube/api-paths.ts';
-import { type ConsistencyResult, isMissingForever, type Problem } from './consistency.ts';
 import { findReferencedConfig } from '../../client/cluster-snapshot.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { toUnpauseCommand } from '../../client/paused-for-restore.ts';
-import { toShellWord } from '../../client/shell-word.ts';
+import { type ConfigName, isObjectName, parsePoolName } from '../../decision/config-name.ts';
+import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../../kube/api-paths.ts';
+import { type ConsistencyResult, isMissingForever } from './consistency.ts';
+import type { Problem } from './problems.ts';
 
-export interface Repair {
-  readonly description: string;
-  /** Words, quoted for a shell. A terminal shows each inner list on its own line. */
-  readonly command: readonly (readonly string[])[];
+/** A command that solves a problem. Part of the JSON of `check`. */
+export interface Repair extends Advice {
+  /** Whether another repair is better, so that a person must choose. */
+  readonly alternative: boolean;
 }
 
 /** The existing config that an annotation gets instead of a missing one. */
-type ConfigChoice = (problem: Problem, pool: string | undefined) => ConfigName | undefined;
+type ConfigChoice = (problem: Problem, pool: string | undefined) => ConfigName | null | undefined;
 
 /** Where the bootstrap host keeps the configs that it rendered. */
 const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
+/** Of a config that the guard has seen. */
+const DELETED = /^deleted at /;
 
-/** The first repair is the best one. Names are quoted, because annotations can contain any text. */
+/** The first repair is the best one. A name that no object can have gets no command. */
 export function planRepairs(
   { nodes, pools, problems }: ConsistencyResult,
   configs: ReadonlySet<ConfigName>,
@@ -25,7 +28,7 @@ export function planRepairs(
 ): Repair[] {
   const nodeByConfig = findRestorableConfigs(nodes);
   const unpauses = pools.flatMap((result) => planUnpause(result, nodes, nodeByConfig));
-  if (problems.every(({ isRecoverable }) => isRecoverable)) return unpauses;
+  if (problems.every(({ recoverable }) => recoverable)) return unpauses;
   const configByPool = new Map<string, ConfigName>();
   for (const { pool } of pools) {
     const config = findReferencedConfig(pool.referrer, 'spec');
@@ -34,51 +37,58 @@ export function planRepairs(
   const poolsWithRestore = new Set([...nodeByConfig.keys()].map(parsePoolName));
   const repairs = [...nodeByConfig].map(([config, node]) => planRestore(config, node));
   repairs.push(...unpauses);
-  repairs.push(
-    ...planAnnotationRepairs(nodes, ({ suggestion }) => suggestion, 'replace the misspelled annotations'),
-  );
   for (const result of pools) {
     const { name } = result.pool.referrer;
     // A restore sets the status, too.
     if (!poolsWithRestore.has(name)) repairs.push(...planPoolRepair(result, configByPool.get(name)));
   }
   if (pendingRequests.length > 0) {
-    repairs.push({
-      description: 'approve pending certificate requests of nodes; check the requestors first',
-      command: [['oc', 'adm', 'certificate', 'approve', ...pendingRequests.map(toShellWord)]],
-    });
+    const text = 'approve pending certificate requests of nodes; check the requestors first';
+    repairs.push(toRepair(advise(text, ['oc', 'adm', 'certificate', 'approve', ...pendingRequests])));
   }
-  const getPoolConfig: ConfigChoice = ({ suggestion }, pool) =>
-    suggestion === undefined && pool !== undefined ? configByPool.get(pool) : undefined;
-  const lastResort =
-    'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on the ' +
-    'disk, so the machine-config-daemon reports "unexpected on-disk state". Forcing it hides the difference';
-  repairs.push(...planAnnotationRepairs(nodes, getPoolConfig, lastResort));
+  repairs.push(
+    ...planAnnotationRepairs(
+      nodes,
+      (problem) => (canBeTypo(problem) ? problem.suggestion : null),
+      'only if the name is a typo: name the existing config',
+    ),
+    ...planAnnotationRepairs(
+      nodes,
+      (problem, pool) => (problem.suggestion === null && pool !== undefined ? configByPool.get(pool) : null),
+      'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on ' +
+        'the disk, so the machine-config-daemon reports "unexpected on-disk state". Forcing it hides the difference',
+    ),
+  );
   return repairs;
 }
 
-/** Each missing config that is not misspelled, with a node that names it and so probably has it on its disk. */
+function canBeTypo({ explanation }: Problem): boolean {
+  return explanation === null || !DELETED.test(explanation);
+}
+
+function toRepair(advice: Advice, alternative = false): Repair {
+  return { ...advice, alternative };
+}
+
+/** Each missing config, with a node that names it and so probably has it on its disk. */
 function findRestorableConfigs(nodes: ConsistencyResult['nodes']): ReadonlyMap<ConfigName, string> {
   const nodeByConfig = new Map<ConfigName, string>();
   for (const field of ['currentConfig', 'desiredConfig']) {
     for (const { node, problems } of nodes) {
-      const problem = problems.find((candidate) => candidate.field === field && isMissingForever(candidate));
-      const { config, suggestion } = problem ?? {};
-      if (config === undefined || suggestion !== undefined || nodeByConfig.has(config)) continue;
-      if (parsePoolName(config) !== undefined) nodeByConfig.set(config, node.referrer.name);
+      const config = problems.find((problem) => problem.field === field && isMissingForever(problem))?.config;
+      if (typeof config !== 'string' || nodeByConfig.has(config)) continue;
+      if (parsePoolName(config) !== undefined && isObjectName(config))
+        nodeByConfig.set(config, node.referrer.name);
     }
   }
   return nodeByConfig;
 }
 
 function planRestore(config: ConfigName, node: string): Repair {
-  const source = toShellWord(`node/${node}`);
-  return {
-    description:
-      'create the missing config again; without --confirm this writes nothing. ' +
-      `On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`,
-    command: [['machineconfig-guard', 'restore', toShellWord(config), '--from', source]],
-  };
+  const text =
+    'create the missing config again; without --confirm this writes nothing. ' +
+    `On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`;
+  return toRepair(advise(text, ['machineconfig-guard', 'restore', config, '--from', `node/${node}`]));
 }
 
 /** A restore that was killed leaves its pool paused, even if everything else is fine. */
@@ -91,24 +101,20 @@ function planUnpause(
   const { name } = referrer;
   if (!paused) {
     // A restore would take the next pause by a person for its own.
-    const command = [['oc', 'annotate', 'machineconfigpool', toShellWord(name), `${PAUSED_FOR_RESTORE}-`]];
-    return [{ description: `pool ${name}: it is not paused, so remove the mark of a restore`, command }];
+    const text = `pool ${name}: it is not paused, so remove the mark of a restore`;
+    return [toRepair(advise(text, ['oc', 'annotate', 'machineconfigpool', name, `${PAUSED_FOR_RESTORE}-`]))];
   }
   const source = nodes.find(({ node }) =>
     node.referrer.references.some(({ config, strength }) => config === pausedFor && strength === 'strong'),
   );
-  const undo = {
-    description: `pool ${name}: unpause it, only to give up its restore`,
-    command: toUnpauseCommand(name),
-  };
+  const isRestorable = source !== undefined && isObjectName(pausedFor);
+  const undo = advise(`pool ${name}: unpause it, only to give up its restore`, ...toUnpauseCommand(name));
   // Without the config, another repair already has the restore.
-  if (source === undefined || nodeByConfig.has(pausedFor)) return [undo];
-  const words = ['machineconfig-guard', 'restore', toShellWord(pausedFor), '--from'];
-  const restore = {
-    description: `pool ${name} is paused by a restore. Let it run, or continue it if it has ended early`,
-    command: [[...words, toShellWord(`node/${source.node.referrer.name}`), '--confirm']],
-  };
-  return [restore, undo];
+  if (nodeByConfig.has(pausedFor)) return [toRepair(undo, true)];
+  if (!isRestorable) return [toRepair(undo)];
+  const words = ['machineconfig-guard', 'restore', pausedFor, '--from', `node/${source.node.referrer.name}`];
+  const text = `pool ${name} is paused by a restore. Let it run, or continue it if it has ended early`;
+  return [toRepair(advise(text, [...words, '--confirm'])), toRepair(undo, true)];
 }
 
 function planAnnotationRepairs(
@@ -116,25 +122,22 @@ function planAnnotationRepairs(
   chooseConfig: ConfigChoice,
   purpose: string,
 ): Repair[] {
-  return [...groupNodesByRepair(nodes, chooseConfig)].map(([annotations, names]) => ({
-    description: `${names.length === 1 ? 'node' : 'nodes'}: ${purpose}`,
-    command: [
-      ['oc', 'annotate', 'node', ...names.map(toShellWord), '--overwrite'],
-      ...annotations.split(' ').map((annotation) => [toShellWord(annotation)]),
-    ],
-  }));
+  return [...groupNodesByRepair(nodes, chooseConfig)].map(([annotations, names]) => {
+    const lines = annotations.split(' ').map((annotation) => [annotation]);
+    return toRepair(advise(purpose, ['oc', 'annotate', 'node', ...names, '--overwrite'], ...lines), true);
+  });
 }
 
 function planPoolRepair({ pool, problems }: ConsistencyResult['pools'][number], config?: ConfigName): Repair[] {
   const isStuck = problems.some(
-    ({ code, field, isRecoverable }) => field === 'status' && !isRecoverable && code !== 'ConfigTerminating',
+    ({ code, field, recoverable }) => field === 'status' && !recoverable && code !== 'ConfigTerminating',
   );
   if (config === undefined || !isStuck) return [];
   const { name } = pool.referrer;
+  const text = `pool ${name}: set the status, from which new machines get their config`;
+  const words = ['oc', 'patch', 'machineconfigpool', name, '--subresource=status', '--type=merge'];
   const patch = JSON.stringify({ status: { configuration: { name: config } } });
-  const description = `pool ${name}: set the status, from which new machines get their config`;
-  const words = ['oc', 'patch', 'machineconfigpool', toShellWord(name), '--subresource=status', '--type=merge'];
-  return [{ description, command: [words, ['-p', toShellWord(patch)]] }];
+  return [toRepair(advise(text, words, ['-p', patch]))];
 }
 
 /** Node names, keyed by the annotations that they need. */
@@ -142,13 +145,11 @@ function groupNodesByRepair(nodes: ConsistencyResult['nodes'], chooseConfig: Con
   const namesByRepair = new Map<string, string[]>();
   for (const { node, pool, problems } of nodes) {
     const annotations = problems.filter(isMissingForever).flatMap((problem) => {
-      const config = chooseConfig(problem, pool);
-      return config === undefined ? [] : [`${MCO_GROUP}/${problem.field}=${config}`];
+      const config = chooseConfig(problem, pool) ?? null;
+      return config === null ? [] : [`${MCO_GROUP}/${problem.field}=${config}`];
     });
-    if (annotations.length === 0) continue;
-    if (node.state !== 'Done') annotations.push(`${MCO_GROUP}/state=Done`);
     const key = annotations.join(' ');
-    namesByRepair.set(key, [...(namesByRepair.get(key) ?? []), node.referrer.name]);
+    if (key !== '') namesByRepair.set(key, [...(namesByRepair.get(key) ?? []), node.referrer.name]);
   }
   return namesByRepair;
 }

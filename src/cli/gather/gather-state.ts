@@ -8,6 +8,8 @@ import { describeError } from '../../kube/errors.ts';
 import { EVENT_REPORTER } from '../../kube/event-recorder.ts';
 import { checkCluster } from '../check/check-cluster.ts';
 import { accessCluster, ClusterAccessError, parsePath, readObject } from '../../client/cluster-access.ts';
+import type { CommandFormatter } from '../../client/output/advice.ts';
+import { formatJson } from '../../client/output/output.ts';
 import { redact } from './redact.ts';
 
 export interface GatherOptions {
@@ -15,6 +17,7 @@ export interface GatherOptions {
   readonly namespace: string;
   /** Limits the logs: `sinceSeconds` or `sinceTime` of a log request. */
   readonly logQuery: Readonly<Record<string, string>>;
+  readonly commands: CommandFormatter;
   /** @param file relative path, in the layout of `oc adm inspect` */
   readonly write: (file: string, content: string) => Promise<void>;
   /** @param file what could not be gathered */
@@ -72,7 +75,7 @@ const MAX_CONCURRENT_PARTS = 8;
  */
 export async function gather(
   api: KubeApi,
-  { namespace, logQuery, write, onFailure }: GatherOptions,
+  { namespace, logQuery, commands, write, onFailure }: GatherOptions,
 ): Promise<void> {
   const attempt = async <T>(file: string, read: () => Promise<T>): Promise<T | undefined> => {
     try {
@@ -115,8 +118,7 @@ export async function gather(
   });
   const logs = pods.filter(hasObjectName).flatMap((pod) => listLogs(podsPath, pod, logQuery));
   const parts = [
-    () =>
-      gatherText('check.json', async () => `${JSON.stringify((await checkCluster(api)).report, null, 2)}\n`),
+    () => gatherText('check.json', async () => formatJson(await checkCluster(api), commands)),
     ...[...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS].map((path) => () => gatherObjects(path)),
     ...[...namespacedPaths, OWN_EVENTS_PATH].map(
       (path) => () => gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path))),

@@ -12,6 +12,7 @@ import {
 } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { parseOutputDirectory } from '../../client/option-parsers.ts';
+import { Output } from '../../client/output/output.ts';
 import { explainFileErrors, prepareEmptyDirectory } from '../../client/output-directory.ts';
 
 interface GatherFlags extends ClusterFlags {
@@ -68,6 +69,7 @@ Example:
 
 async function runGather(flags: GatherFlags, command: Command): Promise<void> {
   const { out, since, sinceTime } = flags;
+  const output = new Output(command, flags);
   const failures: string[] = [];
   let count = 0;
   const write = async (file: string, content: string): Promise<void> => {
@@ -86,6 +88,7 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
     await write('version', VERSION_FILE);
     await gather(api, {
       namespace: getGuardNamespace(flags),
+      commands: output.format.commands,
       logQuery: {
         ...(since === undefined ? {} : { sinceSeconds: String(Math.ceil(since / 1_000)) }),
         ...(sinceTime === undefined ? {} : { sinceTime }),
@@ -93,12 +96,12 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
       write,
       onFailure: (file, reason) => {
         failures.push(`${file}: ${reason}`);
-        command.configureOutput().writeErr?.(`${file}: ${reason}\n`);
+        output.printNote(`${file}: ${reason}`);
       },
     });
     if (failures.length > 0) await write('failures.txt', `${failures.join('\n')}\n`);
   });
-  command.configureOutput().writeOut?.(`wrote ${count} files to ${out}\n`);
+  output.print(`wrote ${count} files to ${out}\n`);
   if (failures.length > 0) throw new CliError('', EXIT_CODE.failure);
 }
 

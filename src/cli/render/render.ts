@@ -14,6 +14,7 @@ import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseDays, parseHold, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
+import { CommandFormatter } from '../../client/output/advice.ts';
 import { printReport } from '../../client/output/report-output.ts';
 import type { ClusterValues } from './read-cluster.ts';
 
@@ -169,7 +170,11 @@ Examples:
       printReport(command, flags.output, report, formatReport(report));
       const { listManifestWarnings } = await import('../check/manifests/check-manifests.ts');
       const problems = await listManifestWarnings(flags.out).catch((error: Error) => [error.message]);
-      for (const problem of problems) output.writeErr?.(`machineconfig-guard: warning: ${problem}\n`);
+      const commands = new CommandFormatter(command.parent?.name() ?? command.name(), flags);
+      for (const problem of problems) {
+        const text = typeof problem === 'string' ? problem : commands.toClause(problem);
+        output.writeErr?.(`machineconfig-guard: warning: ${text}\n`);
+      }
     });
   return addClusterFlags(command);
 }

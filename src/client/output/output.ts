@@ -29,9 +29,10 @@ export class Output {
   /** Prints the report as JSON or YAML, with each command on one line, or else the text. */
   printReport(report: object, text: string): void {
     if (this.#kind === 'json') {
-      this.print(`${escapeUnsafe(JSON.stringify(report, (_key, value) => this.#toPlain(value), 2))}\n`);
+      this.print(formatJson(report, this.format.commands));
     } else if (this.#kind === 'yaml') {
-      const replacer = (_key: unknown, value: unknown): unknown => toQuoted(this.#toPlain(value));
+      const replacer = (_key: unknown, value: unknown): unknown =>
+        toQuoted(toPlain(value, this.format.commands));
       // Aliases for repeated objects are valid YAML, but hard to read.
       const options = { aliasDuplicateObjects: false, lineWidth: 0 };
       this.print(escapeUnsafe(stringify(report, replacer, options)));
@@ -58,10 +59,15 @@ export class Output {
     if (error instanceof CliError) return error.describe(this.format.commands);
     return error instanceof Error ? error.message : String(error);
   }
+}
 
-  #toPlain(value: unknown): unknown {
-    return value instanceof ShellCommand ? this.format.commands.toLine(value) : value;
-  }
+/** Each command is one line. */
+export function formatJson(report: object, commands: CommandFormatter): string {
+  return `${escapeUnsafe(JSON.stringify(report, (_key, value) => toPlain(value, commands), 2))}\n`;
+}
+
+function toPlain(value: unknown, commands: CommandFormatter): unknown {
+  return value instanceof ShellCommand ? commands.toLine(value) : value;
 }
 
 /** Only quoted strings can have escapes. */

@@ -79,7 +79,7 @@ export function wrapBeside(label: string, text: string, width: number): string {
   return label + wrapText(text, Math.max(width - length, MIN_TEXT_WIDTH)).join(`\n${' '.repeat(length)}`);
 }
 
-export function wrapWords(words: readonly string[], width: number): string[] {
+function wrapWords(words: readonly string[], width: number): string[] {
   const lines: string[] = [];
   for (const word of words) {
     const line = lines.at(-1);

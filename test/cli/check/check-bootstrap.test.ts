@@ -141,7 +141,10 @@ test('explains a missing config that a node names: sources, parts and the restor
         },
       ],
       sources: { onlyBootstrap: ['00-worker', '97-master-old'], onlyCluster: ['99-master-audit'] },
-      restore: `machineconfig-guard --kubeconfig ${inspected.kubeconfig} restore ${MISSING} --from ${directory}`,
+      restore: {
+        text: 'create it again; without --confirm this writes nothing',
+        command: `machineconfig-guard restore --kubeconfig ${inspected.kubeconfig} ${MISSING} --from ${directory}`,
+      },
     },
   ]);
 });
@@ -152,10 +155,10 @@ test('prints names and digests, and no contents', async () => {
   const { stdout } = await check();
   expect(stdout).toMatch(/^file +\/etc\/motd +sha256:[0-9a-f]{12} +sha256:[0-9a-f]{12} +00-master$/m);
   expect(stdout).toMatch(/^kernel argument +audit=0 +<none> +set +99-master-audit$/m);
-  const program = `machineconfig-guard --kubeconfig ${inspected.kubeconfig}`;
-  expect(stdout).toContain(`\n  ${program} restore ${MISSING} --from ${directory} --confirm\n`);
+  const restore = `machineconfig-guard restore --kubeconfig ${inspected.kubeconfig}`;
+  expect(stdout.replace(' \\\n     ', '')).toContain(`\n  ${restore} ${MISSING} --from ${directory}\n`);
   const { stdout: withContext } = await check('--context', 'in-memory');
-  expect(withContext).toContain(`\n  ${program} --context in-memory restore ${MISSING} --from `);
+  expect(withContext).toContain(`\n  ${restore} --context in-memory ${MISSING} `);
   expect(stdout).toMatch(/^Differences from rendered-master-\w+ in the API:$/m);
   expect(stdout).toContain('Do not reboot the bootstrap host before');
   expect(stdout).not.toContain(SECRET);

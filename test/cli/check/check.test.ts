@@ -62,7 +62,7 @@ test('shows until when the guard holds unused configs', async () => {
   const { exitCode, stdout } = await run('check');
   expect(exitCode).toBe(0);
   expect(stdout.replaceAll('\n', ' ')).toMatch(
-    /The guard holds unused configs of pool worker, until \S+Z at the latest\. List all with: .* who-uses --unused/,
+    /unused configs of pool worker, until \S+Z at the latest\. Next: list all with: +\S+ who-uses .* --unused/,
   );
   const report = JSON.parse((await run('check', '-o', 'json')).stdout) as Holds;
   expect(report).toMatchObject({ holdSeconds: 3_600, pools: [{ name: 'worker', heldUntil: TIME }] });
@@ -193,12 +193,14 @@ test('prints exactly the documented JSON keys', async () => {
     },
     repairs: [
       {
-        what: expect.any(String) as string,
-        command: expect.stringMatching(/^oc --kubeconfig \S+ annotate /) as string,
+        text: expect.any(String) as string,
+        command: `oc --kubeconfig ${kubeconfig} adm certificate approve csr-a`,
+        alternative: false,
       },
       {
-        what: expect.any(String) as string,
-        command: `oc --kubeconfig ${kubeconfig} adm certificate approve csr-a`,
+        text: expect.any(String) as string,
+        command: expect.stringMatching(/^oc --kubeconfig \S+ annotate /) as string,
+        alternative: true,
       },
     ],
   });
@@ -214,7 +216,7 @@ test('names the kubeconfig and the context in the repair commands of the table a
   expect(JSON.parse(json)).toMatchObject({ repairs: [{ command }] });
   const { stdout: table } = await run('check', '--context', 'in-memory');
   expect(table).toMatch(
-    /\n {2}oc --kubeconfig \S+ --context in-memory annotate node worker-0 --overwrite \\\n/,
+    /\n {2}# oc --kubeconfig \S+ --context in-memory annotate node worker-0 --overwrite \\\n/,
   );
 });
 

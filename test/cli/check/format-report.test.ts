@@ -4,15 +4,18 @@ import {
   formatProblemNames,
   formatProgress,
 } from '../../../src/cli/check/format-report.ts';
+import { advise, CommandFormatter } from '../../../src/client/output/advice.ts';
+import { formatJson } from '../../../src/client/output/output.ts';
 import { inspectedNode, inspectedPool } from './snapshot.ts';
 import { checkIncidentB, checkNodesAndPools, MASTER, MISSING, WORKER } from './reports.ts';
 
-const NARROW = { width: 80, hasColors: false, columns: 80 };
+const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: '/home/alice/lab.yaml' });
+const NARROW = { width: 80, hasColors: false, columns: 80, commands };
 const POOL = inspectedPool('worker', { spec: WORKER, status: WORKER });
 const healthyNode = (name: string) => inspectedNode(name, { current: WORKER, desired: WORKER });
 
 function format(...args: Parameters<typeof checkNodesAndPools>): string {
-  return formatCheckReport(NARROW, checkNodesAndPools(...args).report, []);
+  return formatCheckReport(NARROW, checkNodesAndPools(...args));
 }
 
 /** The text without line breaks. */
@@ -22,8 +25,8 @@ function unwrap(text: string): string {
 
 test('formats all parts of a report', () => {
   const label = 'rendered-master-553d5d52';
-  const { report, repairs } = checkIncidentB();
-  const text = formatCheckReport(NARROW, report, repairs);
+  const report = checkIncidentB();
+  const text = formatCheckReport(NARROW, report);
   expect(text).toMatch(
     new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'),
   );
@@ -33,7 +36,7 @@ test('formats all parts of a report', () => {
     `${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`,
   );
   expect(unwrap(text)).toContain('Pool master has an empty status.configuration.name');
-  expect(unwrap(text)).toContain(`control1.gw.lo: missing MachineConfig ${MISSING} machineconfigs`);
+  expect(unwrap(text)).toContain(`control1.gw.lo: "missing MachineConfig ${MISSING} machineconfigs`);
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
   expect(text).toMatch(
     /\nNot fine: problems with 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/,
@@ -41,22 +44,25 @@ test('formats all parts of a report', () => {
 });
 
 test('formats the same repair commands as the JSON, and colors if the format has them', () => {
-  const { report, repairs } = checkIncidentB();
-  const text = formatCheckReport({ ...NARROW, hasColors: true }, report, repairs);
+  const report = checkIncidentB();
+  const text = formatCheckReport({ ...NARROW, hasColors: true }, report);
   expect(text).toContain('\u001B[31mboth missing\u001B[39m');
-  const commands = text.replaceAll(/ \\\n +/g, ' ').match(/(?<=^ {2})(?:oc|machineconfig-guard) .*$/gm);
-  expect(commands).toEqual(report.repairs.map(({ command }) => command));
-  expect(commands).toHaveLength(3);
+  const printed = text
+    .replaceAll(/ \\\n[ #]+/g, ' ')
+    .match(/(?<=^ {2}(?:# )?)(?:oc|machineconfig-guard) .*$/gm);
+  const { repairs } = JSON.parse(formatJson(report, commands)) as {
+    repairs: readonly { command: string }[];
+  };
+  expect(printed).toEqual(repairs.map(({ command }) => command));
+  expect(printed).toHaveLength(3);
 });
 
 test('breaks a long repair command at its words', () => {
-  const { report } = checkIncidentB();
-  const command = [
-    ['oc', '--kubeconfig', '/home/alice/lab.yaml', 'annotate', 'node', 'control1.gw.lo', '--overwrite'],
-  ];
-  const text = formatCheckReport(NARROW, report, [{ description: 'replace', command }]);
+  const report = checkIncidentB();
+  const repair = advise('replace', ['oc', 'annotate', 'node', 'control1.gw.lo', '--overwrite'], ['a=b']);
+  const text = formatCheckReport(NARROW, { ...report, repairs: [{ ...repair, alternative: false }] });
   expect(text).toContain(
-    '\n  oc --kubeconfig /home/alice/lab.yaml annotate node control1.gw.lo \\\n    --overwrite\n',
+    '\n  oc --kubeconfig /home/alice/lab.yaml annotate node control1.gw.lo --overwrite \\\n      a=b\n',
   );
 });
 
@@ -65,8 +71,8 @@ test.each([
   ['recoverable', [inspectedNode('n', {})]],
   ['unrecoverable', [inspectedNode('n', { current: MISSING, desired: MISSING })]],
 ])('a %s report has only colors that are readable on a white background', (_state, nodes) => {
-  const { report, repairs } = checkNodesAndPools(nodes, [POOL]);
-  const text = formatCheckReport({ ...NARROW, hasColors: true }, report, repairs);
+  const report = checkNodesAndPools(nodes, [POOL]);
+  const text = formatCheckReport({ ...NARROW, hasColors: true }, report);
   const codes = text
     .split('\u001B[')
     .slice(1)
@@ -135,9 +141,9 @@ test('explains a config in use and being deleted, without repair commands', () =
     inspectedNode('n', { current: WORKER, desired: MISSING }),
   ];
   const pool = inspectedPool('worker', { spec: WORKER, status: MISSING });
-  const { report, repairs } = checkNodesAndPools(nodes, [pool], { terminatingConfigs: [MISSING] });
-  const text = formatCheckReport(NARROW, report, repairs);
-  expect(repairs).toEqual([]);
+  const report = checkNodesAndPools(nodes, [pool], { terminatingConfigs: [MISSING] });
+  const text = formatCheckReport(NARROW, report);
+  expect(report.repairs).toEqual([]);
   expect(text).toMatch(/^m +worker .* both being deleted$/m);
   expect(text).toMatch(/^n +worker .* desired being deleted$/m);
   expect(text).toMatch(/^worker +1 .* status being deleted$/m);
@@ -158,17 +164,14 @@ test.each([
   [false, 'Waiting can help (--wait).'],
   [true, 'Waited 2m.'],
 ])('concludes a recoverable problem (hasWaited: %s) with "%s"', (hasWaited, sentence) => {
-  const { report } = checkNodesAndPools([inspectedNode('n', {})], [POOL]);
-  const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, [], hasWaited);
+  const report = checkNodesAndPools([inspectedNode('n', {})], [POOL]);
+  const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, hasWaited);
   expect(text.endsWith(`\nNot fine: problems with 1 of 1 node. ${sentence}\n`)).toBe(true);
 });
 
 test('explains a pool that is paused for a restore, and does not conclude that waiting cannot help', () => {
-  const { report, repairs } = checkNodesAndPools(
-    [healthyNode('n')],
-    [{ ...POOL, paused: true, pausedFor: MISSING }],
-  );
-  const text = formatCheckReport(NARROW, report, repairs);
+  const report = checkNodesAndPools([healthyNode('n')], [{ ...POOL, paused: true, pausedFor: MISSING }]);
+  const text = formatCheckReport(NARROW, report);
   expect(text).toMatch(/^worker .* paused for restore$/m);
   expect(unwrap(text)).toContain(
     `Pool worker is paused for a restore of ${MISSING}. Let the restore run, or continue it if it has ended early.`,
@@ -194,12 +197,12 @@ test('removes control characters of annotations', () => {
 });
 
 test('prints short names in a terminal, and full names in a pipe and with -o wide', () => {
-  const { report } = checkIncidentB();
-  expect(formatCheckReport(NARROW, report, [])).toMatch(
+  const report = checkIncidentB();
+  expect(formatCheckReport(NARROW, report)).toMatch(
     /^control1\.gw\.lo +master +Degraded +rendered-master-553d5d52 +rendered-master-553d5d52 +both missing$/m,
   );
   for (const options of [{ columns: undefined }, { isWide: true }]) {
-    const text = formatCheckReport({ ...NARROW, ...options }, report, []);
+    const text = formatCheckReport({ ...NARROW, ...options }, report);
     expect(text).toMatch(
       new RegExp(`^control1\\.gw\\.lo +master +Degraded +${MISSING} +${MISSING} `, 'm'),
     );
@@ -207,7 +210,7 @@ test('prints short names in a terminal, and full names in a pipe and with -o wid
 });
 
 test('lists the objects with problems, each once', () => {
-  const { report } = checkIncidentB();
+  const report = checkIncidentB();
   expect(formatProblemNames(report)).toBe(
     'node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n',
   );
@@ -220,12 +223,12 @@ test('formats the progress of a wait as one line, with the counts, the first pro
     reason: null,
     requests: [{ name: 'csr-x', node: 'c', signer: 'kubernetes.io/kubelet-serving', createdAt: null }],
   };
-  expect(formatProgress(checkNodesAndPools(nodes, [POOL], { requests }).report)).toBe(
+  expect(formatProgress(checkNodesAndPools(nodes, [POOL], { requests }))).toBe(
     'problems with 2 of 3 nodes: node a: has not reported a configuration yet, ' +
       'node b: has not reported a configuration yet and certificate request csr-x: pending',
   );
   const many = Array.from({ length: 1_000 }, (_, index) => inspectedNode(`n${index}`, {}));
-  expect(formatProgress(checkNodesAndPools(many, [POOL]).report)).toMatch(
+  expect(formatProgress(checkNodesAndPools(many, [POOL]))).toMatch(
     /^problems with 1000 of .* and 995 more$/,
   );
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkConsistency } from '../../../src/cli/check/consistency.ts';
 import { type InspectedNode, type InspectedPool } from '../../../src/client/cluster-snapshot.ts';
+import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { planRepairs } from '../../../src/cli/check/repairs.ts';
 import { MASTER, MISSING, WORKER } from './reports.ts';
 import { EVERYTHING, inspectedNode, inspectedPool, names, NOW, snapshot } from './snapshot.ts';
@@ -13,9 +14,14 @@ function commands(
   pools: InspectedPool[],
   configs: readonly string[],
   requests: readonly string[] = [],
+  explanations: ReadonlyMap<string, string> = new Map(),
 ): string[] {
-  const result = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING, NOW);
-  return planRepairs(result, names(configs), requests).map(({ command }) => command.flat().join(' '));
+  const result = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING, NOW, explanations);
+  const formatter = new CommandFormatter('machineconfig-guard', {});
+  return planRepairs(result, names(configs), requests).map(
+    (repair) =>
+      `${repair.alternative ? '# ' : ''}${formatter.toClause(repair).replace(/^[^]*?: (?=oc |machine)/, '')}`,
+  );
 }
 
 test('restores the missing config first, and replaces annotations last', () => {
@@ -25,8 +31,8 @@ test('restores the missing config first, and replaces annotations last', () => {
   ).toEqual([
     `machineconfig-guard restore ${MISSING} --from node/control1`,
     'oc adm certificate approve csr-a csr-b',
-    `oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ` +
-      `${MCO}/desiredConfig=${MASTER} ${MCO}/state=Done`,
+    `# oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ` +
+      `${MCO}/desiredConfig=${MASTER}`,
   ]);
 });
 
@@ -51,14 +57,18 @@ test('sets the status of a pool whose nodes name existing configs', () => {
 });
 
 test.each([
-  ['prefix', WORKER.replace('rendered', 'render')],
-  ['pool', WORKER.replace('worker', 'wroker')],
-])('repairs only the annotation with a misspelled %s, with the nearest name', (_part, typo) => {
+  ['prefix', WORKER.replace('rendered', 'render'), false],
+  ['pool', WORKER.replace('worker', 'wroker'), true],
+])('repairs only the annotation with a misspelled %s, with the nearest name', (_part, typo, canExist) => {
   const newer = 'rendered-worker-ffffbe6c1264c64551ae911d23717173';
   const pool = inspectedPool('worker', { spec: newer, status: newer });
   expect(
     commands([inspectedNode('worker0', { current: newer, desired: typo })], [pool], [WORKER, newer]),
-  ).toEqual([`oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`]);
+  ).toEqual([
+    // It could be the name of a config of a pool that no longer exists.
+    ...(canExist ? [`machineconfig-guard restore ${typo} --from node/worker0`] : []),
+    `# oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`,
+  ]);
 });
 
 test('does not repair a pool that can recover', () => {
@@ -72,7 +82,7 @@ test('does not repair a pool that can recover', () => {
   ];
   expect(commands(nodes, pools, [MASTER, WORKER])).toEqual([
     expect.stringMatching(/^machineconfig-guard restore /),
-    expect.stringMatching(/^oc annotate node control1 --overwrite /),
+    expect.stringMatching(/^# oc annotate node control1 --overwrite /),
   ]);
 });
 
@@ -127,6 +137,31 @@ test('continues a restore that has created its config, before it unpauses the po
     `machineconfig-guard restore ${MISSING} --from node/n`,
     expect.stringContaining('"paused":false'),
   ]);
+});
+
+test('offers only the restore of a config that the guard has seen, although a similar name exists', () => {
+  const deleted = `${WORKER.slice(0, -1)}0`;
+  const pool = inspectedPool('worker', { spec: WORKER, status: WORKER });
+  const node = inspectedNode('n', { current: WORKER, desired: deleted });
+  const plan = (explanation: string) =>
+    commands([node], [pool], [WORKER], [], new Map([[deleted, explanation]]));
+  const restore = `machineconfig-guard restore ${deleted} --from node/n`;
+  expect(plan('deleted at 2026-11-20T12:00:00Z')).toEqual([restore]);
+  expect(plan('not seen')).toEqual([
+    restore,
+    `# oc annotate node n --overwrite ${MCO}/desiredConfig=${WORKER}`,
+  ]);
+});
+
+test('has no command for a name that no object can have', () => {
+  const hostile = 'rendered-worker\u001B]52;c;cm0gLXJmIH4=\u0007-25a1be6c1264c64551ae911d23717173';
+  const pool = {
+    ...inspectedPool('worker', { spec: WORKER, status: WORKER }),
+    paused: true,
+    pausedFor: hostile,
+  };
+  const node = inspectedNode('n', { current: hostile, desired: hostile });
+  expect(commands([node], [pool], [WORKER]).join('')).not.toMatch(/52;c|restore r/);
 });
 
 test('quotes names for the shell', () => {

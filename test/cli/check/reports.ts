@@ -2,7 +2,7 @@ import type { PendingCertificateRequests } from '../../../src/client/certificate
 import { buildCheckReport, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import { checkConsistency } from '../../../src/cli/check/consistency.ts';
 import { type InspectedNode, type InspectedPool } from '../../../src/client/cluster-snapshot.ts';
-import { planRepairs, type Repair } from '../../../src/cli/check/repairs.ts';
+import { planRepairs } from '../../../src/cli/check/repairs.ts';
 import { EVERYTHING, inspectedNode, inspectedPool, NOW, snapshot } from './snapshot.ts';
 
 export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
@@ -26,31 +26,30 @@ export function checkNodesAndPools(
     terminatingConfigs = [],
     skippedNodes = [],
   }: Extras = {},
-): { readonly report: CheckReport; readonly repairs: readonly Repair[] } {
+): CheckReport {
   const { configs, ...rest } = snapshot(nodes, pools, [MASTER, WORKER], terminatingConfigs);
-  const consistency = checkConsistency({ ...rest, configs, skippedNodes }, EVERYTHING, NOW);
+  const cluster = { ...rest, configs, skippedNodes };
+  const consistency = checkConsistency(cluster, EVERYTHING, NOW, new Map(Object.entries(explanations)));
   const repairs = planRepairs(
     consistency,
     configs,
     requests.requests.map(({ name }) => name),
   );
-  const report = buildCheckReport(
+  return buildCheckReport(
     {
       server: '127.0.0.1:6443',
       at: NOW,
       consistency,
       requests,
-      explanations: new Map(Object.entries(explanations)),
       repairs,
       holdings: undefined,
     },
     0,
   );
-  return { report, repairs };
 }
 
 /** An install that stopped at 93 %: the masters name a config that only the bootstrap host rendered. */
-export function checkIncidentB(): ReturnType<typeof checkNodesAndPools> {
+export function checkIncidentB(): CheckReport {
   const stuck = {
     current: MISSING,
     desired: MISSING,

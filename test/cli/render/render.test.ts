@@ -54,7 +54,7 @@ test('warns on stderr about other manifests in the directory, and succeeds', asy
     ...['a', 'b', 'c'].map(
       (name) => expect.stringContaining(`warning: ${name}.yaml:1: EmptyDocument: `) as string,
     ),
-    `machineconfig-guard: warning: to see all problems, run machineconfig-guard check --manifests ${out}`,
+    `machineconfig-guard: warning: see all problems with: machineconfig-guard check --manifests ${out}`,
     '',
   ]);
 });

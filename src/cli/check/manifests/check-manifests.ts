@@ -3,42 +3,54 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { countNoun } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
-import { toShellWord } from '../../../client/shell-word.ts';
-import { findProblems, type ManifestFile, MAX_TOKENS } from './find-problems.ts';
+import { type Advice, advise } from '../../../client/output/advice.ts';
+import { type Finding, findProblems, type ManifestFile, MAX_TOKENS } from './find-problems.ts';
 import { parseManifest, splitManifest } from './parse-manifest.ts';
 import { readManifests } from './read-manifests.ts';
 import { CliError, EXIT_CODE } from '../../../client/exit.ts';
 import { explainFileErrors, prepareEmptyDirectory } from '../../../client/output-directory.ts';
-import { printReport } from '../../../client/output/report-output.ts';
+import { Output } from '../../../client/output/output.ts';
 import { withStopSignal } from '../../../client/signals.ts';
 import { formatTable } from '../../../client/output/table.ts';
-import { applyStyle, createTableFormat, getLineWidth, wrapBeside } from '../../../client/output/text-format.ts';
+import { applyStyle, getLineWidth, type TableFormat, wrapBeside } from '../../../client/output/text-format.ts';
 
 const COLUMNS = ['FILE', 'LINE', 'OBJECT', 'PROBLEM', 'SEVERITY'].map((header) => ({ header }));
 const MAX_WARNINGS = 3;
 
+/** The JSON of `check --manifests DIR --output json`. Its keys are a contract. */
+interface ManifestsReport {
+  readonly directory: string;
+  /** Whether all findings are warnings. */
+  readonly ok: boolean;
+  readonly findings: readonly Finding[];
+}
+
 /** Checks the manifests of an installer's directory, or writes them into `split` and checks those. */
 export async function checkManifests(
   directory: string,
-  { split, output }: { readonly split?: string; readonly output: string },
+  { split, ...flags }: { readonly split?: string; readonly output: string },
   command: Command,
 ): Promise<void> {
   if (split !== undefined) await splitManifests(directory, split);
   const report = await createReport(split ?? directory);
   const files = new Set(report.findings.map(({ file }) => `${path.join(report.directory, file)}\n`));
-  printReport(command, output, report, output === 'name' ? [...files].join('') : formatReport(report));
+  const output = new Output(command, flags);
+  output.printReport(
+    report,
+    flags.output === 'name' ? [...files].join('') : formatReport(output.format, report),
+  );
   if (!report.ok) throw new CliError('', EXIT_CODE.failure);
 }
 
-/** The first problems of a directory into which a command has written manifests. */
-export async function listManifestWarnings(directory: string): Promise<string[]> {
+/** The first problems of a directory into which a command has written manifests, and how to see all. */
+export async function listManifestWarnings(directory: string): Promise<readonly (string | Advice)[]> {
   const { findings } = await createReport(directory);
   const warnings = findings.map(({ file, line, code, message }) => `${file}:${line}: ${code}: ${message}`);
-  const seeAll = `to see all problems, run machineconfig-guard check --manifests ${toShellWord(directory)}`;
+  const seeAll = advise('see all problems with', ['machineconfig-guard', 'check', '--manifests', directory]);
   return warnings.length === 0 ? [] : [...warnings.slice(0, MAX_WARNINGS), seeAll];
 }
 
-async function createReport(directory: string) {
+async function createReport(directory: string): Promise<ManifestsReport> {
   const { fileCount, findings } = await readDirectory(directory, findProblems);
   const ok = findings.every(({ severity }) => severity === 'warning');
   if (fileCount > 0) return { directory, ok, findings };
@@ -85,8 +97,7 @@ async function splitManifests(directory: string, out: string): Promise<void> {
   });
 }
 
-function formatReport({ directory, ok, findings }: Awaited<ReturnType<typeof createReport>>): string {
-  const format = createTableFormat(process.stdout);
+function formatReport(format: TableFormat, { directory, ok, findings }: ManifestsReport): string {
   const rows = findings.map(({ file, line, kind, name, code, severity }) => [
     { text: file },
     { text: String(line) },
