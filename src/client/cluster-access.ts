@@ -1,5 +1,15 @@
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, isNotFound, isRetryable, needsCorrection, orUndefined } from '../kube/errors.ts';
+import { MalformedObject } from '../kube/api-object.ts';
+import {
+  ApiError,
+  ApiUnreachable,
+  CredentialsError,
+  isNotFound,
+  isRetryable,
+  MalformedList,
+  needsCorrection,
+  orUndefined,
+} from '../kube/errors.ts';
 
 type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
@@ -7,7 +17,7 @@ const PATH =
   /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
 const READ_TIMEOUT_MS = 10_000;
 
-/** The cause is an ApiError, ApiUnreachable, MalformedList or MalformedObject. */
+/** The cause is an error that {@link isAccessFailure} accepts. */
 export class ClusterAccessError extends Error {
   override readonly name = 'ClusterAccessError';
   /** The arguments of `oc auth can-i`. The core group is empty. */
@@ -36,8 +46,15 @@ export async function accessCluster<T>(
   try {
     return await send();
   } catch (error) {
-    throw signal.aborted ? signal.reason : new ClusterAccessError(verb, path, error);
+    if (signal.aborted) throw signal.reason;
+    throw isAccessFailure(error) ? new ClusterAccessError(verb, path, error) : error;
   }
+}
+
+/** Any other error is a defect of this program. */
+function isAccessFailure(error: unknown): boolean {
+  const types = [ApiError, ApiUnreachable, CredentialsError, MalformedList, MalformedObject];
+  return isTimeout(error) || types.some((type) => error instanceof type);
 }
 
 /** @throws ClusterAccessError, or the signal's reason, by default a TimeoutError; a 404 returns undefined */

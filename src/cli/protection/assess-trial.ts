@@ -1,3 +1,4 @@
+import { type Advice, advise } from '../../client/output/advice.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import {
@@ -28,7 +29,8 @@ const DENIED_BY_POLICY =
   /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/;
 const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
 
-const UNVERIFIED_ADVICE = "check the guard's logs, its RBAC and its connection to the API server";
+const UNVERIFIED_ADVICE = advise("check the guard's logs, its RBAC and its connection to the API server");
+const SEE_ANSWER = advise('see the answer');
 
 /**
  * Assesses the answer to the deletion of a config in use.
@@ -52,7 +54,7 @@ export function assessProtection(
     const answer = code ?? 'without a code';
     return code === 'MCG_IN_USE'
       ? (blockedUnused ?? toGuardProtection(evidence))
-      : toUnprotected('BLOCKED', `the guard answered ${answer} instead of MCG_IN_USE`, 'see the answer');
+      : toUnprotected('BLOCKED', `the guard answered ${answer} instead of MCG_IN_USE`, SEE_ANSWER);
   }
   const { policy, reason = '' } = DENIED_BY_POLICY.exec(message)?.groups ?? {};
   if (policy !== undefined && isFloorPolicy(policy)) {
@@ -63,14 +65,14 @@ export function assessProtection(
   const absence = findGuardAbsence(evidence);
   // A component that also denies other deletions may not know which configs are in use.
   if (isDenial && absence !== undefined && unused !== null && unused.status < 400) {
-    const explanation = `only ${denier} denies the deletion of a config in use: ${absence.reason}`;
-    const advice = `${absence.advice}; docs/alternatives.md explains what other policies can miss`;
-    return toProtected('other', explanation, advice);
+    const limits = 'docs/alternatives.md explains what other policies can miss';
+    const explanation = `only ${denier} denies the deletion of a config in use: ${absence.reason}; ${limits}`;
+    return toProtected('other', explanation, absence.advice);
   }
   return toUnprotected(
     'UNKNOWN',
     `denied by ${denier}, so the guard's decision is unknown`,
-    'see the answer; run verify again when the deletion is no longer denied there',
+    advise('see the answer; verify again when the deletion is no longer denied there'),
   );
 }
 
@@ -107,7 +109,7 @@ function toGuardProtection({ webhooks }: Evidence): Protection {
   const explanation = 'the guard denies the deletion of a config in use';
   const isDevOnly = webhooks.length > 0 && webhooks.every(({ installation }) => installation === 'dev');
   return isDevOnly
-    ? toProtected('guard', `${explanation}, but only until "machineconfig-guard dev" stops`, INSTALL_ADVICE)
+    ? toProtected('guard', `${explanation}, but only until the command dev stops`, INSTALL_ADVICE)
     : toProtected('guard', explanation);
 }
 
@@ -132,8 +134,10 @@ function assessFloorDenial(
       : toFloorProtection(`only ${effect}`, absence);
   }
   const advice = reason.startsWith('failed to configure')
-    ? 'see the answer; after a restart of the API server or a CRD change the policy recovers within a minute'
-    : `see the answer and the policy's status: oc get validatingadmissionpolicy ${policy} -o yaml`;
+    ? advise(
+        'see the answer; after a restart of the API server or a CRD change the policy recovers within a minute',
+      )
+    : adviseOnPolicy("see the answer and the policy's status", policy);
   return toUnprotected(
     'BLOCKED',
     `the policy ${policy} fails and denies the deletion. Configs in use are safe`,
@@ -147,7 +151,10 @@ function assessAllowed(evidence: Evidence, referrerKind: ReferrerKind): Protecti
   const policy = ADMISSION_POLICIES[referrerKind];
   const brokenFloor = {
     reason: `the policy ${policy} did not deny it, although its binding has the action Deny`,
-    advice: `a new binding needs some seconds; retry, then run: oc get validatingadmissionpolicy ${policy} -o yaml`,
+    advice: adviseOnPolicy(
+      "a new binding needs some seconds; retry, then see the policy's status",
+      policy ?? '',
+    ),
   };
   const floorGap = floor.length === 0 ? undefined : (findFloorGap(floor, referrerKind) ?? brokenFloor);
   const reasons = [guardGap, floorGap].flatMap((gap) => gap?.reason ?? []);
@@ -157,8 +164,9 @@ function assessAllowed(evidence: Evidence, referrerKind: ReferrerKind): Protecti
 
 function explainMissingDenial(evidence: Evidence): Diagnosis {
   if (evidence.webhooks.some(({ failurePolicy }) => failurePolicy !== 'Ignore')) {
-    const advice =
-      'a new webhook needs some seconds; retry, then check the logs of the guard and the API server';
+    const advice = advise(
+      'a new webhook needs some seconds; retry, then check the logs of the guard and the API server',
+    );
     return { reason: 'the API server did not call the guard, although its mode is Enforce', advice };
   }
   const { reason, advice } = findCallFailure(evidence) ?? {
@@ -166,4 +174,8 @@ function explainMissingDenial(evidence: Evidence): Diagnosis {
     advice: adviseOnUnreachableGuard(evidence),
   };
   return { reason: `${reason}, and its failurePolicy is Ignore`, advice };
+}
+
+function adviseOnPolicy(text: string, policy: string): Advice {
+  return advise(text, ['oc', 'get', 'validatingadmissionpolicy', policy, '-o', 'yaml']);
 }

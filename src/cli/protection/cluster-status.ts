@@ -1,3 +1,4 @@
+import { advise } from '../../client/output/advice.ts';
 import { countNoun } from '../../common/printable-text.ts';
 import { parseSettings } from '../../decision/settings.ts';
 import { GUARD_PATH, INSTALLED_NAME, leasesPath, objectPath } from '../../kube/api-paths.ts';
@@ -78,7 +79,7 @@ interface StoredLease {
 
 /** The clocks of this machine and of the guard can differ. */
 const CLOCK_TOLERANCE_SECONDS = 60;
-const VERIFY_ADVICE = 'run machineconfig-guard verify, which tests a deletion';
+export const VERIFY_ADVICE = advise('test a deletion', ['machineconfig-guard', 'verify']);
 
 /**
  * Reads what the cluster says about its guard, and tries no deletion.
@@ -129,13 +130,12 @@ function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
   if (webhooks === undefined) {
     const reason =
       'you may not list validatingwebhookconfigurations, so it is unknown whether the guard is installed';
-    return toUnprotected('UNKNOWN', reason, 'ask for the ClusterRole machineconfig-guard-reader');
+    return toUnprotected('UNKNOWN', reason, advise('ask for the ClusterRole machineconfig-guard-reader'));
   }
   const webhook = findMainWebhook(webhooks);
   // Deployment, Lease, mode and status are those of the manifests.
   if (webhook?.installation === 'dev') {
-    const reason =
-      'only "machineconfig-guard dev" is registered, and the cluster does not show whether it runs';
+    const reason = 'only the command dev is registered, and the cluster does not show whether it runs';
     return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
   }
   const { mode } = parseSettings(guard ?? {}).settings;
@@ -163,7 +163,7 @@ function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
 function findExpiry(guard: StoredGuard | null): Diagnosis | undefined {
   const certificates = findCertificates(guard);
   if (certificates?.valid !== false) return undefined;
-  const advice = 'see docs/runbooks/MachineConfigGuardCertificateExpiring.md';
+  const advice = advise('see docs/runbooks/MachineConfigGuardCertificateExpiring.md');
   return { reason: `a certificate of the guard has expired (${certificates.message})`, advice };
 }
 

@@ -1,3 +1,4 @@
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import { ADMISSION_POLICIES } from '../../install/webhook-configuration.ts';
@@ -19,29 +20,37 @@ export interface Protection {
   /** `other`: another webhook or policy, such as one of Kyverno or Gatekeeper. */
   readonly by: 'guard' | 'floor' | 'other' | null;
   readonly explanation: string;
-  readonly advice: string;
+  readonly advice: Advice | null;
 }
 
 export interface Diagnosis {
   readonly reason: string;
-  readonly advice: string;
+  readonly advice: Advice;
 }
 
 /** What decides the advice about a guard that the API server cannot call. */
 type GuardObjects = Pick<Evidence, 'deployment' | 'namespace' | 'webhooks'>;
 
-export const INSTALL_ADVICE = 'install the guard (docs/install.md)';
-const ENFORCE_COMMAND = `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`;
-const FLOOR_LIMITS = 'the policies can miss a new reference and do not check MachineOSBuilds';
+export const INSTALL_ADVICE = advise('install the guard (docs/install.md)');
+const ENFORCE_ADVICE = advise(
+  'set the mode Enforce',
+  ['oc', 'patch', 'mcguard', 'cluster', '--type=merge'],
+  ['-p', '{"spec":{"mode":"Enforce"}}'],
+);
+const FLOOR_LIMITS = 'The policies can miss a new reference and do not check MachineOSBuilds';
 
-export function toProtected(by: Exclude<Protection['by'], null>, explanation: string, advice = ''): Protection {
+export function toProtected(
+  by: Exclude<Protection['by'], null>,
+  explanation: string,
+  advice: Advice | null = null,
+): Protection {
   return { state: 'PROTECTED', protected: true, by, explanation, advice };
 }
 
 export function toUnprotected(
   state: Exclude<ProtectionState, 'PROTECTED'>,
   explanation: string,
-  advice: string,
+  advice: Advice,
 ): Protection {
   return { state, protected: false, by: null, explanation, advice };
 }
@@ -52,7 +61,7 @@ export function toBlocked({ reason, advice }: Diagnosis): Protection {
 }
 
 export function toFloorProtection(explanation: string, { reason, advice }: Diagnosis): Protection {
-  return toProtected('floor', `${explanation}: ${reason}`, `${advice}; ${FLOOR_LIMITS}`);
+  return toProtected('floor', `${explanation}: ${reason}. ${FLOOR_LIMITS}`, advice);
 }
 
 /** Why the guard does not deny, as far as its settings tell. */
@@ -62,14 +71,15 @@ export function findGuardAbsence({
 }: Pick<Evidence, 'webhooks' | 'mode'>): Diagnosis | undefined {
   if (webhooks.length === 0) return { reason: 'the guard is not installed', advice: INSTALL_ADVICE };
   if (mode === undefined || mode === 'Enforce') return undefined;
-  return { reason: `the mode of the guard is ${mode}`, advice: ENFORCE_COMMAND };
+  return { reason: `the mode of the guard is ${mode}`, advice: ENFORCE_ADVICE };
 }
 
 /** Why the API server cannot call the guard, as far as the objects of the cluster tell. */
 export function findCallFailure(evidence: GuardObjects): Diagnosis | undefined {
   const { namespace, webhooks, deployment } = evidence;
   const webhook = findMainWebhook(webhooks);
-  if (webhook?.caBundle === false) {
+  // Without a caBundle, the API server checks the certificate of a URL with the CAs of its host.
+  if (webhook?.caBundle === false && webhook.target.startsWith('Service ')) {
     return { reason: 'the webhook has no caBundle', advice: adviseOnTrust(evidence) };
   }
   // The Deployment says nothing about a webhook with a URL or of another namespace.
@@ -88,14 +98,18 @@ export function findFloorGap(
     return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_ADVICE };
   const actions = floor.find((binding) => binding.policy === policy)?.actions;
   if (actions === undefined) {
-    const advice = 'oc apply -k manifests/overlays/policy-floor';
+    const advice = advise('apply the policy floor', ['oc', 'apply', '-k', 'manifests/overlays/policy-floor']);
     return { reason: `the policy ${policy} has no binding`, advice };
   }
   if (actions.includes('Deny')) return undefined;
   const patch = '{"spec":{"validationActions":["Deny"]}}';
   return {
     reason: `the binding of the policy ${policy} has ${joinWithAnd(actions)} instead of Deny`,
-    advice: `oc patch validatingadmissionpolicybinding ${policy} --type merge -p '${patch}'`,
+    advice: advise(
+      'let the binding deny',
+      ['oc', 'patch', 'validatingadmissionpolicybinding', policy, '--type=merge'],
+      ['-p', patch],
+    ),
   };
 }
 
@@ -110,8 +124,7 @@ export function diagnoseCallFailure(message: string, objects: GuardObjects): Dia
   if (/service "[^"]+" not found/.test(message)) {
     const { method, configuration } = identifyInstallation(objects);
     const manifests = method === 'rendered' ? 'the rendered manifests' : 'the overlay';
-    const removal = `oc delete validatingwebhookconfiguration ${configuration}`;
-    const advice = `apply ${manifests} again, or remove the webhook: ${removal}`;
+    const advice = adviseRemoval(`apply ${manifests} again, or remove the webhook`, configuration);
     return { reason: 'the Service of the webhook does not exist', advice };
   }
   if (/no endpoints available|endpoints "[^"]+" not found|no service port/.test(message)) {
@@ -120,16 +133,22 @@ export function diagnoseCallFailure(message: string, objects: GuardObjects): Dia
   return { reason: 'the API server cannot reach the guard', advice: adviseOnUnreachableGuard(objects) };
 }
 
-export function adviseOnUnreachableGuard(objects: GuardObjects): string {
-  const { method, configuration } = identifyInstallation(objects);
+export function adviseOnUnreachableGuard({ namespace, deployment, webhooks }: GuardObjects): Advice {
+  const { method, configuration } = identifyInstallation({ webhooks });
   if (method === 'dev') return adviseOnDev(configuration);
-  const command = formatListPodsCommand(objects.namespace);
-  return objects.deployment?.hostNetwork === true
-    ? `${command} -o wide; if they are ready, let the API servers reach port 9843 of these nodes`
-    : `${command},endpointslices`;
+  return deployment?.hostNetwork === true
+    ? advise(
+        'if the pods are ready, let the API servers reach port 9843 of their nodes',
+        toGetCommand(namespace),
+        ['-o', 'wide'],
+      )
+    : advise(
+        'look at the pods and the addresses of the Service',
+        toGetCommand(namespace, 'pods,endpointslices'),
+      );
 }
 
-function identifyInstallation({ webhooks }: GuardObjects) {
+function identifyInstallation({ webhooks }: Pick<GuardObjects, 'webhooks'>) {
   const webhook = findMainWebhook(webhooks);
   return {
     method: webhook?.installation ?? 'rendered',
@@ -138,30 +157,33 @@ function identifyInstallation({ webhooks }: GuardObjects) {
 }
 
 function diagnoseMissingPod(namespace: string): Diagnosis {
-  return { reason: 'no guard pod is ready', advice: formatListPodsCommand(namespace) };
+  return { reason: 'no guard pod is ready', advice: advise('look at the pods', toGetCommand(namespace)) };
 }
 
-function formatListPodsCommand(namespace: string): string {
-  return `oc -n ${namespace} get pods`;
+function toGetCommand(namespace: string, resources = 'pods'): string[] {
+  return ['oc', 'get', resources, '-n', namespace];
 }
 
 /** For a webhook without a caBundle, or with another one than that of the guard. */
-function adviseOnTrust(objects: GuardObjects): string {
+function adviseOnTrust(objects: GuardObjects): Advice {
   const { method, configuration } = identifyInstallation(objects);
-  const advice: Readonly<Record<InstallationMethod, string>> = {
+  const advice: Readonly<Record<InstallationMethod, Advice>> = {
     dev: adviseOnDev(configuration),
-    'service-ca': adviseOnInjection('the service CA', 'oc -n openshift-service-ca get pods'),
-    'cert-manager': adviseOnInjection('cert-manager', `oc -n ${objects.namespace} get certificates`),
-    rendered: 'apply all manifests of one rendering again',
+    'service-ca': adviseOnInjection('the service CA', toGetCommand('openshift-service-ca')),
+    'cert-manager': adviseOnInjection('cert-manager', toGetCommand(objects.namespace, 'certificates')),
+    rendered: advise('apply all manifests of one rendering again'),
   };
   return advice[method];
 }
 
-function adviseOnInjection(injector: string, command: string): string {
-  return `wait until ${injector} has injected the caBundle; if it does not, run: ${command}`;
+function adviseOnInjection(injector: string, command: readonly string[]): Advice {
+  return advise(`wait until ${injector} has injected the caBundle; if it does not, look at`, command);
 }
 
-function adviseOnDev(configuration: string): string {
-  const removal = `oc delete validatingwebhookconfiguration ${configuration}`;
-  return `start "machineconfig-guard dev" again, or remove its webhook: ${removal}`;
+function adviseOnDev(configuration: string): Advice {
+  return adviseRemoval('start the command dev again, or remove its webhook', configuration);
+}
+
+function adviseRemoval(text: string, configuration: string): Advice {
+  return advise(text, ['oc', 'delete', 'validatingwebhookconfiguration', configuration]);
 }

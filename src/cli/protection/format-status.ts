@@ -1,10 +1,8 @@
-import type { ClusterStatus } from './cluster-status.ts';
+import { type ClusterStatus, VERIFY_ADVICE } from './cluster-status.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import type { ClusterFlags } from '../../client/cluster-options.ts';
-import { addFlagsToAdvice } from '../../client/command-flags.ts';
 import { formatAge } from '../../client/output/format-age.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
-import { type TableFormat, wrapAdvice } from '../../client/output/text-format.ts';
+import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 
 /** One cluster in the JSON of `status`. */
 export type StatusEntry = Omit<ClusterStatus, 'server' | 'state'> & {
@@ -33,11 +31,7 @@ const WIDE_COLUMNS = new Set(['VERSION', 'FAILURE POLICY', 'LEADER', 'IN USE']);
 const RIGHT_ALIGNED_COLUMNS = new Set(['REPLICAS', 'IN USE', 'DANGLING', 'LAST DENIAL']);
 
 /** One line for each cluster, then what to do about those that are not protected by the guard. */
-export function formatStatusReport(
-  format: TableFormat,
-  { clusters, readAt }: StatusReport,
-  flags: ClusterFlags = {},
-): string {
+export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
   const now = new Date(readAt).getTime();
   const cells = clusters.map((entry) =>
     Object.entries(createCells(entry, now)).filter(
@@ -52,9 +46,7 @@ export function formatStatusReport(
     return isRead(entry) ? row : row.slice(0, UNREAD_COLUMNS);
   });
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
-  const notice = 'Nothing was tested: run machineconfig-guard verify for a trial deletion.';
-  const noticeLines = wrapAdvice(addFlagsToAdvice(notice, flags), format.width);
-  return [formatTable(format, columns, rows), ...details, ...noticeLines, ''].join('\n');
+  return [formatTable(format, columns, rows), ...details, ...formatNext(format, VERIFY_ADVICE), ''].join('\n');
 }
 
 /** Keyed by column. */
@@ -64,7 +56,7 @@ function createCells(entry: StatusEntry, now: number): Readonly<Record<string, C
   const denialAge = lastDenial && formatAge(now - new Date(lastDenial.time).getTime());
   return {
     CONTEXT: toCell(entry.context),
-    STATE: toCell(entry.state, entry.state !== 'PROTECTED'),
+    STATE: toCell(entry.by === 'floor' ? `${entry.state} (floor)` : entry.state, !entry.protected),
     VERSION: toCell(entry.version),
     MODE: toCell(entry.mode),
     'FAILURE POLICY': unreadable.includes('webhook') ? UNKNOWN : toCell(entry.failurePolicy),
@@ -83,12 +75,13 @@ function isRead({ evidence }: StatusEntry): boolean {
   return evidence.length > 0;
 }
 
-function formatDetails({ width }: TableFormat, entry: StatusEntry): string[] {
+function formatDetails(format: ReportFormat, entry: StatusEntry): string[] {
   const { context, state, explanation, advice } = entry;
-  if (state === 'PROTECTED' && advice === '') return [];
+  if (state === 'PROTECTED' && advice === null) return [];
   const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
-  const next = advice === '' ? [] : wrapAdvice(`Next: ${advice}`, width - INDENT.length);
-  const [first, ...lines] = [...wrapAdvice(text, width - INDENT.length), ...next];
+  const width = format.width - INDENT.length;
+  const next = advice === null ? [] : formatNext({ ...format, width }, advice);
+  const [first, ...lines] = [...wrapText(text, width), ...next];
   return [first ?? '', ...lines.map((line) => INDENT + line), ''];
 }
 

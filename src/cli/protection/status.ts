@@ -12,11 +12,10 @@ import {
   createKubeApi,
   getGuardNamespace,
 } from '../../client/cluster-options.ts';
-import { addFlagsToAdvice } from '../../client/command-flags.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
-import { printReport } from '../../client/output/report-output.ts';
-import { createTableFormat } from '../../client/output/text-format.ts';
+import { inContext } from '../../client/output/advice.ts';
+import { Output } from '../../client/output/output.ts';
 import { formatStatusReport, type StatusEntry, type StatusReport } from './format-status.ts';
 
 interface StatusFlags extends ClusterFlags {
@@ -35,7 +34,7 @@ const UNREAD: Omit<ClusterStatus, 'server'> = {
     { namespace: '', guard: null, webhooks: undefined, floor: undefined, deployment: null, lease: null },
     new Date(),
   ),
-  advice: '',
+  advice: null,
   evidence: [],
   unreadable: [],
 };
@@ -57,7 +56,8 @@ export function createStatusCommand(): Command {
 Reads the MachineConfigGuard, the webhook configuration, the bindings of the
 policy floor, and the Deployment and Lease in the namespace
 machineconfig-guard. PROTECTED means that the webhook is registered, the mode
-is Enforce and a replica is ready. Only verify tests a deletion.
+is Enforce and a replica is ready. PROTECTED (floor) means that only the policy
+floor protects. Only verify tests a deletion.
 It asks up to 10 clusters at a time, and each for up to 10 s or the time of
 --request-timeout. With all, it asks one context for each cluster and user.
 Permissions: get machineconfigguards; without the others of the ClusterRole
@@ -65,7 +65,8 @@ machineconfig-guard-reader, the state is UNKNOWN.
 
 Exit codes:
   0  every cluster is PROTECTED
-  1  a cluster is BLOCKED, EXPOSED, UNKNOWN or UNREACHABLE
+  1  a cluster is BLOCKED, EXPOSED, UNKNOWN or UNREACHABLE, or only the policy
+     floor protects it although the guard is installed
   2  wrong usage
   3  no usable kubeconfig or context, or every cluster is unreachable or denies
      access
@@ -78,15 +79,15 @@ Examples:
     .action(async (flags: StatusFlags) => {
       const contexts = await selectContexts(flags);
       const { mapConcurrently } = await import('../../common/map-concurrently.ts');
+      const output = new Output(command, flags);
       const results = await mapConcurrently(contexts, MAX_CONCURRENT_CLUSTERS, (context) =>
-        readEntry(flags, context),
+        readEntry(flags, context, output),
       );
       const clusters = results.map(({ entry }) => entry);
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
-      const format = createTableFormat(process.stdout, flags.output === 'wide');
-      printReport(command, flags.output, report, formatStatusReport(format, report, flags));
+      output.printReport(report, formatStatusReport(output.format, report));
       if (results.every(({ isDenied }) => isDenied)) throw new CliError('', EXIT_CODE.clusterAccess);
-      if (!clusters.every((cluster) => cluster.protected)) throw new CliError('', EXIT_CODE.failure);
+      if (!clusters.every(isFine)) throw new CliError('', EXIT_CODE.failure);
     });
   return addClusterFlags(command);
 }
@@ -112,6 +113,11 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   }
 }
 
+/** A registered guard that does not work is a problem, although the policy floor protects. */
+function isFine({ protected: isProtected, by, failurePolicy }: StatusEntry): boolean {
+  return isProtected && (by !== 'floor' || failurePolicy === null);
+}
+
 interface ReadResult {
   readonly entry: StatusEntry;
   /** Whether the cluster is unreachable or denies access. */
@@ -119,20 +125,24 @@ interface ReadResult {
 }
 
 /** A cluster that cannot be read is an entry with the reason. */
-async function readEntry({ context: _context, ...flags }: StatusFlags, context: string): Promise<ReadResult> {
+async function readEntry(
+  { context: _context, ...flags }: StatusFlags,
+  context: string,
+  output: Output,
+): Promise<ReadResult> {
   const { requestTimeout = 0 } = flags;
   const signal = AbortSignal.timeout(requestTimeout === 0 ? CLUSTER_TIMEOUT_MS : requestTimeout);
   let api: KubeApi | undefined;
   try {
     api = await createKubeApi({ ...flags, context }, 'machineconfig-guard/status');
     const status = await waitOrAbort(readClusterStatus(api, getGuardNamespace(flags)), signal);
-    const advice = addFlagsToAdvice(status.advice, { ...flags, context });
+    const advice = status.advice && inContext(status.advice, context);
     return { entry: { context, ...status, advice }, isDenied: false };
   } catch (error) {
     const cause = api === undefined ? error : toCliError(error, api, { ...flags, context });
     const isDenied = cause instanceof CliError;
     const state = hasAnswered(error) || !isDenied ? 'UNKNOWN' : 'UNREACHABLE';
-    const explanation = isDenied ? cause.message : `unexpected error: ${describeError(cause)}`;
+    const explanation = isDenied ? output.describeError(cause) : `unexpected error: ${describeError(cause)}`;
     const entry = { context, ...UNREAD, server: api?.address ?? null, state, explanation } as const;
     return { entry, isDenied };
   } finally {

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { isRetryableRead } from '../../client/cluster-access.ts';
+import { advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled } from '../../client/poll.ts';
 import { assessProtection, isUnverified, type TrialResponse } from './assess-trial.ts';
 import { type Protection, toUnprotected } from './diagnosis.ts';
@@ -31,6 +32,7 @@ export interface VerifyReport extends Protection, Pick<Evidence, 'webhooks' | 'f
 /** A candidate can be deleted before the trial, and a guard can recover from MCG_UNVERIFIED. */
 const MAX_ATTEMPTS = 3;
 const RETRY_PAUSE_MS = 1_000;
+const RETRY_ADVICE = advise('verify again');
 
 /**
  * Tries to delete a config in use by a dry run.
@@ -108,7 +110,7 @@ export async function waitForProtection(
 
 function explainMissingTrial({ used, configCount, skippedCount }: TrialCandidates): Protection {
   if (used !== undefined)
-    return toUnprotected('UNKNOWN', 'every tested config was deleted during the test', 'run verify again');
+    return toUnprotected('UNKNOWN', 'every tested config was deleted during the test', RETRY_ADVICE);
   const exception = 'except those that are terminating or have the allow-deletion annotation';
   const notInUse = 'no rendered MachineConfig is in use';
   return toUnprotected(
@@ -118,6 +120,6 @@ function explainMissingTrial({ used, configCount, skippedCount }: TrialCandidate
       : skippedCount > 0
         ? `${notInUse}, ${exception}`
         : `${notInUse} by a node or a pool`,
-    'run verify again when the Machine Config Operator has rolled out a config',
+    advise('verify again when the Machine Config Operator has rolled out a config'),
   );
 }

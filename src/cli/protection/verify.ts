@@ -10,14 +10,13 @@ import {
   getGuardNamespace,
   withKubeApi,
 } from '../../client/cluster-options.ts';
-import { addFlagsToAdvice } from '../../client/command-flags.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
-import { createProgressPrinter, printReport } from '../../client/output/report-output.ts';
+import { Output } from '../../client/output/output.ts';
 import {
-  createTableFormat,
+  formatNext,
   getLineWidth,
-  wrapAdvice,
+  type ReportFormat,
   wrapBeside,
   wrapText,
 } from '../../client/output/text-format.ts';
@@ -66,14 +65,13 @@ Examples:
       if (flags.wait !== true && command.getOptionValueSource('timeout') === 'cli') {
         throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
       }
-      const width = getLineWidth(createTableFormat(process.stdout));
+      const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
-        const result =
+        const report =
           flags.wait === true
-            ? await wait(api, flags, command)
+            ? await wait(api, flags, output)
             : await verifyProtection(api, getGuardNamespace(flags));
-        const report = { ...result, advice: addFlagsToAdvice(result.advice, flags) };
-        printReport(command, flags.output, report, formatReport(report, width));
+        output.printReport(report, formatReport(report, output.format));
         if (!report.protected) throw new CliError('', EXIT_CODE.failure);
       });
     });
@@ -81,19 +79,19 @@ Examples:
 }
 
 /** Prints a line for each change. */
-async function wait(api: KubeApi, flags: VerifyFlags, command: Command): Promise<VerifyReport> {
-  const print = createProgressPrinter(command);
+async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<VerifyReport> {
   const options = {
     timeoutMs: flags.timeout,
     onAnswer: ({ state, explanation }: VerifyReport, elapsedMs: number) =>
-      print(`${state}: ${explanation}`, elapsedMs),
+      output.printProgress(`${state}: ${explanation}`, elapsedMs),
     onFailure: (error: unknown, elapsedMs: number) =>
-      print(`${(toCliError(error, api, flags) as Error).message}; retrying`, elapsedMs),
+      output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
   };
   return await waitForProtection(api, options, getGuardNamespace(flags));
 }
 
-function formatReport(report: VerifyReport, width: number): string {
+function formatReport(report: VerifyReport, format: ReportFormat): string {
+  const width = getLineWidth(format);
   const { webhooks, floor, mode, unused, tried, answer, state, explanation, advice } = report;
   const bindings = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
   const facts: [string, string][] = [
@@ -117,7 +115,7 @@ function formatReport(report: VerifyReport, width: number): string {
   const lines = facts.map(([subject, text]) =>
     wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH), width),
   );
-  const nextLines = advice === '' ? [] : wrapAdvice(`Next: ${advice}`, width);
+  const nextLines = advice === null ? [] : formatNext(format, advice);
   return [...lines, '', ...wrapText(`${state}: ${explanation}.`, width), ...nextLines, ''].join('\n');
 }
 

@@ -15,9 +15,12 @@ export const PIPE: Unquoted = { unquoted: '|' };
 export class ShellCommand {
   /** A terminal shows each inner list on its own line. Each command begins with `oc` or `machineconfig-guard`. */
   readonly lines: readonly (readonly Word[])[];
+  /** Of the kubeconfig. Undefined for that of the run. */
+  readonly context: string | undefined;
 
-  constructor(lines: readonly (readonly Word[])[]) {
+  constructor(lines: readonly (readonly Word[])[], context?: string) {
     this.lines = lines;
+    this.context = context;
   }
 }
 
@@ -43,6 +46,12 @@ export function advise<Text extends string>(
 ): Advice {
   const advice = { text, command: lines.length === 0 ? null : new ShellCommand(lines) };
   return advice as unknown as Advice;
+}
+
+/** The advice for one cluster of several. */
+export function inContext(advice: Advice, context: string): Advice {
+  const { command } = advice;
+  return command === null ? advice : { ...advice, command: new ShellCommand(command.lines, context) };
 }
 
 /** The flags of this run that a printed command repeats, because it must not act on another cluster. */
@@ -82,13 +91,13 @@ export class CommandFormatter {
     return command === null ? text : `${text}: ${this.toLine(command)}`;
   }
 
-  #formatLines({ lines: [first = [], ...others] }: ShellCommand): string[] {
-    const commands = splitAtPipes(first).map((words) => this.#addFlags(words).join(' '));
+  #formatLines({ lines: [first = [], ...others], context }: ShellCommand): string[] {
+    const commands = splitAtPipes(first).map((words) => this.#addFlags(words, context).join(' '));
     return [commands.join(' | '), ...others.map((words) => words.map(toShellWord).join(' '))];
   }
 
-  #addFlags([program = '', subcommand = '', ...others]: readonly Word[]): string[] {
-    const { context, kubeconfig, namespace } = this.#flags;
+  #addFlags([program = '', subcommand = '', ...others]: readonly Word[], ofCommand?: string): string[] {
+    const { context = ofCommand, kubeconfig, namespace } = this.#flags;
     const words = others.map(toShellWord);
     const flags = toFlag('--kubeconfig', kubeconfig);
     // A login creates a context.

@@ -67,7 +67,7 @@ test('reports every value and its evidence', () => {
     protected: true,
     by: 'guard',
     explanation: 'the guard is registered, and a replica is ready',
-    advice: '',
+    advice: null,
     evidence: [
       'webhook: machineconfig-guard with failurePolicy Fail and a caBundle',
       'policy floor: not active',
@@ -149,7 +149,7 @@ describe('the state', () => {
       'PROTECTED',
       'floor',
       { guard: toGuard({ mode: 'Audit' }), floor: FLOOR },
-      /^only the policy floor is active: the mode of the guard is Audit$/,
+      /^only the policy floor is active: the mode of the guard is Audit\./,
     ],
     [
       'no pod is ready',
@@ -220,14 +220,14 @@ describe('the state', () => {
       'UNKNOWN',
       null,
       { webhooks: [DEV], deployment: null, lease: null },
-      /dev" is registered/,
+      /the command dev is registered/,
     ],
     [
       'only dev is registered, and the pods of the manifests are ready',
       'UNKNOWN',
       null,
       { webhooks: [DEV] },
-      /dev" is registered/,
+      /the command dev is registered/,
     ],
     [
       'another namespace was read',
@@ -248,7 +248,7 @@ describe('the state', () => {
       'PROTECTED',
       'floor',
       { webhooks: [], floor: FLOOR },
-      /not installed$/,
+      /not installed\. The policies can miss/,
     ],
     [
       'only half of the floor is',
@@ -268,6 +268,16 @@ describe('the state', () => {
     const status = summarize(changes);
     expect(status).toMatchObject({ state, by, protected: state === 'PROTECTED' });
     expect(status.explanation).toMatch(explanation);
-    if (by !== 'guard') expect(status.advice).not.toBe('');
+    if (by !== 'guard') expect(status.advice).not.toBeNull();
   });
+});
+
+test('a webhook with a URL needs no caBundle and no pod of the cluster', () => {
+  const webhook = { ...WEBHOOK, caBundle: false, target: 'https://guard.example.com/validate' };
+  const status = summarize({
+    webhooks: [webhook],
+    deployment: { ...DEPLOYMENT, readyReplicas: 0 },
+    lease: null,
+  });
+  expect(status.state).toBe('UNKNOWN');
 });

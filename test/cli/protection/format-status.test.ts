@@ -4,6 +4,7 @@ import {
   type StatusEntry,
   type StatusReport,
 } from '../../../src/cli/protection/format-status.ts';
+import { advise, CommandFormatter, inContext } from '../../../src/client/output/advice.ts';
 import type { TableFormat } from '../../../src/client/output/text-format.ts';
 
 const PROTECTED: StatusEntry = {
@@ -13,7 +14,7 @@ const PROTECTED: StatusEntry = {
   protected: true,
   by: 'guard',
   explanation: 'the guard is registered, and its replicas are ready',
-  advice: '',
+  advice: null,
   evidence: ['webhook: machineconfig-guard'],
   unreadable: [],
   version: '0.1.0',
@@ -35,7 +36,7 @@ const EXPOSED: StatusEntry = {
   protected: false,
   by: null,
   explanation: 'the mode of the guard is Audit',
-  advice: `oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`,
+  advice: inContext(advise('set the mode Enforce', ['oc', 'patch', 'mcguard', 'cluster']), 'lab'),
   mode: 'Audit',
   readyReplicas: 1,
   danglingCount: 3,
@@ -50,11 +51,12 @@ const UNREACHABLE: StatusEntry = {
   evidence: [],
   explanation: 'the API server at api.edge.example.com:6443 did not answer in time',
 };
-const NOTICE = 'Nothing was tested: run machineconfig-guard verify for a trial deletion.';
+const NOTICE = ['Next: test a deletion:', '  machineconfig-guard verify --kubeconfig lab.yaml'];
+const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: 'lab.yaml' });
 
 function format(options: Partial<TableFormat>, clusters: readonly StatusEntry[]): string[] {
   const report: StatusReport = { readAt: '2026-11-23T08:00:00Z', clusters };
-  return formatStatusReport({ width: 100, hasColors: false, ...options }, report).split('\n');
+  return formatStatusReport({ width: 100, hasColors: false, commands, ...options }, report).split('\n');
 }
 
 test('prints a line for each cluster, then what to do about it', () => {
@@ -65,11 +67,12 @@ test('prints a line for each cluster, then what to do about it', () => {
     'edge                          UNREACHABLE',
     '',
     'lab/api-lab:6443/alice smith: EXPOSED: the mode of the guard is Audit',
-    `  Next: oc patch mcguard cluster --type merge -p '{"spec":{"mode":"Enforce"}}'`,
+    '  Next: set the mode Enforce:',
+    '    oc --kubeconfig lab.yaml --context lab patch mcguard cluster',
     '',
     'edge: UNREACHABLE: the API server at api.edge.example.com:6443 did not answer in time',
     '',
-    NOTICE,
+    ...NOTICE,
     '',
   ]);
 });
@@ -96,9 +99,11 @@ test('says what only the floor cannot do', () => {
     ...PROTECTED,
     by: 'floor',
     explanation: 'only the policy floor',
-    advice: 'install',
+    advice: advise('install the guard'),
   } as const;
-  expect(format({}, [entry])).toContain('prod-a: PROTECTED: only the policy floor');
+  const lines = format({}, [entry]);
+  expect(lines).toContain('prod-a: PROTECTED: only the policy floor');
+  expect(lines[1]).toMatch(/^prod-a +PROTECTED \(floor\) /);
 });
 
 test('marks problems in red', () => {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration, WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 import { usageError, runProgram } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
@@ -84,6 +84,46 @@ test('exits with 0 if every cluster is protected, and 1 otherwise', async () => 
   expect(some).toMatchObject({ exitCode: 1, states: ['b EXPOSED', 'a PROTECTED'] });
   expect(await readStates('--context', 'b')).toMatchObject({ exitCode: 1, states: ['b EXPOSED'] });
 });
+
+test('exits with 1 if only the floor protects although the guard is installed', async () => {
+  const service = { namespace: NAMESPACE, name: NAMESPACE };
+  const webhook = {
+    name: WEBHOOK_NAME,
+    failurePolicy: 'Ignore',
+    clientConfig: { service, caBundle: 'x' },
+  };
+  let webhooks: readonly object[] = [];
+  clusters[0]?.faults.intercept(({ path: requested }) => {
+    if (requested.endsWith('/validatingwebhookconfigurations'))
+      return { status: 200, body: { items: [{ metadata: { name: NAMESPACE }, webhooks }] } };
+    const binding = { spec: { validationActions: ['Deny'] } };
+    return requested.includes('/validatingadmissionpolicybindings/')
+      ? { status: 200, body: binding }
+      : 'pass';
+  });
+  expect(await readStates()).toMatchObject({ exitCode: 0, states: ['a PROTECTED'] });
+  webhooks = [webhook];
+  expect(await readStates()).toMatchObject({ exitCode: 1, states: ['a PROTECTED'] });
+  expect((await runStatus()).stdout).toMatch(/^a +PROTECTED \(floor\) /m);
+});
+
+test.each(['text', 'json', 'yaml'])(
+  'prints no control character of a cluster with -o %s',
+  async (output) => {
+    install(clusters[0]);
+    const hostile = '\u001B]52;c;eA==\u0007\u009B\u202E\n';
+    clusters[0]?.patch('machineconfigguards', 'cluster', {
+      status: {
+        version: hostile,
+        lastDenial: { time: hostile, name: hostile, user: hostile },
+        conditions: [{ type: 'CertificatesValid', status: 'False', reason: hostile, message: hostile }],
+      },
+    });
+    const { stdout } = await runStatus('-o', output);
+    expect(stdout).toContain('52;c;eA==');
+    expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  },
+);
 
 test('asks one context for each cluster and user with all, and prefers the current one', async () => {
   const project = { name: 'project', context: { cluster: 'a', user: 'a', namespace: 'project' } };

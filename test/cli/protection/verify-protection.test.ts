@@ -90,7 +90,10 @@ describe('if there are two configs', () => {
     interceptDeletions(NEW, 2);
     expect((await verify()).answer).toEqual({ status: 200, message: '' });
     interceptDeletions(NEW, 3);
-    expect(await verify()).toMatchObject({ protected: false, advice: 'run verify again' });
+    expect(await verify()).toMatchObject({
+      protected: false,
+      advice: { text: 'verify again', command: null },
+    });
   });
 
   test.each([

@@ -67,7 +67,7 @@ test('without protection, exits with 1 and prints advice or JSON', async () => {
   };
   expect(JSON.parse(stdout)).toMatchObject({ protected: false, webhooks: [], floor: [], ...absent });
   expect((await run('verify')).stdout).toMatch(
-    /\nUNKNOWN: no rendered MachineConfigs found\.\nNext: run verify again .*\n$/,
+    /\nUNKNOWN: no rendered MachineConfigs found\.\nNext: verify again .*\n$/,
   );
 });
 
@@ -101,7 +101,9 @@ test('at 80 columns, wraps between words and keeps the command whole', async () 
   expect(stdout).toContain(
     `tried     dry-run deletion of ${NEW},\n          in use by Node worker-0 (currentConfig)\n`,
   );
-  expect(stdout).toMatch(/\nNext:\noc --kubeconfig \S+ patch mcguard cluster .*\n$/);
+  expect(stdout).toMatch(
+    /\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ patch mcguard cluster [^]*\n$/,
+  );
 });
 
 test('with -n, names the namespace in the advice', async () => {
@@ -112,13 +114,15 @@ test('with -n, names the namespace in the advice', async () => {
   const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
   cluster.create('validatingwebhookconfigurations', configuration);
   const { stdout } = await run('verify', '-n', 'other');
-  expect(stdout).toMatch(/\nBLOCKED: [^]*\nNext: oc --kubeconfig \S+ -n other get pods/);
+  expect(stdout).toMatch(
+    /\nBLOCKED: [^]*\nNext: [^]*oc --kubeconfig \S+ get pods,endpointslices -n other\n/,
+  );
 });
 
 test('with --context, names it in the advice', async () => {
   const run = await startInAuditMode();
   const { stdout } = await run('verify', '--context', 'in-memory');
-  expect(stdout).toMatch(/\nNext: oc --kubeconfig \S+ --context in-memory patch mcguard cluster /);
+  expect(stdout).toMatch(/\nNext: .*\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster /);
 });
 
 test('exits with 2 if --timeout is given without --wait', async () => {
