@@ -121,6 +121,7 @@ Exit codes:
   1  the command failed, or its check did not pass
   2  wrong usage or an unusable file; nothing was changed
   3  no usable kubeconfig, or the cluster is unreachable or denies access
+  130  interrupted
 
 Examples:
   machineconfig-guard help verify

@@ -9,6 +9,8 @@ export const EXIT_CODE = {
   usage: 2,
   /** No usable kubeconfig, or the cluster is unreachable or denies access. */
   clusterAccess: 3,
+  /** By Ctrl-C or SIGTERM, as a shell reports it. */
+  interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];

@@ -1,19 +1,27 @@
 import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import type { ConfigReport, RestoreReport } from './restore-run.ts';
-import { applyStyle, type Style, type TextFormat, wrapAdvice } from '../../client/output/text-format.ts';
+import type { ConfigReport, RestoreReport } from './restore-report.ts';
+import {
+  applyStyle,
+  formatNext,
+  type ReportFormat,
+  type Style,
+  type TextFormat,
+  wrapText,
+} from '../../client/output/text-format.ts';
 
 /** Longer than every text of a report. */
 const MAX_TEXT_LENGTH = 4_000;
 
-export function formatRestoreReport(format: TextFormat, report: RestoreReport): string {
+export function formatRestoreReport(format: ReportFormat, report: RestoreReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
   const [style, conclusion] = formatConclusion(report);
-  parts.push(...wrapAdvice(conclusion, format.width).map((line) => applyStyle(format, style, line)));
+  parts.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
+  parts.push(...report.advice.flatMap((advice) => formatNext(format, advice)));
   return `${parts.join('\n')}\n`;
 }
 
 function formatConfig(
-  format: TextFormat,
+  format: ReportFormat,
   { name, source, outcome, namedBy, rejection, warnings, steps }: ConfigReport,
 ) {
   // The name and the source can come from the disk of an untrusted node.
@@ -21,7 +29,8 @@ function formatConfig(
   if (outcome === 'exists') lines.push('  exists. Nothing to do.');
   if (outcome === 'rejected' && rejection !== null) {
     lines.push(...indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));
-    lines.push(...indent(format, `Next: ${rejection.advice}.`));
+    const width = format.width - 2;
+    lines.push(...formatNext({ ...format, width }, rejection.advice).map((line) => `  ${line}`));
   }
   if (steps.length === 0) return `${lines.join('\n')}\n`;
   if (namedBy !== null) lines.push(...indent(format, `Named by ${namedBy}.`));
@@ -33,7 +42,7 @@ function formatConfig(
 }
 
 function indent({ width }: TextFormat, text: string): string[] {
-  return wrapAdvice(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
+  return wrapText(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
 }
 
 function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {

@@ -2,18 +2,14 @@ import type { ConfigName } from '../../decision/config-name.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { listAll, readConfigs } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { toShellWord } from '../../client/shell-word.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { type Advice, advise, PIPE } from '../../client/output/advice.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { ApiError, describeError } from '../../kube/errors.ts';
 import { execInPod } from './exec.ts';
 import { withTimeout } from '../../common/wait.ts';
 import { NODES } from '../../references/sources.ts';
 import { addCopy, parseRenderedConfig, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
-
-/** No pod could read a fitting config. The message contains a command that reads it in another way. */
-export class NodeSourceError extends Error {
-  override readonly name = 'NodeSourceError';
-}
 
 const NAMESPACE = 'openshift-machine-config-operator';
 const CONTAINER = 'machine-config-daemon';
@@ -30,7 +26,7 @@ const MAX_REASON_LENGTH = 300;
  * Degraded. In image mode, the machine-config-server changes osImageURL in the file that it writes.
  *
  * @param name undefined means the configs that the node names, and of these the missing ones if there are any
- * @throws NodeSourceError, ClusterAccessError, TimeoutError, or the signal's reason
+ * @throws CliError, ClusterAccessError, TimeoutError, or the signal's reason
  */
 export async function readConfigsFromNode(
   api: KubeApi,
@@ -66,11 +62,13 @@ async function findWantedNames(
     (limited) => listAll(api, NODES, NODES.parse, limited, query),
     signal,
   );
-  if (referrer === undefined) throw new NodeSourceError(`node ${node} does not exist; see: oc get nodes`);
+  if (referrer === undefined) {
+    throw fail(`node ${node} does not exist`, advise('list the nodes', ['oc', 'get', 'nodes']));
+  }
   if (name !== undefined) return new Set([name]);
   const { references } = referrer;
   const named = new Set(references.filter(({ strength }) => strength === 'strong').map(({ config }) => config));
-  if (named.size === 0) throw new NodeSourceError(`node ${node} names no config`);
+  if (named.size === 0) throw fail(`node ${node} names no config`);
   const configs = await readWithRetries((limited) => readConfigs(api, limited), signal);
   const existing = new Set(configs.map((config) => config.name));
   const missing = new Set([...named].filter((config) => !existing.has(config)));
@@ -109,7 +107,12 @@ async function readFile(
   }
 }
 
-function explainFailure(node: string, problem: string): NodeSourceError {
-  const debug = `oc debug ${toShellWord(`node/${node}`)} -- chroot /host cat ${FILES[0]}`;
-  return new NodeSourceError(`${problem}. Try: ${debug} | machineconfig-guard restore --from -`);
+function explainFailure(node: string, problem: string): CliError {
+  const debug = ['oc', 'debug', `node/${node}`, '--', 'chroot', '/host', 'cat', FILES[0]];
+  const restore = ['machineconfig-guard', 'restore', '--from', '-'];
+  return fail(problem, advise('read it in another way', [...debug, PIPE, ...restore]));
+}
+
+function fail(problem: string, advice?: Advice): CliError {
+  return new CliError(problem, EXIT_CODE.failure, { advice });
 }

@@ -13,9 +13,7 @@ import {
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
-import { NodeSourceError, readConfigsFromNode } from './node-source.ts';
-import type { ClusterFlags } from '../../client/cluster-options.ts';
-import { addFlagsToAdvice } from '../../client/command-flags.ts';
+import { readConfigsFromNode } from './node-source.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 
 export interface Source {
@@ -23,10 +21,6 @@ export interface Source {
   readonly configs: readonly RenderedConfig[];
   /** Files of a directory that look like a config and are unusable, each with the reason. */
   readonly problems: readonly string[];
-}
-
-interface SourceFlags extends ClusterFlags {
-  readonly from: readonly string[];
 }
 
 const STDIN = '-';
@@ -40,7 +34,7 @@ const NODE_NAME = /^(?!.*\.(?:json|ya?ml|tar|tgz|gz)$)[a-z0-9][-.a-z0-9]*$/;
  */
 export async function readSources(
   api: KubeApi,
-  { from, ...flags }: SourceFlags,
+  from: readonly string[],
   name: ConfigName | undefined,
   signal: AbortSignal,
 ): Promise<Source> {
@@ -54,13 +48,11 @@ export async function readSources(
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof FileError) {
-        const advice = couldBeNode(source, error)
+        const hint = couldBeNode(source, error)
           ? `; to read the disk of a node, use --from node/${source}`
           : '';
-        throw new CliError(`${error.message}${advice}`, EXIT_CODE.usage, { cause: error });
+        throw new CliError(`${error.message}${hint}`, EXIT_CODE.usage, { cause: error });
       }
-      if (error instanceof NodeSourceError)
-        throw new CliError(addFlagsToAdvice(error.message, flags), EXIT_CODE.failure, { cause: error });
       throw error;
     }
   }

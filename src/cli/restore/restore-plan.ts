@@ -1,4 +1,5 @@
 import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { formatReferrers } from '../../decision/message.ts';
 import { countNoun, joinFirst } from '../../common/printable-text.ts';
 import { hasStrongReference, summarizeReferences } from '../../decision/references.ts';
@@ -30,7 +31,7 @@ export interface Rejection {
     | 'Terminating'
     | 'WriteDenied';
   readonly reason: string;
-  readonly advice: string;
+  readonly advice: Advice;
 }
 
 export type StepAction =
@@ -38,7 +39,10 @@ export type StepAction =
 
 export interface RestoreStep {
   readonly action: StepAction;
+  /** What it does: a verb phrase. */
   readonly description: string;
+  /** What is true after it: a clause. */
+  readonly result: string;
 }
 
 export interface RestorePlan {
@@ -103,15 +107,16 @@ function findRejection(
 ): Rejection | undefined {
   if (name !== undefined && config.name !== name) {
     const reason = `${config.source} contains ${config.name}, not ${name}`;
-    return { code: 'NameDiffers', reason, advice: `read ${name} from another node or file` };
+    return { code: 'NameDiffers', reason, advice: advise(`read ${name} from another node or file`) };
   }
   if (exists) return undefined;
   if (state.terminatingConfigs.has(config.name)) {
     const reason = 'the config exists and is being deleted';
-    return { code: 'Terminating', reason, advice: 'remove its finalizers, and restore it once it is gone' };
+    const advice = advise('remove its finalizers, and restore it once it is gone');
+    return { code: 'Terminating', reason, advice };
   }
   if (!isReferenced) {
-    const advice = 'run "machineconfig-guard check" to see which configs are missing';
+    const advice = advise('see which configs are missing', ['machineconfig-guard', 'check']);
     return { code: 'NotReferenced', reason: 'no node and no pool names the config', advice };
   }
   const foreign = rejectOtherPool(config.name, state);
@@ -120,14 +125,17 @@ function findRejection(
   if (selecting !== undefined) {
     const poolName = selecting.referrer.name;
     const reason = `the machineConfigSelector of pool ${poolName} matches configs without labels`;
-    const advice = `pool ${poolName} would be rendered anew from the restored config. Change its selector first`;
+    const advice = advise(
+      `pool ${poolName} would be rendered anew from the restored config. Change its selector first`,
+    );
     return { code: 'SelectorMatches', reason, advice };
   }
   if (mismatch === undefined) return undefined;
   if (!hasIgnitionContent(config)) {
-    const advice =
+    const advice = advise(
       'this is a copy that the node encapsulated during its first boot. Read ' +
-      '/etc/mcs-machine-config-content.json of the node, or /etc/mcs/bootstrap/machine-configs of the bootstrap host';
+        '/etc/mcs-machine-config-content.json of the node, or /etc/mcs/bootstrap/machine-configs of the bootstrap host',
+    );
     return { code: 'NoIgnitionContent', reason: 'spec.config has no Ignition content', advice };
   }
   return acceptContent ? undefined : explainMismatch(mismatch);
@@ -148,9 +156,10 @@ function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | und
   return {
     code: 'OtherPool',
     reason: `only ${names} ${nodes.length === 1 ? 'names' : 'name'} it, and pool ${poolName} does not select that`,
-    advice:
+    advice: advise(
       'a compromised node can name a config of another pool to get its own content into the cluster. ' +
-      `If this is a node of pool ${poolName}, correct its labels`,
+        `If this is a node of pool ${poolName}, correct its labels`,
+    ),
   };
 }
 
@@ -173,9 +182,10 @@ function rejectOtherRestore(
   return {
     code: 'OtherRestore',
     reason: `a restore of ${other} has paused pool ${pool?.referrer.name}`,
-    advice:
-      'wait until it ends. If it was interrupted, run "machineconfig-guard check", which prints the commands that ' +
-      'continue it or give it up',
+    advice: advise(
+      'wait until it ends. If it was interrupted, see the commands that continue it or give it up',
+      ['machineconfig-guard', 'check'],
+    ),
   };
 }
 
@@ -188,7 +198,9 @@ function explainMismatch({ reason, similarConfig }: NonNullable<Content['mismatc
   return {
     code: 'HashDiffers',
     reason,
-    advice: `${advice}. --accept-content creates the config with this content all the same: ${DAEMON_CONSEQUENCE}`,
+    advice: advise(
+      `${advice}. --accept-content creates the config with this content all the same: ${DAEMON_CONSEQUENCE}`,
+    ),
   };
 }
 
@@ -232,7 +244,9 @@ function planSteps(
   exists: boolean,
 ): RestoreStep[] {
   const steps: RestoreStep[] = [];
-  const add = (action: StepAction, description: string): void => void steps.push({ action, description });
+  const add = (action: StepAction, description: string, result: string): void => {
+    steps.push({ action, description, result });
+  };
   const nodes = findNodesOfConfig(state, name);
   const isPausedByRestore = pool?.pausedFor === name;
   const isStatusNeeded = pool !== undefined && needsStatus(state, pool, name) && isStuck(state, pool, name);
@@ -240,25 +254,30 @@ function planSteps(
   const isPauseNeeded = !exists && pool !== undefined && needsPause(state, pool, name);
   const missingMachines = pool === undefined ? 0 : countMissingMachines(state, pool);
   const poolName = pool?.referrer.name ?? '';
-  if (isPauseNeeded) add('PausePool', `pause pool ${poolName}`);
+  if (isPauseNeeded) add('PausePool', `pause pool ${poolName}`, `paused pool ${poolName}`);
   if (!exists) {
     const owner = pool === undefined ? 'without an owner' : `owned by pool ${poolName}`;
-    add('CreateConfig', `create ${name}, ${owner}`);
+    add('CreateConfig', `create ${name}, ${owner}`, `created ${name}`);
   }
   if (isStatusNeeded) {
     add(
       'SetPoolStatus',
       `set status.configuration.name of pool ${poolName}, from which new machines get their config`,
+      `set the status of pool ${poolName}; new machines can get their config`,
     );
   }
   if (missingMachines > 0) {
     const verb = missingMachines === 1 ? 'joins' : 'join';
-    add('AwaitMachines', `wait until ${countNoun(missingMachines, 'more machine')} ${verb} pool ${poolName}`);
+    const wait = `wait until ${countNoun(missingMachines, 'more machine')} ${verb} pool ${poolName}`;
+    add('AwaitMachines', wait, `all machines of pool ${poolName} have joined`);
   }
-  if (isPauseNeeded || isPausedByRestore) add('UnpausePool', `unpause pool ${poolName}`);
+  if (isPauseNeeded || isPausedByRestore) {
+    add('UnpausePool', `unpause pool ${poolName}`, `unpaused pool ${poolName}`);
+  }
   if (nodes.length > 0) {
     const verbs = nodes.length === 1 ? ['names', 'leaves'] : ['name', 'leave'];
-    add('AwaitNodes', `wait until ${countNoun(nodes.length, 'node')} that ${verbs[0]} it ${verbs[1]} Degraded`);
+    const wait = `wait until ${countNoun(nodes.length, 'node')} that ${verbs[0]} it ${verbs[1]} Degraded`;
+    add('AwaitNodes', wait, `no node that names ${name} is Degraded`);
   }
   return steps;
 }

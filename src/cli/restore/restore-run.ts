@@ -1,29 +1,28 @@
 import type { ConfigName } from '../../decision/config-name.ts';
-import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
-import { toShellWord } from '../../client/shell-word.ts';
+import { type Advice, advise, ShellCommand } from '../../client/output/advice.ts';
+import { toUnpauseCommand } from '../../client/paused-for-restore.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { ApiError, describeError, isDeniedByAdmission } from '../../kube/errors.ts';
+import { describeError } from '../../kube/errors.ts';
 import { withTimeout } from '../../common/wait.ts';
 import { hasMatchingName } from '../../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { chooseContent, type Content, NO_EVIDENCE, readContentEvidence } from './choose-content.ts';
 import { readControlPlaneReplicas } from './control-plane-replicas.ts';
 import { findOtherRestore, planRestore, type RestorePlan, type StepAction } from './restore-plan.ts';
+import { buildConfigReport, type RestoreReport } from './restore-report.ts';
 import {
-  countMissingMachines,
-  findFailedNodes,
-  findNodesOfConfig,
   findPool,
-  findUnreadyNodes,
   needsPause,
   needsStatus,
   readRestoreState,
   type RestorePool,
   type RestoreState,
 } from './restore-state.ts';
-import { formatUnpauseCommand, RestoreWrites } from './restore-writes.ts';
+import { RestoreWrites } from './restore-writes.ts';
+import { isConflict, tryWrites } from './try-writes.ts';
+import { findFailedNodesWait, findMissingMachinesWait, type Wait } from './waits.ts';
 
 export interface RestoreOptions {
   /** All copies of the candidates. */
@@ -43,23 +42,16 @@ export interface RestoreOptions {
   /** Replaces the timer between two reads, for a simulated clock. */
   readonly sleep?: (ms: number) => Promise<void>;
   /** Called for each step and each change during a wait. */
-  readonly onProgress?: (text: string, elapsedMs: number) => void;
+  readonly onProgress?: (text: string, elapsedMs: number, advice?: Advice) => void;
   /** Ends the restore after the current request. */
   readonly signal?: AbortSignal;
 }
-
-/** The JSON of `restore --output json`. Its keys are a contract. */
-export type RestoreReport = Awaited<ReturnType<typeof restore>>;
-export type ConfigReport = RestoreReport['configs'][number];
 
 /** They wait for nothing, so all pools take them before the first wait. */
 const FIRST_STEPS: readonly StepAction[] = ['PausePool', 'CreateConfig', 'SetPoolStatus'];
 const LAST_STEPS: readonly StepAction[] = ['AwaitMachines', 'UnpausePool', 'AwaitNodes'];
 /** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
 const NODE_RECOVERY_MS = 120_000;
-const MAX_REASON_LENGTH = 200;
-const MAX_DENIAL_LENGTH = 1_000;
-const MAX_NAMED_NODES = 3;
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -67,7 +59,7 @@ const MAX_NAMED_NODES = 3;
  *
  * @throws ClusterAccessError, TimeoutError
  */
-export async function restore(api: KubeApi, options: RestoreOptions) {
+export async function restore(api: KubeApi, options: RestoreOptions): Promise<RestoreReport> {
   return await new RestoreRun(api, options).run();
 }
 
@@ -79,6 +71,12 @@ class OtherRestoreError extends Error {
 /** A wait that did not end in time. */
 class UnfinishedWait extends Error {
   override readonly name = 'UnfinishedWait';
+  readonly advice: readonly Advice[];
+
+  constructor(waits: readonly { readonly reason: string; readonly advice: readonly Advice[] }[]) {
+    super(waits.map(({ reason }) => reason).join('; '));
+    this.advice = waits.flatMap(({ advice }) => advice);
+  }
 }
 
 class RestoreRun {
@@ -93,7 +91,7 @@ class RestoreRun {
   /** A step of another pool can have read the state before. */
   readonly #unpausedPools = new Set<string>();
   /** Waits for nodes that did not recover in time. They delay no other step. */
-  readonly #nodeWaits = new Map<ConfigName, string>();
+  readonly #nodeWaits = new Map<ConfigName, Wait>();
   #controlPlaneReplicas: number | undefined;
   readonly #lastProgress = new Map<string, string>();
 
@@ -104,7 +102,7 @@ class RestoreRun {
     this.#restoredNames = new Set(options.configs.map(({ name }) => name));
   }
 
-  async run() {
+  async run(): Promise<RestoreReport> {
     const { isConfirmed } = this.#options;
     this.#controlPlaneReplicas =
       this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api, this.#signal));
@@ -112,22 +110,39 @@ class RestoreRun {
     const { name, acceptContent } = this.#options;
     const planOptions = { name, acceptContent, restoredNames: this.#restoredNames };
     const plans: RestorePlan[] = [];
-    let problem: string | undefined;
+    let stop: { problem: string; advice: readonly Advice[] } | undefined;
     try {
       for (const content of await this.#chooseContents(state)) {
         const plan = planRestore(content, state, planOptions);
-        plans.push(await this.#tryWrites(plan, state));
+        plans.push(await tryWrites(this.#api, plan, state, this.#signal));
       }
       if (isConfirmed) await this.#executeSteps(plans);
       const waits = plans.flatMap(({ config }) => this.#nodeWaits.get(config.name) ?? []);
-      if (waits.length > 0) problem = `still waiting ${waits.join('; ')}`;
+      if (waits.length > 0) {
+        const problem = `still waiting ${waits.map(({ reason }) => reason).join('; ')}`;
+        stop = { problem, advice: waits.flatMap(({ advice }) => advice ?? []) };
+      }
     } catch (error) {
-      problem = this.#describeStop(error);
-      if (problem === undefined) throw error;
+      stop = this.#describeStop(error);
+      if (stop === undefined) throw error;
     } finally {
       for (const pool of this.#pausedPools) this.#reportPausedPool(pool);
     }
-    return this.#buildReport(plans, state, problem);
+    const configs = plans.map((plan) =>
+      buildConfigReport(plan, isConfirmed, ({ action }) => this.#doneSteps.has(toStepKey(plan, action))),
+    );
+    return {
+      server: this.#api.address,
+      confirmed: isConfirmed,
+      ok: stop === undefined && configs.every(({ outcome }) => outcome !== 'rejected'),
+      problem: stop?.problem ?? null,
+      advice: stop?.advice ?? [],
+      configs,
+      pausedPools: [...this.#pausedPools].map((pool) => {
+        return { name: pool, unpauseCommand: new ShellCommand(toUnpauseCommand(pool)) };
+      }),
+      pendingCertificateRequests: state.pendingRequests,
+    };
   }
 
   /** Reads the contents in the cluster only if a missing config has no copy that matches its name. */
@@ -157,46 +172,6 @@ class RestoreRun {
     return state;
   }
 
-  /**
-   * Sends every write of a plan as a dry run, so a missing right or a policy is found before the first write.
-   *
-   * @returns the plan, rejected if a webhook or a policy denies one of its writes
-   */
-  async #tryWrites(plan: RestorePlan, state: RestoreState): Promise<RestorePlan> {
-    const { config, pool: poolName, steps } = plan;
-    const writes = new RestoreWrites(this.#api, true);
-    const pool = findPool(state, poolName);
-    let write = '';
-    const tryStep = async (action: StepAction, send: () => Promise<void>): Promise<void> => {
-      const step = steps.find((candidate) => candidate.action === action);
-      if (step === undefined) return;
-      write = step.description;
-      await send();
-    };
-    try {
-      await readWithRetries(async (signal) => {
-        await tryStep('CreateConfig', async () => {
-          await writes.createConfig(config, pool, signal).catch((error: unknown) => {
-            // Another restore has created it meanwhile. The step looks again.
-            if (!isConflict(error)) throw error;
-          });
-        });
-        if (pool === undefined) return;
-        await tryStep('PausePool', () => writes.pausePool(pool, config.name, signal));
-        await tryStep('SetPoolStatus', () => writes.setPoolStatus(pool, config.name, signal));
-        await tryStep('UnpausePool', () => writes.unpausePool(pool, signal));
-      }, this.#signal);
-      return plan;
-    } catch (error) {
-      const { cause } = error instanceof ClusterAccessError ? error : {};
-      if (!isDeniedByAdmission(cause)) throw error;
-      const { message } = cause as ApiError;
-      const reason = `the API server denies to ${write}: ${toPrintableLine(message, MAX_DENIAL_LENGTH)}`;
-      const advice = 'change what the policy or webhook asks for, and run the same command again';
-      return { ...plan, rejection: { code: 'WriteDenied', reason, advice }, warnings: [], steps: [] };
-    }
-  }
-
   /** A wait for one pool must not delay the steps of another. Configs of one pool share its pause. */
   async #executeSteps(plans: readonly RestorePlan[]): Promise<void> {
     await this.#executeInOrder(FIRST_STEPS, plans);
@@ -213,17 +188,18 @@ class RestoreRun {
     );
     const waits = errors.filter((error) => error instanceof UnfinishedWait);
     if (errors.length > waits.length) throw errors.find((error) => !(error instanceof UnfinishedWait));
-    // A message can end with a command, to which " and " would add words.
-    if (waits.length > 0) throw new UnfinishedWait(waits.map(({ message }) => message).join('; '));
+    if (waits.length > 0) {
+      throw new UnfinishedWait(waits.map(({ message, advice }) => ({ reason: message, advice })));
+    }
   }
 
   async #executeInOrder(actions: readonly StepAction[], plans: readonly RestorePlan[]): Promise<void> {
     for (const action of actions) {
       for (const plan of plans) {
-        if (!plan.steps.some((step) => step.action === action)) continue;
-        if (!(await this.#executeStep(action, plan))) continue;
+        const step = plan.steps.find((candidate) => candidate.action === action);
+        if (step === undefined || !(await this.#executeStep(action, plan))) continue;
         this.#doneSteps.add(toStepKey(plan, action));
-        this.#report(describeDone(action, plan));
+        this.#report(step.result);
       }
     }
   }
@@ -237,17 +213,17 @@ class RestoreRun {
     const leftMs = this.#options.timeoutMs - this.#getElapsedMs();
     const timeoutMs = Math.max(0, action === 'AwaitNodes' ? Math.min(leftMs, NODE_RECOVERY_MS) : leftMs);
     const key = toStepKey(plan, action);
-    const { answer: waitReason } = await pollUntilSettled({
+    const { answer: wait } = await pollUntilSettled({
       read: (timeoutMs) =>
         withTimeout(timeoutMs, this.#signal, async (signal) => {
           const state = await this.#readState(signal);
           return await this.#takeStep(action, plan, state, signal);
         }),
-      isSettled: (reason) => reason === undefined,
+      isSettled: (answer) => answer === undefined,
       timeoutMs,
       retryUntilMs: (error) => (!this.#signal.aborted && isRetryableStep(error) ? Number.POSITIVE_INFINITY : 0),
-      onAnswer: (reason) => {
-        if (reason !== undefined) this.#report(`waiting ${reason}`, key);
+      onAnswer: (answer) => {
+        if (answer !== undefined) this.#report(`waiting ${answer.reason}`, key, answer.advice);
       },
       onFailure: (error) => {
         const failure =
@@ -260,9 +236,11 @@ class RestoreRun {
       ...(this.#options.intervalMs === undefined ? {} : { intervalMs: this.#options.intervalMs }),
       ...(this.#options.sleep === undefined ? {} : { sleep: this.#options.sleep }),
     });
-    if (waitReason === undefined) return true;
-    if (action !== 'AwaitNodes') throw new UnfinishedWait(waitReason);
-    this.#nodeWaits.set(plan.config.name, waitReason);
+    if (wait === undefined) return true;
+    const { reason, advice } = wait;
+    if (action !== 'AwaitNodes')
+      throw new UnfinishedWait([{ reason, advice: advice === undefined ? [] : [advice] }]);
+    this.#nodeWaits.set(plan.config.name, wait);
     return false;
   }
 
@@ -272,18 +250,20 @@ class RestoreRun {
     { config, pool: poolName }: RestorePlan,
     state: RestoreState,
     signal: AbortSignal,
-  ): Promise<string | undefined> {
+  ): Promise<Wait | undefined> {
     const { name } = config;
     const pool = findPool(state, poolName);
     const writes = new RestoreWrites(this.#api, false);
     switch (action) {
       case 'CreateConfig':
         if (state.configs.has(name)) return undefined;
-        if (state.terminatingConfigs.has(name)) return `until the finalizers of ${name} are removed`;
+        if (state.terminatingConfigs.has(name)) {
+          return { reason: `until the finalizers of ${name} are removed`, advice: undefined };
+        }
         await writes.createConfig(config, pool, signal);
         return undefined;
       case 'AwaitNodes':
-        return await this.#describeFailedNodes(state, name, signal);
+        return await findFailedNodesWait(this.#api, state, name, signal);
       case 'PausePool':
         this.#assertNoOtherRestore(pool);
         if (pool === undefined || !needsPause(state, pool, name)) return undefined;
@@ -295,8 +275,7 @@ class RestoreRun {
         await writes.setPoolStatus(pool, name, signal);
         return undefined;
       case 'AwaitMachines':
-        if (pool === undefined) return undefined;
-        return this.#describeMissingMachines(state, countMissingMachines(state, pool), pool.referrer.name);
+        return pool === undefined ? undefined : findMissingMachinesWait(state, pool);
       case 'UnpausePool':
         if (pool === undefined || pool.pausedFor !== name) return undefined;
         await writes.unpausePool(pool, signal);
@@ -316,124 +295,29 @@ class RestoreRun {
     );
   }
 
-  async #describeFailedNodes(
-    state: RestoreState,
-    name: ConfigName,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const failed = findFailedNodes(findNodesOfConfig(state, name));
-    const example = failed.find(({ reason }) => reason !== '') ?? failed[0];
-    if (example === undefined) return undefined;
-    const names = failed.map(({ referrer }) => referrer.name);
-    const verb = failed.length === 1 ? 'leaves' : 'leave';
-    const reason = example.reason === '' ? '' : ` (${toPrintableLine(example.reason, MAX_REASON_LENGTH)})`;
-    const wait = `until ${joinFirst(names, MAX_NAMED_NODES)} ${verb} ${example.state}${reason}`;
-    const unready = await findUnreadyNodes(this.#api, names.slice(0, MAX_NAMED_NODES), signal);
-    return unready.length === 0 ? wait : `${wait}; ${adviseOnUnreadyNodes(unready)}`;
-  }
-
-  #describeMissingMachines({ pendingRequests }: RestoreState, count: number, pool: string): string | undefined {
-    if (count === 0) return undefined;
-    const reason = `for ${countNoun(count, 'machine')} to join pool ${pool}`;
-    if (pendingRequests.length === 0) return reason;
-    const names = pendingRequests.map((request) => request.name).join(' ');
-    const nodes = [...new Set(pendingRequests.map(({ node }) => node ?? 'an unknown node'))];
-    const requests = `certificate requests of ${joinWithAnd(nodes)} are pending`;
-    return `${reason}; ${requests}. Check their requestors, then run: oc adm certificate approve ${names}`;
-  }
-
   /** Undefined for an error that the caller must see. */
-  #describeStop(error: unknown): string | undefined {
-    if (this.#signal.aborted) return 'interrupted';
-    if (error instanceof OtherRestoreError) return error.message;
-    return error instanceof UnfinishedWait ? `timed out waiting ${error.message}` : undefined;
+  #describeStop(error: unknown): { problem: string; advice: readonly Advice[] } | undefined {
+    if (this.#signal.aborted) return { problem: 'interrupted', advice: [] };
+    if (error instanceof OtherRestoreError) return { problem: error.message, advice: [] };
+    if (!(error instanceof UnfinishedWait)) return undefined;
+    return { problem: `timed out waiting ${error.message}`, advice: error.advice };
   }
 
   #reportPausedPool(pool: string): void {
-    this.#report(`pool ${pool} stays paused for this restore. To unpause it: ${formatUnpauseCommand(pool)}`);
+    const advice = advise('to give up the restore, unpause it', ...toUnpauseCommand(pool));
+    this.#report(`pool ${pool} stays paused for this restore`, '', advice);
   }
 
   /** @param key what the text is about; the same text is reported once */
-  #report(text: string, key = ''): void {
+  #report(text: string, key = '', advice?: Advice): void {
     if (text === this.#lastProgress.get(key)) return;
     this.#lastProgress.set(key, text);
-    this.#options.onProgress?.(text, this.#getElapsedMs());
+    this.#options.onProgress?.(text, this.#getElapsedMs(), advice);
   }
 
   #getElapsedMs(): number {
     return performance.now() - this.#startedAt;
   }
-
-  #buildReport(plans: readonly RestorePlan[], state: RestoreState, problem: string | undefined) {
-    const { isConfirmed } = this.#options;
-    const configs = plans.map((plan) => {
-      const { config, pool, referrers, rejection, warnings } = plan;
-      const steps = plan.steps.map(({ action, description }) => {
-        return { action, description, done: this.#doneSteps.has(toStepKey(plan, action)) };
-      });
-      return {
-        name: config.name,
-        source: config.source,
-        pool: pool ?? null,
-        outcome: toOutcome(plan, {
-          isConfirmed,
-          isDone: steps.every(({ action, done }) => done || action === 'AwaitNodes'),
-        }),
-        namedBy: referrers === '' ? null : referrers,
-        rejection: rejection ?? null,
-        warnings,
-        steps,
-      };
-    });
-    return {
-      server: this.#api.address,
-      confirmed: isConfirmed,
-      ok: problem === undefined && configs.every(({ outcome }) => outcome !== 'rejected'),
-      problem: problem ?? null,
-      configs,
-      pausedPools: [...this.#pausedPools].map((name) => ({ name, unpauseCommand: formatUnpauseCommand(name) })),
-      pendingCertificateRequests: state.pendingRequests,
-    };
-  }
-}
-
-type Outcome = 'exists' | 'incomplete' | 'planned' | 'rejected' | 'restored';
-
-function toOutcome(
-  { exists, rejection, steps }: RestorePlan,
-  { isConfirmed, isDone }: Record<'isConfirmed' | 'isDone', boolean>,
-): Outcome {
-  if (rejection !== undefined) return 'rejected';
-  if (exists && steps.length === 0) return 'exists';
-  if (!isConfirmed) return 'planned';
-  return isDone ? 'restored' : 'incomplete';
-}
-
-function describeDone(action: StepAction, { config: { name }, pool }: RestorePlan): string {
-  switch (action) {
-    case 'PausePool':
-      return `paused pool ${pool}`;
-    case 'CreateConfig':
-      return `created ${name}`;
-    case 'AwaitNodes':
-      return `no node that names ${name} is Degraded`;
-    case 'SetPoolStatus':
-      return `set the status of pool ${pool}; new machines can get their config`;
-    case 'AwaitMachines':
-      return `all machines of pool ${pool} have joined`;
-    case 'UnpausePool':
-      return `unpaused pool ${pool}`;
-    default:
-      return action satisfies never;
-  }
-}
-
-/** The daemon of such a node does not run, or cannot reach the API server. */
-function adviseOnUnreadyNodes(names: readonly string[]): string {
-  const isOne = names.length === 1;
-  const [verb, them] = isOne ? ['is', 'it'] : ['are', 'them'];
-  const command = `oc delete node ${names.map(toShellWord).join(' ')}`;
-  return `${joinWithAnd(names)} ${verb} not Ready. Start ${them}, or for a lost machine, run: ${command}`;
 }
 
 function toStepKey({ config }: RestorePlan, action: StepAction): string {
@@ -442,10 +326,4 @@ function toStepKey({ config }: RestorePlan, action: StepAction): string {
 
 function isRetryableStep(error: unknown): boolean {
   return isRetryableRead(error) || isConflict(error);
-}
-
-/** The object has changed since it was read, or exists already. */
-function isConflict(error: unknown): boolean {
-  const { cause } = error instanceof ClusterAccessError ? error : {};
-  return cause instanceof ApiError && cause.status === 409;
 }

@@ -1,6 +1,6 @@
 import type { ConfigName } from '../../decision/config-name.ts';
 import { accessCluster } from '../../client/cluster-access.ts';
-import { toPausePatch, toUnpauseCommand } from '../../client/paused-for-restore.ts';
+import { toPausePatch } from '../../client/paused-for-restore.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../../kube/api.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
@@ -71,11 +71,6 @@ export class RestoreWrites {
 interface PoolPatch {
   readonly metadata?: object;
   readonly [field: string]: unknown;
-}
-
-/** The command that undoes {@link RestoreWrites.pausePool}. */
-export function formatUnpauseCommand(pool: string): string {
-  return toUnpauseCommand(pool).flat().join(' ');
 }
 
 /**

@@ -4,9 +4,9 @@ import { readMissingNames } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
+import type { RestoreReport } from './restore-report.ts';
+import { restore } from './restore-run.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { addFlagsToAdvice, addFlagsToCommand } from '../../client/command-flags.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import {
   createNumberParser,
@@ -15,9 +15,9 @@ import {
   parseConfigName,
   toDurationOption,
 } from '../../client/option-parsers.ts';
-import { createProgressPrinter, printReport } from '../../client/output/report-output.ts';
+import type { Advice } from '../../client/output/advice.ts';
+import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { createTableFormat } from '../../client/output/text-format.ts';
 import { formatRestoreReport } from './format-report.ts';
 import { readSources } from './read-source.ts';
 
@@ -77,6 +77,7 @@ Exit codes:
   1  rejected, incomplete, or nodes stay Degraded: the output says what to do
   2  wrong usage or an unusable file; nothing was changed
   3  the API server is unreachable or denies access
+  130  interrupted; the output says whether a pool stays paused
 
 Examples:
   machineconfig-guard restore --from node/control1.example.com
@@ -113,14 +114,17 @@ async function runRestore(
   flags: RestoreFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  const print = createProgressPrinter(command);
-  const onProgress = (text: string, elapsedMs: number): void => print(addFlagsToAdvice(text, flags), elapsedMs);
-  let result: RestoreReport;
+  const output = new Output(command, flags);
+  const onProgress = (text: string, elapsedMs: number, advice?: Advice): void => {
+    const next = advice === undefined ? '' : `; ${output.format.commands.toClause(advice)}`;
+    output.printProgress(`${text}${next}`, elapsedMs);
+  };
+  let report: RestoreReport;
   try {
     const name = await resolveName(api, givenName, signal);
-    const { configs, problems } = await readSources(api, flags, name, signal);
+    const { configs, problems } = await readSources(api, flags.from, name, signal);
     for (const problem of problems) onProgress(`skipped: ${problem}`, 0);
-    result = await restore(api, {
+    report = await restore(api, {
       configs,
       name,
       isConfirmed: flags.confirm === true,
@@ -132,30 +136,9 @@ async function runRestore(
     });
   } catch (error) {
     // After its first write, restore returns a report.
-    if (signal.aborted) throw new CliError('interrupted; nothing was written', EXIT_CODE.failure);
+    if (signal.aborted) throw new CliError('interrupted; nothing was written', EXIT_CODE.interrupted);
     throw error;
   }
-  const report = addFlagsToReport(result, flags);
-  printReport(command, flags.output, report, formatRestoreReport(createTableFormat(process.stdout), report));
-  if (!report.ok) throw new CliError('', EXIT_CODE.failure);
-}
-
-function addFlagsToReport(report: RestoreReport, flags: RestoreFlags): RestoreReport {
-  const { problem, configs, pausedPools } = report;
-  return {
-    ...report,
-    problem: problem === null ? null : addFlagsToAdvice(problem, flags),
-    configs: configs.map((config) => addFlagsToConfig(config, flags)),
-    pausedPools: pausedPools.map(({ name, unpauseCommand }) => ({
-      name,
-      unpauseCommand: addFlagsToCommand(unpauseCommand, flags),
-    })),
-  };
-}
-
-function addFlagsToConfig({ rejection, ...config }: ConfigReport, flags: RestoreFlags): ConfigReport {
-  return {
-    ...config,
-    rejection: rejection && { ...rejection, advice: addFlagsToAdvice(rejection.advice, flags) },
-  };
+  output.printReport(report, formatRestoreReport(output.format, report));
+  if (!report.ok) throw new CliError('', signal.aborted ? EXIT_CODE.interrupted : EXIT_CODE.failure);
 }

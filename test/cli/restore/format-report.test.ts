@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { advise, CommandFormatter } from '../../../src/client/output/advice.ts';
 import { formatRestoreReport } from '../../../src/cli/restore/format-report.ts';
-import type { ConfigReport, RestoreReport } from '../../../src/cli/restore/restore-run.ts';
+import type { ConfigReport, RestoreReport } from '../../../src/cli/restore/restore-report.ts';
 
 const ESCAPE = '\u001b[2J';
 
@@ -10,6 +11,7 @@ function createReport(config: Partial<ConfigReport>): RestoreReport {
     confirmed: true,
     ok: false,
     problem: null,
+    advice: [],
     configs: [
       {
         name: 'rendered-worker-a',
@@ -31,10 +33,20 @@ function createReport(config: Partial<ConfigReport>): RestoreReport {
 test.each<[string, Partial<ConfigReport>]>([
   ['name', { name: `rendered-${ESCAPE}` } as Partial<ConfigReport>],
   ['source', { source: `dir/${ESCAPE}.json` }],
-  ['reason', { rejection: { code: 'NameDiffers', reason: `it contains ${ESCAPE}`, advice: 'a' } }],
-  ['advice', { rejection: { code: 'NameDiffers', reason: 'r', advice: `read ${ESCAPE}` } }],
+  ['reason', { rejection: { code: 'NameDiffers', reason: `it contains ${ESCAPE}`, advice: advise('a') } }],
+  [
+    'advice',
+    {
+      rejection: {
+        code: 'NameDiffers',
+        reason: 'r',
+        advice: advise(`read ${ESCAPE}`, ['oc', 'get', ESCAPE]),
+      },
+    },
+  ],
 ])('prints no escape sequence that the %s contains', (_field, config) => {
-  const text = formatRestoreReport({ width: 100, hasColors: false }, createReport(config));
+  const commands = new CommandFormatter('machineconfig-guard', {});
+  const text = formatRestoreReport({ width: 100, hasColors: false, commands }, createReport(config));
   expect(text).toContain('[2J');
   expect(text).not.toContain('\u001b');
 });

@@ -220,5 +220,5 @@ test('says that a hash proves nothing in a cluster whose configs do not match th
   const content = { config: CONFIG, mismatch: { ...MISMATCH, similarConfig: RENDERED } };
   const { rejection } = planRestore(content, createState({}), OPTIONS);
   expect(rejection).toMatchObject({ code: 'HashDiffers', reason: MISMATCH.reason });
-  expect(rejection?.advice).toContain(`${RENDERED} in the API does not match its name either`);
+  expect(rejection?.advice.text).toContain(`${RENDERED} in the API does not match its name either`);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
+import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { restore, type RestoreOptions } from '../../../src/cli/restore/restore-run.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
@@ -60,6 +61,8 @@ function setReady(cluster: TestCluster, name: string, status: string): void {
   cluster.patch('nodes', name, { status: { conditions: [{ type: 'Ready', status }] } });
 }
 
+const COMMANDS = new CommandFormatter('machineconfig-guard', {});
+
 async function runRestore(cluster: TestCluster, options: Partial<RestoreOptions> = {}) {
   return await restore(cluster.connect(), {
     configs: [CONFIG],
@@ -73,34 +76,39 @@ async function runRestore(cluster: TestCluster, options: Partial<RestoreOptions>
 }
 
 test.each([
-  ['no node', {}, / leave Degraded \(missing config\)$/],
+  ['no node', {}, / leave Degraded \("missing config"\)$/, []],
   [
     'one node',
     { control0: 'Unknown' },
-    /\(missing config\); control0 is not Ready\. Start it, or for a lost machine, run: oc delete node control0$/,
+    /\("missing config"\); control0 is not Ready$/,
+    ['start it, or delete a node whose machine is lost: oc delete node control0'],
   ],
   [
     'two nodes',
     { control0: 'False', control1: 'Unknown' },
-    /; control0 and control1 are not Ready\. Start them, .* run: oc delete node control0 control1$/,
+    /; control0 and control1 are not Ready$/,
+    ['start them, or delete a node whose machine is lost: oc delete node control0 control1'],
   ],
 ])(
   'waiting for Degraded nodes, names those that are not Ready, and what to do: %s',
-  async (_count, states, problem) => {
+  async (_count, states, problem, advice) => {
     const cluster = await startStuckCluster();
     for (const [name, status] of Object.entries(states)) setReady(cluster, name, status);
-    expect((await runRestore(cluster)).problem).toMatch(problem);
+    const report = await runRestore(cluster);
+    expect(report.problem).toMatch(problem);
+    expect(report.advice.map((item) => COMMANDS.toClause(item))).toEqual(advice);
   },
 );
 
-test('keeps the advice of two waiting pools apart', async () => {
+test('names the waits of two pools, and the advice about one of them', async () => {
   const cluster = await startStuckCluster();
   createStuckPool(cluster, 'worker', MISSING_OF_WORKERS, ['worker0']);
   setReady(cluster, 'control0', 'False');
-  const { problem } = await runRestore(cluster, { configs: [CONFIG, CONFIG_OF_WORKERS] });
-  expect(problem).toMatch(
-    / run: oc delete node control0; until worker0 leaves Degraded \(missing config\)$/,
-  );
+  const { problem, advice } = await runRestore(cluster, { configs: [CONFIG, CONFIG_OF_WORKERS] });
+  expect(problem).toMatch(/ is not Ready; until worker0 leaves Degraded \("missing config"\)$/);
+  expect(advice.map((item) => COMMANDS.toClause(item))).toEqual([
+    expect.stringContaining('oc delete node control0'),
+  ]);
 });
 
 test('ends before the first write if another restore pauses the pool after the plan', async () => {

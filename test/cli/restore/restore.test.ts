@@ -41,7 +41,8 @@ test('names the cluster in the advice about a node that cannot be read', async (
   const { run, kubeconfig } = await startHealthyCluster();
   const { stderr } = await run('restore', '--from', 'node/oc-1', '--context', 'in-memory');
   expect(stderr).toBe(
-    `machineconfig-guard: node oc-1 does not exist; see: oc --kubeconfig ${kubeconfig} --context in-memory get nodes\n`,
+    'machineconfig-guard: node oc-1 does not exist; list the nodes: ' +
+      `oc --kubeconfig ${kubeconfig} --context in-memory get nodes\n`,
   );
 });
 
@@ -49,7 +50,7 @@ test('names the cluster in the advice about a rejected config', async () => {
   const { run, kubeconfig } = await startHealthyCluster();
   const { stdout } = await run('restore', '--from', writeConfig());
   expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-    `run "machineconfig-guard check --kubeconfig ${kubeconfig}" to`,
+    `Next: see which configs are missing: machineconfig-guard check --kubeconfig ${kubeconfig} `,
   );
 });
 
@@ -99,7 +100,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     await vi.waitUntil(() => requests.some(isList), { timeout: 30_000 });
     child.kill(signal);
     expect(await outcome).toMatchObject({
-      exitCode: 1,
+      exitCode: 130,
       stderr: 'machineconfig-guard: interrupted; nothing was written\n',
     });
   },
@@ -115,13 +116,11 @@ test.each(['/apis/machineconfiguration.openshift.io/v1/machineconfigpools', '/ap
     const { requests } = cluster.faults;
     await vi.waitUntil(() => requests.some((request) => request.path === hanging), { timeout: 30_000 });
     child.kill('SIGINT');
-    const startedAt = performance.now();
     expect(await outcome).toEqual({
-      exitCode: 1,
+      exitCode: 130,
       stdout: '',
       stderr: 'machineconfig-guard: interrupted; nothing was written\n',
     });
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
   },
   60_000,
 );

@@ -195,7 +195,9 @@ test('names the source config of a difference, and prints contents only on reque
   expect(stdout).toMatch(
     new RegExp(String.raw`^file +/etc/b +<none> +sha256:[0-9a-f]{12} +${source}$`, 'm'),
   );
-  expect(stdout).toContain(`  machineconfig-guard restore ${missing} --from ${directory} --confirm\n`);
+  expect(stdout.replace(' \\\n     ', '')).toContain(
+    `  machineconfig-guard restore ${missing} --from ${directory}\n`,
+  );
   expect(stdout).not.toContain('password\n');
 });
 

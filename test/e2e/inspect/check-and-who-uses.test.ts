@@ -92,11 +92,12 @@ test('check finds the problems and the pending request, and its last resort work
 
   const page = await shell.run('machineconfig-guard check');
   expect(page.stdout).toContain(`machineconfig-guard restore ${INCIDENT_B.missing} --from node/`);
-  const repairs = [...page.stdout.matchAll(/^ {2}(?<command>oc (?:.*\\\n)*.*)$/gm)];
+  const repairs = [...page.stdout.matchAll(/^ {2}(?:# )?(?<command>oc (?:.*\\\n)*.*)$/gm)];
   expect(repairs).toHaveLength(2);
   for (const { groups } of repairs) {
     // The command without oc is `kubectl certificate`.
-    const command = (groups?.['command'] ?? '').replace(/^oc adm /, 'oc ');
+    const lines = (groups?.['command'] ?? '').replaceAll('\n  #', '\n');
+    const command = lines.replace(/^oc adm /, 'oc ');
     expect(await admins.run(command)).toMatchObject({ exitCode: 0 });
   }
   const { stdout: repaired } = await shell.run('machineconfig-guard check --output json');

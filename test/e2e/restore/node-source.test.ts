@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { readConfigsFromNode } from '../../../src/cli/restore/node-source.ts';
-import { type RestoreReport, restore } from '../../../src/cli/restore/restore-run.ts';
+import type { RestoreReport } from '../../../src/cli/restore/restore-report.ts';
+import { restore } from '../../../src/cli/restore/restore-run.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { type ConfigOnDisk, createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
@@ -96,7 +97,7 @@ test('undoes the image that the machine-config-server has changed, with the imag
   // Without the other config, the image is unknown. The config that the pool names does not match its name either.
   const [rejected] = (await plan()).configs;
   expect(rejected?.rejection).toMatchObject({ code: 'HashDiffers' });
-  expect(rejected?.rejection?.advice).toContain('in the API does not match its name either');
+  expect(rejected?.rejection?.advice.text).toContain('in the API does not match its name either');
 
   await admin.create(PATHS.configs, config);
 
@@ -149,7 +150,7 @@ test.each([
   prepare();
   const failure = readConfigsFromNode(api, node, undefined, signal);
   await expect(failure).rejects.toMatchObject({
-    name: 'NodeSourceError',
+    name: 'CliError',
     message: expect.stringMatching(reason) as string,
   });
   const command =

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { toConfigName } from '../../../src/decision/config-name.ts';
-import type { ConfigReport, RestoreReport } from '../../../src/cli/restore/restore-run.ts';
+import type { ConfigReport, RestoreReport } from '../../../src/cli/restore/restore-report.ts';
 import { startCommand } from '../../cli/command-process.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { type ConfigOnDisk, createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
@@ -44,7 +44,7 @@ type Case = readonly [
 const REJECTIONS: readonly Case[] = [
   [
     'NotReferenced',
-    'run "machineconfig-guard check --kubeconfig ',
+    'see which configs are missing',
     async () => ['--from', await writeFileOf(createConfigOnDisk())],
   ],
   [
@@ -117,7 +117,7 @@ test.each(REJECTIONS)('rejects with %s, and writes nothing', async (code, advice
   expect(exitCode).toBe(1);
   expect(stderr).toBe('');
   expect(report.configs).toMatchObject([{ outcome: 'rejected', rejection: { code }, steps: [] }]);
-  expect(report.configs[0]?.rejection?.advice).toContain(advice);
+  expect(report.configs[0]?.rejection?.advice.text).toContain(advice);
   expect([await admin.list(PATHS.configs), await stuck.getPool()]).toEqual(before);
   await admin
     .patch(`${PATHS.configs}/${pool.missing.name}`, { metadata: { finalizers: null } })

@@ -4,7 +4,8 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 
 import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
-import { restore, type RestoreReport } from '../../../src/cli/restore/restore-run.ts';
+import type { RestoreReport } from '../../../src/cli/restore/restore-report.ts';
+import { restore } from '../../../src/cli/restore/restore-run.ts';
 import { requestCertificate } from '../inspect/incident-b.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory } from '../support/kubectl.ts';

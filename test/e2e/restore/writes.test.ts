@@ -262,7 +262,7 @@ test('serves new machines and unpauses the pool while its nodes stay Degraded, a
   await expectRestoredPool(name);
   expect(report).toMatchObject({ ok: false, configs: [{ outcome: 'restored' }], pausedPools: [] });
   expect(report.problem).toMatch(
-    /^still waiting until control-\S+, control-\S+ and control-\S+ leave Degraded \(missing MachineConfig\)$/,
+    /^still waiting until control-\S+, control-\S+ and control-\S+ leave Degraded \("missing MachineConfig"\)$/,
   );
   expect(await restore(api, options)).toMatchObject({ ok: true, configs: [{ outcome: 'exists' }] });
 });
@@ -352,13 +352,16 @@ test('stops at the timeout, and names the pending certificate request', async ()
   const pool = await stuck.createStuckPool();
   const { texts, onProgress } = reactTo([]);
   await requestCertificate(cluster, 'control0');
-  const { problem, configs } = await restore(api, toOptions(pool, { timeoutMs: 500, onProgress }));
+  const { problem, advice, configs } = await restore(api, toOptions(pool, { timeoutMs: 500, onProgress }));
   expect(configs[0]?.outcome).toBe('incomplete');
   expect(texts.at(-1)).toContain('pool master stays paused');
   expect(problem).toBe(
-    'timed out waiting for 1 machine to join pool master; certificate requests of control0 are pending. ' +
-      'Check their requestors, then run: oc adm certificate approve csr-8vnps',
+    'timed out waiting for 1 machine to join pool master; certificate requests of control0 are pending',
   );
+  const formatter = new CommandFormatter('machineconfig-guard', {});
+  expect(advice.map((item) => formatter.toClause(item))).toEqual([
+    'check their requestors, then approve them: oc adm certificate approve csr-8vnps',
+  ]);
 });
 
 /** Expects that the pool is not paused, and that its status names the config. */

@@ -64,7 +64,7 @@ async function readDirectory<T>(directory: string, read: (files: AsyncIterable<M
     try {
       return await read(readManifests(directory, signal));
     } catch (error) {
-      if (signal.aborted) throw new CliError('interrupted', EXIT_CODE.failure);
+      if (signal.aborted) throw new CliError('interrupted', EXIT_CODE.interrupted);
       throw error instanceof FileError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
     }
   });

@@ -276,5 +276,9 @@ test('ends at Ctrl-C', async () => {
   const outcome = check();
   await vi.waitUntil(() => process.listenerCount('SIGINT') > listeners, { interval: 1 });
   process.emit('SIGINT');
-  expect(await outcome).toEqual({ exitCode: 1, stdout: '', stderr: 'machineconfig-guard: interrupted\n' });
+  expect(await outcome).toEqual({
+    exitCode: 130,
+    stdout: '',
+    stderr: 'machineconfig-guard: interrupted\n',
+  });
 });
