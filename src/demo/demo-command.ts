@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander';
 import { CliError, EXIT_CODE } from '../client/exit.ts';
 import { createNumberParser } from '../client/option-parsers.ts';
-import { printReport } from '../client/output/report-output.ts';
+import { CommandFormatter } from '../client/output/advice.ts';
+import { formatJson } from '../client/output/output.ts';
 import { createTextFormat } from '../client/output/text-format.ts';
 import {
   formatCheck,
@@ -54,7 +55,9 @@ Examples:
         onRestore: (command) => printText(formatCommand(format, command)),
         onEvent: (event) => printText(formatEvent(format, event)),
       });
-      printReport(command, output, report, formatConclusion(format, report));
+      printText(formatConclusion(format, report));
+      const commands = new CommandFormatter('machineconfig-guard', {});
+      if (output === 'json') command.configureOutput().writeOut?.(formatJson(report, commands));
       if (!report.asExpected) throw new CliError('', EXIT_CODE.failure);
     });
   return command;

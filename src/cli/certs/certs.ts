@@ -7,7 +7,9 @@ import { summarizeCertificate } from '../../client/certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
-import { printReport } from '../../client/output/report-output.ts';
+import { advise } from '../../client/output/advice.ts';
+import { Output } from '../../client/output/output.ts';
+import { formatNext, type ReportFormat } from '../../client/output/text-format.ts';
 
 /** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
@@ -64,7 +66,8 @@ Examples:
     )
     .action(async (flags: CertsFlags) => {
       const report = await makeCertificates(flags, new Date());
-      printReport(command, flags.output, report, formatReport(report));
+      const output = new Output(command, flags);
+      output.printReport(report, formatReport(output.format, report));
     });
   return command;
 }
@@ -102,7 +105,12 @@ function summarizeValidity(certificatePem: string) {
   return { ...summarizeCertificate(certificatePem), notBefore };
 }
 
-function formatReport({ files, authority, leaf }: CertsReport): string {
+function formatReport(format: ReportFormat, { files, authority, leaf }: CertsReport): string {
+  const serve = advise(
+    'start the guard',
+    ['machineconfig-guard', 'serve', '--tls-cert-file', files['tls.crt']],
+    ['--tls-private-key-file', files['tls.key']],
+  );
   return [
     'Authority',
     ...formatKeyPair(files['ca.crt'], files['ca.key'], authority),
@@ -111,8 +119,7 @@ function formatReport({ files, authority, leaf }: CertsReport): string {
     ...formatKeyPair(files['tls.crt'], files['tls.key'], leaf),
     `  names        ${[...leaf.dnsNames, ...leaf.ipAddresses].join(', ')}`,
     '',
-    'Next: start the guard:',
-    `  machineconfig-guard serve --tls-cert-file ${files['tls.crt']} --tls-private-key-file ${files['tls.key']}`,
+    ...formatNext(format, serve),
     `Set the caBundle of the webhook configuration to the base64 encoding of ${files['ca.crt']}.`,
     '',
   ].join('\n');

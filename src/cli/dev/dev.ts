@@ -15,7 +15,7 @@ import type { AnsweredCall } from '../../webhook/admission-app.ts';
 import type { JudgedReview } from '../../webhook/judged-review.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { addFlagsToCommand } from '../../client/command-flags.ts';
+import { advise } from '../../client/output/advice.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { parsePort } from '../../client/option-parsers.ts';
 import { waitForStopSignal } from '../../client/signals.ts';
@@ -139,8 +139,8 @@ async function removeOwnRegistration(api: KubeApi, name: string, flags: DevFlags
     await removeRegistration(api, name);
   } catch (error) {
     const { message } = toCliError(error, api, flags) as Error;
-    const command = addFlagsToCommand(`oc delete validatingwebhookconfiguration ${name}`, flags);
-    throw new CliError(`${message}; remove the webhook with: ${command}`, EXIT_CODE.clusterAccess);
+    const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', name]);
+    throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
   }
 }
 

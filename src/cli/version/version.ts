@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { toPrintableLine } from '../../common/printable-text.ts';
 import { type ClusterVersion, readClusterVersion } from '../../client/cluster-version.ts';
 import {
   addClusterFlags,
@@ -9,14 +8,13 @@ import {
   withKubeApi,
 } from '../../client/cluster-options.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
-import { printReport } from '../../client/output/report-output.ts';
+import { Output } from '../../client/output/output.ts';
 
 interface VersionFlags extends ClusterFlags {
   readonly client?: boolean;
   readonly output: string;
 }
 
-const MAX_VALUE_LENGTH = 300;
 const UNKNOWN: ClusterVersion = { kubernetesVersion: null, guardVersion: null, guardImage: null };
 
 export function createVersionCommand(): Command {
@@ -48,7 +46,7 @@ Examples:
         report = { ...report, ...cluster };
         text += formatClusterVersion(cluster, namespace);
       } finally {
-        printReport(command, flags.output, report, text);
+        new Output(command, flags).printReport(report, text);
       }
     });
   return addClusterFlags(command);
@@ -60,6 +58,5 @@ function formatClusterVersion(
 ): string {
   const image = guardImage === null ? '' : ` (${guardImage})`;
   const guard = guardVersion ?? (guardImage === null ? `none in namespace ${namespace}` : 'unknown');
-  const lines = [`Guard Version: ${guard}${image}`, `Kubernetes Version: ${kubernetesVersion ?? 'unknown'}`];
-  return lines.map((line) => `${toPrintableLine(line, MAX_VALUE_LENGTH)}\n`).join('');
+  return `Guard Version: ${guard}${image}\nKubernetes Version: ${kubernetesVersion ?? 'unknown'}\n`;
 }

@@ -173,8 +173,7 @@ test('the guard denies the deletion of the restored config', async () => {
   await expectUpdatedPool(simulation);
 });
 
-const PAUSED =
-  'pool master stays paused for this restore. To unpause it: oc patch machineconfigpool master';
+const PAUSED = 'pool master stays paused for this restore';
 
 /** Expects that the output of the first run names a paused pool, and that a second run completes. */
 async function expectSecondRunCompletes(

@@ -191,11 +191,11 @@ test('reads standard input, prints the plan, and prints the command that unpause
   command.child.kill('SIGINT');
   const { exitCode, stdout, stderr } = await command.outcome;
 
-  expect(exitCode).toBe(1);
+  expect(exitCode).toBe(130);
   expect(stdout).toMatch(
     /^Incomplete: interrupted\. Run the same command again to continue\. Until then pool master stays paused\.\n$/m,
   );
-  const [, undo = ''] = /To unpause it: oc (.*)$/m.exec(stderr) ?? [];
+  const [, undo = ''] = /unpause it: oc (.*)$/m.exec(stderr) ?? [];
   expect((await stuck.getPool()).spec.paused).toBe(true);
   await runProcess('bash', ['-c', `${controlPlane.kubectl} --kubeconfig ${kubeconfig} ${undo}`]);
   const { spec, metadata } = await stuck.getPool();

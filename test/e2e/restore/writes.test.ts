@@ -196,7 +196,7 @@ test.each([
       pausedPools: [{ name: 'master' }],
     });
     expect(first.texts.at(-1)).toContain(
-      `pool master stays paused for this restore. To unpause it: oc patch`,
+      'pool master stays paused for this restore',
     );
     expect((await stuck.getPool()).spec.paused).toBe(true);
     const dryRun = reactTo([]);
