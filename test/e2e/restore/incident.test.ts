@@ -244,7 +244,7 @@ test.each([
 });
 
 test.each([
-  ['SIGINT', 1],
+  ['SIGINT', 130],
   ['SIGKILL', null],
 ] as const)('the command completes a restore that %s ended', async (signal, expectedExitCode) => {
   const simulation = await createDeadlock(TWO_MASTERS_BLOCKED);
@@ -264,7 +264,7 @@ test.each([
   expect(await runBeside(simulation, interrupt())).toBe(expectedExitCode);
   expect(simulation.pool.isPaused).toBe(true);
   // A killed process can write nothing.
-  const paused = PAUSED.replace(' oc ', ` oc --kubeconfig ${apiServer.kubeconfig} `);
+  const paused = `${PAUSED}; to give up the restore, unpause it: oc --kubeconfig ${apiServer.kubeconfig} patch `;
   expect((await readLog()).includes(paused)).toBe(signal === 'SIGINT');
   const restored = await runBeside(simulation, runProgram(...args));
 
