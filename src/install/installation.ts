@@ -60,6 +60,10 @@ interface Policy {
   readonly spec: { readonly variables?: readonly { readonly name: string }[] };
 }
 
+interface LabeledObject {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+}
+
 /** Matches every {@link InstallationFile}, but no file of the user. */
 export const OWN_FILE_NAME = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
 
@@ -134,7 +138,8 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const caBundle = trusted.map(({ certificatePem }) => `${certificatePem.trim()}\n`).join('');
     webhook.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(caBundle));
     const comment = ' The authority that signs the serving certificate of each replica. Keep it secret.';
-    const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels: { 'app.kubernetes.io/name': NAME } };
+    const { labels } = (webhook.toJS() as LabeledObject).metadata;
+    const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
   return {

@@ -7,6 +7,7 @@ import type { Manifest } from './manifest.ts';
 interface Kustomization {
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
+  readonly labels?: readonly { readonly pairs: Readonly<Record<string, string>> }[];
   readonly patches?: readonly {
     readonly target: { readonly kind: string; readonly name: string };
     readonly path: string;
@@ -39,12 +40,13 @@ function applyDirectory(manifests: Manifest[], directory: string): void {
   const resolve = (name: string): string => path.posix.join(directory, name);
   const readFile = (name: string): string => readManifestFile(resolve(name));
   const kustomization = parse(readFile('kustomization.yaml')) as Kustomization;
-  const { resources = [], components = [], patches = [] } = kustomization;
+  const { resources = [], components = [], labels = [], patches = [] } = kustomization;
   for (const resource of resources) {
     if (resource.endsWith('.yaml')) manifests.push(...parseManifests(readFile(resource)));
     else applyDirectory(manifests, resolve(resource));
   }
   for (const component of components) applyDirectory(manifests, resolve(component));
+  for (const { pairs } of labels) for (const manifest of manifests) setLabels(manifest, pairs);
   for (const { target, path: file } of patches) {
     const index = manifests.findIndex((candidate) => {
       return candidate.get('kind') === target.kind && candidate.getIn(['metadata', 'name']) === target.name;
@@ -65,6 +67,12 @@ function parseManifests(text: string): Manifest[] {
     if (directives !== undefined) directives.docStart = null;
   }
   return documents;
+}
+
+function setLabels(manifest: Manifest, pairs: Readonly<Record<string, string>>): void {
+  const labels = ['metadata', 'labels'];
+  if (!manifest.hasIn(labels)) manifest.setIn(labels, manifest.createNode({}));
+  for (const [label, value] of Object.entries(pairs)) manifest.setIn([...labels, label], value);
 }
 
 function applyOperation(manifest: Manifest, { op, path: pointer, value }: Operation): void {

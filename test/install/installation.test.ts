@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { parse, parseAllDocuments, parseDocument } from 'yaml';
 import { describe, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import {
   buildInstallation,
   formatStream,
@@ -13,6 +14,11 @@ import { ALL_OPTIONS, DEFAULT_OPTIONS } from './installation-options.ts';
 
 /** The API server serves these before any operator runs. The set contains our own CRD. */
 const API_OF_AN_EMPTY_CLUSTER = /^(?:(?:apps|policy|[\w.]+\.k8s\.io)\/)?v1$|^machineconfig-guard\.io\//;
+
+const LABELS = Object.fromEntries([
+  ...['name', 'part-of', 'managed-by'].map((key) => [`app.kubernetes.io/${key}`, 'machineconfig-guard']),
+  ['app.kubernetes.io/version', packageJson.version],
+]) as Readonly<Record<string, string>>;
 
 describe('with any options', () => {
   const sets = ALL_OPTIONS.map((options) => buildInstallation(options).files);
@@ -32,6 +38,13 @@ describe('with any options', () => {
   test('the set contains no kind that a booting cluster lacks', () => {
     for (const content of contents) {
       expect((parse(content) as { apiVersion: string }).apiVersion).toMatch(API_OF_AN_EMPTY_CLUSTER);
+    }
+  });
+
+  test('every object has the labels that uninstall looks for, and no comment names a file of the repository', () => {
+    for (const content of contents) {
+      expect(parse(content)).toHaveProperty('metadata.labels', expect.objectContaining(LABELS));
+      expect(content.match(/#.*(?:\.\.\/|\.(?:md|ts|yaml)\b)/g)).toBeNull();
     }
   });
 
@@ -202,12 +215,38 @@ test('without machineconfigAccess, no role lets the guard read MachineConfigs', 
     buildInstallation({ ...DEFAULT_OPTIONS, ...changes }).files.filter(({ kind }) => /Role/.test(kind));
   const full = listRoles({});
   const reduced = listRoles({ machineconfigAccess: false });
-  // Nobody has the roles for people.
+  // Nobody has the role for people.
   const readsConfigs = ({ content, objectName }: { content: string; objectName: string }): boolean =>
-    /\bmachineconfigs\b/.test(content) && !/-(?:reader|verify)$/.test(objectName);
+    /\bmachineconfigs\b/.test(content) && !objectName.endsWith('-reader');
   expect(full.filter(readsConfigs)).toHaveLength(2);
   expect(reduced.filter(readsConfigs)).toEqual([]);
   expect(reduced).toHaveLength(full.length - 2);
+});
+
+interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+interface FlowSchema {
+  readonly spec: { readonly rules: readonly { readonly resourceRules: readonly Rule[] }[] };
+}
+
+test('the FlowSchema covers the reads that the roles of the guard allow, and nothing else', () => {
+  const { files } = buildInstallation(DEFAULT_OPTIONS);
+  const listReads = (rules: readonly Rule[]): string[] =>
+    rules.flatMap(({ resources, verbs }) =>
+      verbs
+        .filter((verb) => ['get', 'list', 'watch'].includes(verb))
+        .flatMap((verb) => resources.map((resource) => `${verb} ${resource}`)),
+    );
+  const roles = files.filter(
+    ({ kind, objectName }) => kind.endsWith('Role') && !/-(?:reader|view|events)$/.test(objectName),
+  );
+  const allowed = roles.flatMap(({ content }) => (parse(content) as { rules: readonly Rule[] }).rules);
+  const schema = files.find(({ kind }) => kind === 'FlowSchema');
+  const [rule] = (parse(schema?.content ?? '') as FlowSchema).spec.rules;
+  expect(listReads(rule?.resourceRules ?? []).sort()).toEqual(listReads(allowed).sort());
 });
 
 type Deployment = {

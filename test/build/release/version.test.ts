@@ -9,13 +9,13 @@ const FILES = [
   ...FOLDERS.flatMap(listFiles).filter((name) => /\.(?:md|ts|yaml)$/.test(name)),
 ];
 /** `npm version` changes these (build/release/set-references.ts). */
-const REFERENCE = /(?:\?ref=v|\bmachineconfig-guard:)[\d.]+\d/g;
+const REFERENCE = /(?:\?ref=v|\bmachineconfig-guard:|\bapp\.kubernetes\.io\/version: )[\d.]+\d/g;
 
-test('only package.json, package-lock.json and references in the documentation name the version', () => {
+test('only package.json, package-lock.json, and references in the documentation and labels name the version', () => {
   const version = new RegExp(
     String.raw`(?<![\d.])${packageJson.version.replaceAll('.', String.raw`\.`)}(?![\d.])`,
   );
-  const isReference = (file: string): boolean => file.startsWith('docs/') || file === 'README.md';
+  const isReference = (file: string): boolean => /^(?:docs|manifests)\/|^README\.md$/.test(file);
   const withVersion = FILES.filter((file) => {
     const text = readFile(file);
     return version.test(isReference(file) ? text.replaceAll(REFERENCE, '') : text);
