@@ -160,7 +160,7 @@ test('reports dangling references in status, columns and Events until their repa
   expect(formatConditions(status)).toContain('ReferencesConsistent=False');
   const table = await kubectlOk(controlPlane, ['get', 'mcguard', 'cluster']);
   const [columns, row] = table.split('\n').map((line) => line.split(/\s{2,}/));
-  expect(columns).toEqual(['NAME', 'MODE', 'READY', 'PROTECTED', 'DANGLING', 'LAST DENIAL', 'AGE']);
+  expect(columns).toEqual(['NAME', 'MODE', 'READY', 'IN USE', 'DANGLING', 'LAST DENIAL', 'AGE']);
   const isCount: unknown = expect.stringMatching(/^\d+$/);
   expect(row?.slice(0, 5)).toEqual(['cluster', 'Enforce', 'True', isCount, '5']);
   const describeNode = () => kubectlOk(controlPlane, ['describe', 'node', masters[0]]);
