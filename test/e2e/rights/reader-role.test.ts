@@ -11,6 +11,8 @@ import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { overlay } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -29,6 +31,7 @@ const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
 const { admin } = cluster;
 const { rules: READER } = await getRole('machineconfig-guard-reader');
+await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('verify-role')]);
 const { rules: VERIFY } = await getRole('machineconfig-guard-verify');
 
 await installed.clear();
