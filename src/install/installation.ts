@@ -8,6 +8,7 @@ import {
   MATCH_CONDITIONS,
 } from './kubernetes-version.ts';
 import { buildManifests } from './kustomization.ts';
+import { formatFlags, RENDER_FLAGS_ANNOTATION } from './recorded-flags.ts';
 import { createAuthoritySecret, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 
 /** What the API server does while the guard does not answer. */
@@ -121,6 +122,8 @@ export function buildInstallation(options: InstallationOptions): Installation {
     assertPolicies(kubernetesVersion, 'reference policy', 'leave out --reference-policy');
   const omitted = NEWER_KINDS.filter(({ since }) => !isAtLeast(kubernetesVersion, since));
   const manifests = buildManifests(chooseDirectories(options));
+  const flags = formatFlags({ ...options, tls: authority === undefined ? 'service-ca' : 'generated' });
+  findByKind(manifests, 'Namespace').setIn(['metadata', 'annotations', RENDER_FLAGS_ANNOTATION], flags);
   const deployment = findByKind(manifests, 'Deployment');
   deployment.setIn([...CONTAINER, 'image'], image);
   if (mode !== undefined) deployment.addIn([...CONTAINER, 'args'], `--initial-mode=${mode}`);

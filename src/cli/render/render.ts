@@ -16,6 +16,7 @@ import { createOutputOption, parseDays, parseHold, parseOutputDirectory } from '
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { CommandFormatter } from '../../client/output/advice.ts';
 import { printReport } from '../../client/output/report-output.ts';
+import { addOppositeFlags, keepInstalledFlags } from './installed-flags.ts';
 import type { ClusterValues } from './read-cluster.ts';
 
 interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFlags {
@@ -93,7 +94,7 @@ export function createRenderCommand(): Command {
       '--reference-policy',
       'deny that a node or a pool names a text that no rendered MachineConfig can have (OpenShift 4.17 or newer)',
     )
-    .option('--from-cluster', 'read the version of the cluster, and keep the authority of an installed guard')
+    .option('--from-cluster', 'read the version of the cluster, and keep the authority and flags of its guard')
     .option('--new-authority', 'with --from-cluster: replace the authority of the installed guard')
     .addOption(
       new Option('--openshift-version <version>', 'OpenShift version of the cluster, such as 4.18')
@@ -119,9 +120,10 @@ export function createRenderCommand(): Command {
       `
 For a running cluster, pipe the output of --out - to \`oc apply\`. It contains the
 private key of the authority, so do not store it. The same command installs and
-upgrades: with --from-cluster it keeps the authority, and mode and hold do not
-change. Without --from-cluster, --ca-cert-file or --tls service-ca, every run
-creates a new authority.
+upgrades: --from-cluster keeps the authority, and each flag of the installed
+guard that you do not pass, and names them on stderr. Mode and hold of the
+MachineConfigGuard do not change. Without --from-cluster, --ca-cert-file or
+--tls service-ca, every run creates a new authority.
 
 To replace the authority of an installed guard, apply the output with
 --from-cluster and --new-authority: each replica issues a certificate from the
@@ -140,8 +142,7 @@ Profiles:
   fail-open-with-floor  while the guard is down, ValidatingAdmissionPolicies
                         check the deletions (OpenShift 4.17 or newer)
 
-Permissions: none. With --from-cluster: get Secret machineconfig-guard-ca and
-ValidatingWebhookConfiguration machineconfig-guard.
+Permissions: none. With --from-cluster: get the objects of the installed guard.
 Exit codes: 0 written, 1 the installed guard cannot be upgraded, 2 wrong usage,
 unwritable directory or existing files, 3 the API server is unreachable or
 denies access.
@@ -152,11 +153,12 @@ Examples:
   machineconfig-guard render --openshift-version 4.18 --out openshift/ \\
     --image ${EXAMPLE_IMAGE}`,
     )
-    .action(async (flags: RenderFlags) => {
-      const conflict = findConflict(flags);
-      if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
-      const output = command.configureOutput();
+    .action(async (given: RenderFlags) => {
+      assertNoConflict(given);
+      const flags = given.fromCluster === true ? await keepInstalledFlags(given, command) : given;
+      assertNoConflict(flags);
       const rendered = await render(flags, new Date());
+      const output = command.configureOutput();
       for (const warning of rendered.warnings) output.writeErr?.(`machineconfig-guard: warning: ${warning}\n`);
       if (rendered.previousAuthority !== undefined) output.writeErr?.(ROTATION_NOTE);
       if (flags.out === STDOUT) {
@@ -176,6 +178,7 @@ Examples:
         output.writeErr?.(`machineconfig-guard: warning: ${text}\n`);
       }
     });
+  addOppositeFlags(command);
   return addClusterFlags(command);
 }
 
@@ -188,10 +191,9 @@ async function render(flags: RenderFlags, now: Date): Promise<Rendered> {
   const { image, tls, openshiftVersion, newAuthority = false } = flags;
   const cluster = await readCluster(flags, now);
   const kubernetesVersion = flags.kubernetesVersion ?? openshiftVersion ?? cluster?.kubernetesVersion;
-  const keptAuthority = newAuthority ? undefined : cluster?.authority;
   const previousAuthority = newAuthority ? cluster?.authority : undefined;
-  const authority =
-    tls === 'generated' ? (keptAuthority ?? (await readOrCreateAuthority(flags, now))) : undefined;
+  const kept = newAuthority ? undefined : cluster?.authority;
+  const authority = tls === 'generated' ? (kept ?? (await readOrCreateAuthority(flags, now))) : undefined;
   const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
   try {
     const installation = buildInstallation({ ...flags, kubernetesVersion, authority, previousAuthority });
@@ -202,6 +204,11 @@ async function render(flags: RenderFlags, now: Date): Promise<Rendered> {
     if (!(error instanceof InvalidInstallation)) throw error;
     throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
   }
+}
+
+function assertNoConflict(flags: RenderFlags): void {
+  const conflict = findConflict(flags);
+  if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
 }
 
 async function readCluster(flags: RenderFlags, now: Date): Promise<ClusterValues | undefined> {

@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { createAuthority } from '../../../src/certificates/authority.ts';
 import { AUTHORITY_SECRET_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
+import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
+import { readFlags, RENDER_FLAGS_ANNOTATION } from '../../../src/install/recorded-flags.ts';
+import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { startEmptyCluster } from '../inspected-cluster.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 
@@ -18,7 +21,35 @@ const SECRET = {
 };
 const UNUSABLE = { data: { 'ca.crt': SECRET.data['ca.crt'], 'ca.key': '' } };
 const INJECTED = { metadata: { annotations: { 'service.beta.openshift.io/inject-cabundle': 'true' } } };
+const CERT_MANAGER = { metadata: { annotations: { 'cert-manager.io/inject-ca-from': 'a/b' } } };
+const NAMESPACE = '/api/v1/namespaces/machineconfig-guard';
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
+
+const BASES: Readonly<Record<string, string>> = {
+  Namespace: '/api/v1/namespaces',
+  Deployment: '/apis/apps/v1/namespaces/machineconfig-guard/deployments',
+  NetworkPolicy: '/apis/networking.k8s.io/v1/namespaces/machineconfig-guard/networkpolicies',
+  ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+  ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+  Secret: '/api/v1/namespaces/machineconfig-guard/secrets',
+  ValidatingAdmissionPolicyBinding:
+    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+  ValidatingWebhookConfiguration: WEBHOOK_CONFIGURATIONS_PATH,
+};
+
+/** The answers for the objects of an installation. */
+function install(changes: Partial<InstallationOptions>, isRecorded = false): Record<string, object> {
+  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, authority: AUTHORITY, ...changes });
+  const answers = Object.fromEntries(
+    files
+      .filter(({ kind }) => kind in BASES)
+      .map(({ kind, objectName, content }) => [
+        `${BASES[kind] ?? ''}/${objectName}`,
+        parse(content) as object,
+      ]),
+  );
+  return isRecorded ? answers : { ...answers, [NAMESPACE]: { metadata: {} } };
+}
 
 /** Runs `render --from-cluster` on a cluster of Kubernetes 1.27 with these answers. */
 async function render(answers: Readonly<Record<string, object>>, ...flags: string[]) {
@@ -52,6 +83,11 @@ test('creates an authority if the cluster has none', async () => {
     authority: { fingerprint256: expect.any(String) as string },
   });
 });
+
+interface KubeObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+}
 
 interface Webhooks {
   readonly webhooks: readonly { readonly clientConfig: { readonly caBundle: string } }[];
@@ -95,7 +131,11 @@ test('--new-authority replaces an unusable authority, and does not trust it', as
 });
 
 test('--new-authority replaces no authority of another issuer', async () => {
-  const { exitCode, stderr } = await render({ [WEBHOOK]: INJECTED }, '--new-authority');
+  const answers = { ...install({ authority: undefined }), [WEBHOOK]: INJECTED };
+  const kept = await render(answers, '--new-authority');
+  expect(kept).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(kept.stderr).toMatch(/--new-authority, .* cannot be used with --tls service-ca/);
+  const { exitCode, stderr } = await render(answers, '--new-authority', '--tls', 'generated');
   expect(exitCode).toBe(1);
   expect(stderr).toMatch(/service CA issues /);
 });
@@ -103,7 +143,8 @@ test('--new-authority replaces no authority of another issuer', async () => {
 test('prefers the version of a flag, and with the service CA reads no Secret', async () => {
   const { stdout, requests } = await render({}, '--openshift-version', '4.18', '--tls', 'service-ca');
   expect(JSON.parse(stdout)).toMatchObject({ failurePolicy: 'Fail', authority: null });
-  expect(requests.map(({ path: requested }) => requested)).toEqual(['/version']);
+  expect(requests.map(({ path: requested }) => requested)).toContain('/version');
+  expect(requests.filter(({ path: requested }) => requested.includes('/secrets'))).toEqual([]);
 });
 
 test.each([
@@ -121,9 +162,21 @@ test.each([
   ],
   [
     'certificates of another issuer',
+    { ...install({ authority: undefined }), [WEBHOOK]: CERT_MANAGER },
+    1,
+    /cert-manager issues .* use --tls service-ca/,
+  ],
+  [
+    'a Deployment that is missing',
     { [WEBHOOK]: INJECTED },
     1,
-    /service CA issues .* use --tls service-ca/,
+    /cannot know whether the installed guard has .*--single-node, --host-network.* such as --no-single-node/,
+  ],
+  [
+    'a flag of a newer version',
+    { [NAMESPACE]: { metadata: { annotations: { [RENDER_FLAGS_ANNOTATION]: '--future' } } } },
+    1,
+    /has the flag "--future", which this version does not know/,
   ],
   [
     'a forbidden Secret',
@@ -135,4 +188,94 @@ test.each([
   const { exitCode, stdout, stderr } = await render(answers);
   expect({ exitCode, stdout }).toEqual({ exitCode: expectedCode, stdout: '' });
   expect(stderr).toMatch(message);
+});
+
+const FORGOTTEN = [
+  [{}, []],
+  [{ singleNode: true }, ['--single-node: was set, is kept']],
+  [
+    { hostNetwork: true, singleNode: true },
+    ['--single-node: was set, is kept', '--host-network: was set, is kept'],
+  ],
+  [{ authority: undefined }, ['--tls: was service-ca, is kept']],
+  [{ machineconfigAccess: false }, ['--no-machineconfig-access: was set, is kept']],
+  [{ openNetwork: true }, ['--open-network: was set, is kept']],
+  [{ referencePolicy: true }, ['--reference-policy: was set, is kept']],
+  [{ profile: 'fail-open-with-floor' }, ['--profile: was fail-open-with-floor, is kept']],
+  [{ mode: 'Audit', hold: '24h' }, ['--mode: was Audit, is kept', '--hold: was 24h, is kept']],
+  [{ kubernetesVersion: { major: 1, minor: 27 } }, []],
+] as const satisfies readonly [Partial<InstallationOptions>, string[]][];
+
+test.each(
+  FORGOTTEN.flatMap(([changes, notes]) =>
+    [true, false].map((isRecorded) => [changes, isRecorded, notes] as const),
+  ),
+)('keeps the forgotten flags of %j, with annotation: %s', async (changes, isRecorded, notes) => {
+  const answers = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes, isRecorded) };
+  const { exitCode, stderr, out } = await render(answers);
+  expect({ exitCode, lines: stderr.split('\n').slice(0, -1) }).toEqual({
+    exitCode: 0,
+    lines: notes.map((note) => `machineconfig-guard: ${note}`),
+  });
+  const namespace = parse(
+    readFileSync(path.join(out, '99_machineconfig-guard-00-namespace.yaml'), 'utf8'),
+  ) as {
+    metadata: { annotations: Record<string, string> };
+  };
+  const { kubernetesVersion, authority, ...flags } = {
+    ...DEFAULT_OPTIONS,
+    ...changes,
+  } as InstallationOptions;
+  expect(kubernetesVersion).toBeDefined();
+  const expected = readFlags(namespace.metadata.annotations[RENDER_FLAGS_ANNOTATION] ?? '');
+  const { image: _image, ...recorded } = flags;
+  expect(expected).toMatchObject({
+    ...recorded,
+    tls: authority === undefined ? 'service-ca' : 'generated',
+  });
+});
+
+test.each([
+  [{ singleNode: true }, '--no-single-node', '--single-node: was set, is not set'],
+  [{}, '--single-node', '--single-node: was not set, is set'],
+  [
+    { machineconfigAccess: false },
+    '--machineconfig-access',
+    '--no-machineconfig-access: was set, is not set',
+  ],
+  [{ mode: 'Audit' }, '--mode=Enforce', '--mode: was Audit, is Enforce'],
+] as const)('with %j, %s changes the installation and says so', async (changes, flag, note) => {
+  const { exitCode, stderr } = await render(install(changes, true), flag);
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining(note) as string,
+  });
+});
+
+test('recognizes the overlay of 0.1.0', async () => {
+  const file = path.join(import.meta.dirname, '../../e2e/install/manifests-0.1.0.yaml');
+  const objects = parseAllDocuments(readFileSync(file, 'utf8')).map(
+    (document) => document.toJS() as KubeObject,
+  );
+  const answers = Object.fromEntries(
+    objects
+      .filter(({ kind }) => kind in BASES)
+      .map((object) => [`${BASES[object.kind] ?? ''}/${object.metadata.name}`, object]),
+  );
+  const { exitCode, stderr } = await render(answers);
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 0,
+    stderr: 'machineconfig-guard: --tls: was service-ca, is kept\n',
+  });
+});
+
+test('with a Deployment that somebody scaled to one replica, asks for the flag', async () => {
+  const answers = install({});
+  const deployment = `${BASES['Deployment'] ?? ''}/machineconfig-guard`;
+  const { spec } = answers[deployment] as { spec: object };
+  const scaled = { ...answers, [deployment]: { spec: { ...spec, replicas: 1 } } };
+  const { exitCode, stderr } = await render(scaled);
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(/cannot know whether the installed guard has --single-node: /);
+  expect(await render(scaled, '--no-single-node')).toMatchObject({ exitCode: 0 });
 });
