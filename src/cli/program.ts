@@ -19,6 +19,7 @@ import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
 import { createStatusCommand } from './protection/status.ts';
+import { createUninstallCommand } from './uninstall/uninstall.ts';
 import { createVerifyCommand } from './protection/verify.ts';
 import { createVersionCommand } from './version/version.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
@@ -136,6 +137,7 @@ Examples:
       .addCommand(createWhoUsesCommand())
       .addCommand(createExplainCommand())
       .addCommand(createGatherCommand())
+      .addCommand(createUninstallCommand())
       .addCommand(createDevCommand())
       .addCommand(createDemoCommand())
       .addCommand(createCertsCommand())

@@ -262,10 +262,12 @@ test('recognizes the overlay of 0.1.0', async () => {
       .filter(({ kind }) => kind in BASES)
       .map((object) => [`${BASES[object.kind] ?? ''}/${object.metadata.name}`, object]),
   );
-  const { exitCode, stderr } = await render(answers);
-  expect({ exitCode, stderr }).toMatchObject({
+  const { exitCode, stderr } = await render(answers, '--openshift-version', '4.18');
+  // Its NetworkPolicy admits all addresses.
+  const notes = ['--tls: was service-ca, is kept', '--open-network: was set, is kept'];
+  expect({ exitCode, stderr }).toEqual({
     exitCode: 0,
-    stderr: 'machineconfig-guard: --tls: was service-ca, is kept\n',
+    stderr: notes.map((note) => `machineconfig-guard: ${note}\n`).join(''),
   });
 });
 

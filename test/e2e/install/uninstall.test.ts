@@ -1,0 +1,110 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, beforeEach, expect, test } from 'vitest';
+
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { hasPolicies, overlayForRelease } from '../support/overlays.ts';
+import { PATHS } from '../support/paths.ts';
+import { Shell } from '../support/shell.ts';
+
+const installed = await InstalledCluster.start(['prometheus-operator']);
+const { cluster, controlPlane } = installed;
+const shell = await Shell.open(controlPlane);
+const config = await cluster.config();
+await cluster.node({ name: 'worker-0', currentConfig: config });
+await cluster.pool({ name: 'worker', spec: config });
+
+const KINDS =
+  'namespaces,crds,clusterroles,clusterrolebindings,flowschemas,validatingwebhookconfigurations' +
+  (hasPolicies(controlPlane) ? ',validatingadmissionpolicies,validatingadmissionpolicybindings' : '');
+
+afterAll(() => installed.controlPlane.stop());
+
+/** No guard runs, so the webhook and the policies deny. */
+const readStatus = async () => (await cluster.dryRun(config)).status;
+
+async function listLeftovers(): Promise<readonly string[]> {
+  const outputs = await Promise.all([
+    kubectlOk(controlPlane, ['get', KINDS, '--output=name']),
+    kubectlOk(controlPlane, ['get', 'roles,rolebindings', '--namespace=default', '--output=name']),
+  ]);
+  return outputs.flatMap((output) =>
+    output.split('\n').filter((name) => name.includes('machineconfig-guard')),
+  );
+}
+
+/** `oc apply`. A path is a file, a name an overlay. */
+async function apply(name: string): Promise<void> {
+  if (!name.endsWith('.yaml')) {
+    const directory = await overlayForRelease(controlPlane, name);
+    await kubectlOk(controlPlane, ['apply', '--kustomize', directory]);
+    return;
+  }
+  const manifests = await readFile(join(import.meta.dirname, name), 'utf8');
+  await kubectlOk(controlPlane, ['apply', '--filename', '-'], manifests);
+}
+
+beforeEach(async () => {
+  const findNamespace = () => cluster.admin.find(PATHS.guardNamespace);
+  await expect.poll(findNamespace, { timeout: 60_000 }).toBeUndefined();
+}, 70_000);
+
+const OVERLAYS = ['service-ca', 'host-network', 'monitoring', 'manifests-0.1.0.yaml'];
+const FLOORS = hasPolicies(controlPlane) ? ['fail-open-with-floor', 'policy-floor'] : [];
+
+test.each([...OVERLAYS, ...FLOORS])(
+  'uninstall removes %s, and proves that nothing denies a deletion',
+  async (name) => {
+    await apply(name);
+    await expect.poll(readStatus, { timeout: 20_000 }).not.toBe(200);
+
+    const listed = await shell.run('machineconfig-guard uninstall');
+    expect({ exitCode: listed.exitCode, stdout: listed.stdout }).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(
+        /^Would delete:\n[^]*\n {2}machineconfig-guard uninstall .*--confirm\n$/,
+      ),
+    });
+    expect(await readStatus()).not.toBe(200);
+
+    const { exitCode, stdout, stderr } = await shell.run('machineconfig-guard uninstall --confirm');
+
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain(`Nothing denies the deletion of ${config} (dry run).`);
+    expect(await cluster.exists(config)).toBe(true);
+    await expect.poll(listLeftovers, { timeout: 60_000 }).toEqual([]);
+  },
+  120_000,
+);
+
+test('uninstall finds nothing on a cluster without the guard', async () => {
+  const { exitCode, stdout } = await shell.run('machineconfig-guard uninstall');
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'No object of the guard exists.\n' });
+});
+
+test.runIf(hasPolicies(controlPlane))(
+  'uninstall exits with 1 while a policy of somebody else denies',
+  async () => {
+    await apply('policy-floor');
+    const [kind, name] = ['validatingadmissionpolicy', 'nodes.machineconfig-guard.io'];
+    const rename = (yaml: string): string =>
+      yaml.replaceAll(name, 'nodes.example.com').replaceAll(/^.*app\.kubernetes\.io.*\n/gm, '');
+    const directory = await overlayForRelease(controlPlane, 'policy-floor');
+    const objects = (await kubectlOk(controlPlane, ['kustomize', directory])).split('---\n');
+    await kubectlOk(
+      controlPlane,
+      ['apply', '--filename', '-'],
+      rename(objects.filter((text) => text.includes(name)).join('---\n')),
+    );
+    await expect.poll(readStatus, { timeout: 20_000 }).not.toBe(200);
+
+    const { exitCode, stdout } = await shell.run('machineconfig-guard uninstall --confirm');
+
+    await kubectlOk(controlPlane, ['delete', `${kind},${kind}binding`, 'nodes.example.com']);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/is still denied \(dry run\): 4\d\d [^]*nodes\.example\.com/);
+  },
+  120_000,
+);
