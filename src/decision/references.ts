@@ -71,6 +71,8 @@ interface EmptyStatus {
   /** Since when the pool rolls out its first config. Undefined if unknown. */
   readonly since: Date | undefined;
   readonly hasUpdatedMachine: boolean;
+  /** The condition `RenderDegraded`: the operator reports there why the pool gets no config. */
+  readonly cannotRender: boolean;
 }
 
 /** Something that a decision needs and the guard could not read. */

@@ -101,11 +101,16 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   for (const field of POOL_FIELDS) {
     addReference(references, field, 'strong', readText(pool, [field, 'configuration', 'name'], `pool ${name}`));
   }
-  const updatedChangedAt = findUpdatedChange(readValue(pool, ['status', 'conditions'], `pool ${name}`));
+  const conditions = readValue(pool, ['status', 'conditions'], `pool ${name}`);
+  const updatedChangedAt = parseTime(findCondition(conditions, 'Updated')?.lastTransitionTime);
   // The operator writes this condition once the spec names a config, so until the status does, it dates the roll-out.
   const since = updatedChangedAt ?? parseTime(creationTimestamp);
   const updatedMachines = readValue(pool, ['status', 'updatedMachineCount'], `pool ${name}`);
-  const emptyStatus = { since, hasUpdatedMachine: typeof updatedMachines === 'number' && updatedMachines > 0 };
+  const emptyStatus = {
+    since,
+    hasUpdatedMachine: typeof updatedMachines === 'number' && updatedMachines > 0,
+    cannotRender: findCondition(conditions, 'RenderDegraded')?.status === 'True',
+  };
   return {
     kind: 'MachineConfigPool',
     name,
@@ -136,15 +141,17 @@ function findRestore(pool: ApiObject): Pick<PoolReferrer, 'pausedForRestore'> {
   return { pausedForRestore: { config: truncateName(config), since } };
 }
 
-/** Returns the last transition of the condition `Updated`. No reference depends on it, so anything else is ignored. */
-function findUpdatedChange(conditions: unknown): Date | undefined {
-  if (!Array.isArray(conditions)) return undefined;
-  return parseTime(conditions.find(isUpdatedCondition)?.lastTransitionTime);
+interface Condition {
+  readonly status?: unknown;
+  readonly lastTransitionTime?: unknown;
 }
 
-function isUpdatedCondition(condition: unknown): condition is { readonly lastTransitionTime?: unknown } {
-  return (
-    typeof condition === 'object' && condition !== null && 'type' in condition && condition.type === 'Updated'
+/** No reference depends on a condition of a pool, so anything but a condition of this type is ignored. */
+function findCondition(conditions: unknown, type: string): Condition | undefined {
+  if (!Array.isArray(conditions)) return undefined;
+  return (conditions as readonly unknown[]).find(
+    (condition): condition is Condition =>
+      typeof condition === 'object' && condition !== null && 'type' in condition && condition.type === type,
   );
 }
 

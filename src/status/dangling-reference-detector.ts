@@ -121,7 +121,8 @@ export class DanglingReferenceDetector {
     for await (const referrers of inSlices(this.#options.index.referrers(), REFERRERS_PER_SLICE)) {
       dangling.push(...findDanglingReferences(referrers, names));
       poolsWithEmptyStatus.push(
-        ...referrers.filter(isPool).filter(({ emptyStatus }) => emptyStatus !== undefined),
+        // While a pool cannot render, its condition RenderDegraded already reports the cause.
+        ...referrers.filter(isPool).filter(({ emptyStatus }) => emptyStatus?.cannotRender === false),
       );
       for (const config of findProtectedConfigs(referrers, names)) inUse.add(config);
     }

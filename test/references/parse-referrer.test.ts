@@ -72,11 +72,19 @@ test('the first roll-out of a pool starts with the condition Updated, else with 
   const creationTimestamp = '2026-11-20T09:00:00Z';
   const pool = { metadata: { name: 'infra', creationTimestamp }, spec: { configuration: { name: 'x' } } };
   const { emptyStatus: withoutStatus } = parsePoolReferrer(pool);
-  expect(withoutStatus).toEqual({ since: new Date(creationTimestamp), hasUpdatedMachine: false });
+  expect(withoutStatus).toEqual({
+    since: new Date(creationTimestamp),
+    hasUpdatedMachine: false,
+    cannotRender: false,
+  });
   const lastTransitionTime = '2026-11-20T10:00:00Z';
   const conditions = [{ type: 'Updated', status: 'False', lastTransitionTime }];
   const { emptyStatus } = parsePoolReferrer({ ...pool, status: { conditions, updatedMachineCount: 1 } });
-  expect(emptyStatus).toEqual({ since: new Date(lastTransitionTime), hasUpdatedMachine: true });
+  expect(emptyStatus).toEqual({
+    since: new Date(lastTransitionTime),
+    hasUpdatedMachine: true,
+    cannotRender: false,
+  });
 });
 
 test.each([

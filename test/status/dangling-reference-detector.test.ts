@@ -97,10 +97,11 @@ test.each([
 });
 
 /** A pool in its first roll-out. */
-function createNewPool(): Referrer {
+function createNewPool(name = 'infra', conditions: readonly object[] = []): Referrer {
   return parsePoolReferrer({
-    metadata: { name: 'infra', creationTimestamp: NOW.toISOString() },
+    metadata: { name, creationTimestamp: NOW.toISOString() },
     spec: { configuration: { name: CONFIG } },
+    status: { conditions },
   });
 }
 
@@ -119,6 +120,20 @@ test('reports an empty status after 30 minutes, and at once if a node of the poo
   const stuckExplanation = expect.stringContaining('booting machines get none');
   expect(stuck).toMatchObject([{ kind: 'Node' }, { ...finding, explanation: stuckExplanation }]);
 });
+
+test.each([
+  ['True', 0],
+  ['False', 2],
+])(
+  'with RenderDegraded %s, reports %i empty statuses, of a new and of a built-in pool',
+  async (status, count) => {
+    const it = new DetectorTest();
+    const conditions = [{ type: 'RenderDegraded', status }];
+    it.pools = ['infra', 'worker'].map((name) => createNewPool(name, conditions));
+    it.now = new Date(NOW.getTime() + 30 * 60_000);
+    expect(await it.check()).toHaveLength(count);
+  },
+);
 
 test('reports no empty status while a GET finds the config of its node', async () => {
   const it = new DetectorTest();
