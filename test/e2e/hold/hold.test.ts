@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 
 import type { UnusedReport } from '../../../src/cli/who-uses/references-report.ts';
 import { expectStatus, statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
@@ -6,6 +6,7 @@ import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
 import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
+import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProgram } from '../support/program.ts';
@@ -303,4 +304,40 @@ test('lists no MachineConfigs to hold one', async () => {
   // Each replica may check for an etcd restore.
   expect((await findLists()).length - before).toBeLessThanOrEqual(2);
   await installed.setSettings(HOLD);
+}, 60_000);
+
+const LIFECYCLE_AGENT =
+  'system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-controller-manager';
+
+/** As the seed generation: deletes what no spec names, until the first error (controllers/seedgen_controller.go). */
+async function cleanUpAsLifecycleAgent(): Promise<string> {
+  const pools = await admin.list(PATHS.pools);
+  const current = pools.map(
+    ({ spec }) => (spec as { configuration?: { name?: string } }).configuration?.name,
+  );
+  for (const { metadata } of await admin.list(PATHS.configs)) {
+    if (!metadata.name.startsWith('rendered') || current.includes(metadata.name)) continue;
+    const args = ['delete', 'machineconfig', metadata.name, `--as=${LIFECYCLE_AGENT}`];
+    const { exitCode, stderr } = await kubectl(controlPlane, args);
+    if (exitCode !== 0) return stderr;
+  }
+  return '';
+}
+
+test('ends the seed generation of the Lifecycle Agent by default, but not with holdSuperseded 0s', async () => {
+  onTestFinished(() => installed.setSettings(HOLD));
+  const admins = ['create', 'clusterrolebinding', 'lifecycle-agent', '--clusterrole=cluster-admin'];
+  await kubectlOk(controlPlane, [...admins, `--user=${LIFECYCLE_AGENT}`]);
+  const { first, createConfig, setSpec, setStatus } = await createPool();
+  const next = await createConfig();
+  await setSpec(next);
+  await setStatus(next);
+
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '2h' });
+  expect(await cleanUpAsLifecycleAgent()).toContain('MCG_HELD');
+  expect(await cluster.exists(first)).toBe(true);
+
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
+  expect(await cleanUpAsLifecycleAgent()).toBe('');
+  expect([await cluster.exists(first), await cluster.exists(next)]).toEqual([false, true]);
 }, 60_000);
