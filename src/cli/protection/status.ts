@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander';
-import { joinWithAnd } from '../../common/printable-text.ts';
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { type ClusterStatus, readClusterStatus, summarizeEvidence } from './cluster-status.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -14,7 +13,7 @@ import {
 } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
-import { inContext } from '../../client/output/advice.ts';
+import { advise, inContext } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatStatusReport, type StatusEntry, type StatusReport } from './format-status.ts';
 
@@ -100,14 +99,14 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
     const single = flags.context ?? current;
     if (flags.contexts === undefined && single !== undefined) return [single];
     if (flags.contexts === undefined || names.length === 0) {
-      const advice = names.length === 0 ? 'log in with: oc login' : 'choose one with --context or --contexts';
-      throw new CliError(`the kubeconfig has no current-context; ${advice}`, EXIT_CODE.clusterAccess);
+      const advice =
+        names.length === 0
+          ? advise('log in with', ['oc', 'login'])
+          : advise('choose one with --context or --contexts');
+      throw new CliError('the kubeconfig has no current-context', EXIT_CODE.clusterAccess, { advice });
     }
-    const wanted = [...new Set(flags.contexts.split(','))];
-    const unknown = wanted.find((name) => !names.includes(name));
-    if (unknown === undefined) return wanted;
-    const problem = `the kubeconfig has no context "${unknown}"; it has ${joinWithAnd(names)}`;
-    throw new CliError(problem, EXIT_CODE.clusterAccess);
+    // A context that does not exist is an entry with that error.
+    return [...new Set(flags.contexts.split(','))];
   } catch (error) {
     throw error instanceof KubeconfigError ? new CliError(error.message, EXIT_CODE.clusterAccess) : error;
   }

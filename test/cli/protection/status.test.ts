@@ -174,6 +174,13 @@ test('an unexpected error of one cluster costs one line, and is no lack of acces
   expect(await readStates('--contexts', 'b')).toMatchObject({ exitCode: 1, states: ['b UNKNOWN'] });
 });
 
+test('a context that does not exist costs one line', async () => {
+  install(clusters[0]);
+  const { exitCode, states, entries } = await readStates('--contexts', 'typo,a');
+  expect([exitCode, states]).toEqual([1, ['typo UNREACHABLE', 'a PROTECTED']]);
+  expect(entries[0]?.explanation).toContain('typo');
+});
+
 test('exits with 3 if it reached no cluster', async () => {
   for (const cluster of clusters) await cluster.faults.goDown();
   const { exitCode, stdout, stderr } = await runStatus('--contexts', 'all');
@@ -219,11 +226,15 @@ test.each([
 
 test.each([
   [[], 'the kubeconfig has no current-context; choose one with --context or --contexts\n'],
-  [['--contexts', 'all'], 'the kubeconfig has no current-context; log in with: oc login\n'],
+  [
+    ['--contexts', 'all'],
+    'the kubeconfig has no current-context; log in with: oc --kubeconfig FILE login\n',
+  ],
 ])('without a context for %j, exits with 3', async (args, sentence) => {
   writeKubeconfig(args.length === 0 ? ['a'] : [], [], '');
   const { exitCode, stdout, stderr } = await runStatus(...args);
-  expect([exitCode, stdout, stderr]).toEqual([3, '', `machineconfig-guard: ${sentence}`]);
+  const message = `machineconfig-guard: ${sentence}`.replace('FILE', file);
+  expect([exitCode, stdout, stderr]).toEqual([3, '', message]);
 });
 
 test('without a kubeconfig, exits with 3', async () => {

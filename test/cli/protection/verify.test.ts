@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration, WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { stubWebhook } from '../../support/stub-webhook.ts';
 import { usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
@@ -124,6 +124,27 @@ test('with --context, names it in the advice', async () => {
   const { stdout } = await run('verify', '--context', 'in-memory');
   expect(stdout).toMatch(/\nNext: .*\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster /);
 });
+
+test.each(['text', 'json', 'yaml'])(
+  'prints no control character of a cluster with -o %s',
+  async (output) => {
+    const { cluster, run } = await startEmptyCluster();
+    const hostile = '\u001B]52;c;eA==\u0007\u009B\u202E\n';
+    createConfig(cluster, NEW);
+    createNode(cluster, 'worker-0', { currentConfig: NEW });
+    const webhooks = [{ name: WEBHOOK_NAME, failurePolicy: hostile, clientConfig: { url: hostile } }];
+    cluster.faults.intercept(({ method, path }) => {
+      if (method === 'DELETE' && path.endsWith(NEW))
+        return { status: 403, body: { kind: 'Status', message: `denied${hostile}` } };
+      return path.endsWith('/validatingwebhookconfigurations')
+        ? { status: 200, body: { items: [{ metadata: { name: hostile }, webhooks }] } }
+        : 'pass';
+    });
+    const { stdout } = await run('verify', '-o', output);
+    expect(stdout).toContain('52;c;eA==');
+    expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  },
+);
 
 test('exits with 2 if --timeout is given without --wait', async () => {
   const { run } = await startEmptyCluster();
