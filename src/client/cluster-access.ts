@@ -1,5 +1,6 @@
 import type { KubeApi } from '../kube/api.ts';
 import { MalformedObject } from '../kube/api-object.ts';
+import { objectPath } from '../kube/api-paths.ts';
 import {
   ApiError,
   ApiUnreachable,
@@ -65,6 +66,22 @@ export async function readObject(
   signal: AbortSignal = AbortSignal.timeout(READ_TIMEOUT_MS),
 ): Promise<unknown> {
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
+}
+
+/**
+ * Ignores other failures: a user can lack the right to read a namespace, and the command handles the rest.
+ *
+ * @throws ClusterAccessError if the namespace that a flag names does not exist
+ */
+export async function assertNamespaceExists(api: KubeApi, namespace: string | undefined): Promise<void> {
+  if (namespace === undefined) return;
+  const path = objectPath('/api/v1/namespaces', namespace);
+  const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
+  try {
+    await accessCluster('get', path, signal, () => api.json({ path, signal }));
+  } catch (error) {
+    if (isNotServed(error)) throw error;
+  }
 }
 
 export function isRetryableRead(error: unknown): boolean {

@@ -115,6 +115,9 @@ function explainAccessError(
       return { message, advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]) };
     }
     case 404:
+      if (resource === 'namespaces') {
+        return { message: `the namespace ${flags.namespace} of -n does not exist at ${server}` };
+      }
       return {
         message:
           `${server} does not serve ${kind}: the cluster is not OpenShift, ` +

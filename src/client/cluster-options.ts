@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
+import { assertNamespaceExists } from './cluster-access.ts';
 import { toCliError } from './cluster-error.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { createEnvOption, createNumberParser, parseDurationOption, parseNamespace } from './option-parsers.ts';
@@ -98,6 +99,7 @@ export async function withKubeApi<T>(
 ) {
   const api = await createKubeApi(flags, userAgent);
   try {
+    await assertNamespaceExists(api, flags.namespace);
     return await work(api);
   } catch (error) {
     throw toCliError(error, api, flags);

@@ -223,3 +223,20 @@ test.each<[string, ServerCertificate, string]>([
   // A retry would come after 2 s.
   expect(performance.now() - startedAt).toBeLessThan(1_500);
 });
+
+test.each([['check'], ['gather', '--out', 'never-written'], ['verify'], ['version'], ['who-uses']])(
+  'exits with 3 for %s if the namespace of -n does not exist',
+  async (...words) => {
+    const { run, cluster } = await startHealthyCluster();
+    const { exitCode, stderr } = await run(...words, '-n', 'typo');
+    expect([exitCode, stderr]).toEqual([
+      3,
+      expect.stringContaining('the namespace typo of -n does not exist'),
+    ]);
+    // A user who may not read namespaces is not disturbed.
+    cluster.faults.intercept(({ path: requested }) =>
+      requested.startsWith('/api/v1/namespaces/typo') ? { status: 403 } : 'pass',
+    );
+    expect((await run('who-uses', NEW, '-n', 'typo')).exitCode).toBe(0);
+  },
+);

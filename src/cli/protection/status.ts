@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { hasAnswered } from '../../client/cluster-access.ts';
+import { assertNamespaceExists, hasAnswered } from '../../client/cluster-access.ts';
 import { type ClusterStatus, readClusterStatus, summarizeEvidence } from './cluster-status.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { describeError } from '../../kube/errors.ts';
@@ -134,6 +134,7 @@ async function readEntry(
   let api: KubeApi | undefined;
   try {
     api = await createKubeApi({ ...flags, context }, 'machineconfig-guard/status');
+    await waitOrAbort(assertNamespaceExists(api, flags.namespace), signal);
     const status = await waitOrAbort(readClusterStatus(api, getGuardNamespace(flags)), signal);
     const advice = status.advice && inContext(status.advice, context);
     return { entry: { context, ...status, advice }, isDenied: false };

@@ -10,6 +10,7 @@ export interface Kind {
 
 export const KINDS: readonly Kind[] = [
   defineKind('', 'nodes', 'Node'),
+  defineKind('', 'namespaces', 'Namespace'),
   defineKind('', 'secrets', 'Secret'),
   defineKind(MCO_GROUP, 'machineconfigs', 'MachineConfig'),
   defineKind(MCO_GROUP, 'machineconfigpools', 'MachineConfigPool'),

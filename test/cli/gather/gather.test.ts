@@ -13,6 +13,7 @@ function read(directory: string, file: string): string {
 test('gathers what the cluster has, and lists what it could not read', async () => {
   const { run, cluster } = await startHealthyCluster();
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Warn' } });
+  cluster.create('namespaces', { metadata: { name: 'other' } });
   const directory = path.join(createTemporaryDirectory(), 'new');
 
   const { exitCode, stdout, stderr } = await run('gather', '--out', directory, '-n', 'other');

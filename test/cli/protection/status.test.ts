@@ -181,6 +181,13 @@ test('a context that does not exist costs one line', async () => {
   expect(entries[0]?.explanation).toContain('typo');
 });
 
+test('exits with 3 if the namespace of -n exists in no cluster', async () => {
+  install(clusters[0]);
+  const { exitCode, states, entries } = await readStates('-n', 'typo');
+  expect([exitCode, states]).toEqual([3, ['a UNKNOWN']]);
+  expect(entries[0]?.explanation).toMatch(/^the namespace typo of -n does not exist at /);
+});
+
 test('exits with 3 if it reached no cluster', async () => {
   for (const cluster of clusters) await cluster.faults.goDown();
   const { exitCode, stdout, stderr } = await runStatus('--contexts', 'all');

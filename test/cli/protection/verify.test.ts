@@ -97,7 +97,7 @@ test('with --wait, prints each change on stderr, and the report when the guard p
 test('at 80 columns, wraps between words and keeps the command whole', async () => {
   useTerminal(80);
   const run = await startInAuditMode();
-  const { stdout } = await run('verify', '-n', 'other');
+  const { stdout } = await run('verify');
   expect(stdout).toContain(
     `tried     dry-run deletion of ${NEW},\n          in use by Node worker-0 (currentConfig)\n`,
   );
@@ -113,6 +113,7 @@ test('with -n, names the namespace in the advice', async () => {
   const clientConfig = { url: 'https://127.0.0.1:1/validate', caBundle: 'x' };
   const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
   cluster.create('validatingwebhookconfigurations', configuration);
+  cluster.create('namespaces', { metadata: { name: 'other' } });
   const { stdout } = await run('verify', '-n', 'other');
   expect(stdout).toMatch(
     /\nBLOCKED: [^]*\nNext: [^]*oc --kubeconfig \S+ get pods,endpointslices -n other\n/,

@@ -21,6 +21,7 @@ test('with a cluster without the guard, prints that it is not installed, also as
   cluster.faults.intercept(({ path }) =>
     path === '/version' ? { status: 200, body: { gitVersion: 'v1.31.1' } } : 'pass',
   );
+  cluster.create('namespaces', { metadata: { name: 'ns' } });
   expect((await run('version', '-n', 'ns')).stdout).toMatch(
     /^Client Version: .*\nGuard Version: none in namespace ns\nKubernetes Version: v1\.31\.1\n$/,
   );
