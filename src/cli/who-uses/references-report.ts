@@ -5,7 +5,7 @@ import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from '../../client/cluster-reader.ts';
 import { findHolds, findUnusedConfigs, readHoldMs } from '../../client/holds.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { type Referrer, summarizeReferences } from '../../decision/references.ts';
+import { type NamedReference, type Referrer, summarizeReferences } from '../../decision/references.ts';
 import type { HeldConfig } from '../../decision/review.ts';
 import type { WatchedConfig } from '../../references/sources.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
@@ -18,15 +18,59 @@ export interface ClusterReferences {
   readonly referrers: readonly Referrer[];
 }
 
-/** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract. */
-export type ReferencesReport = Readonly<ReturnType<typeof buildReferencesReport>>;
-export type ConfigReport = ReferencesReport['configs'][number];
-/** The JSON of `who-uses --output json` without names. Its keys are a contract. */
-export type ConfigListReport = Readonly<ReturnType<typeof buildConfigListReport>>;
-/** The JSON of `who-uses --unused --output json`. Its keys are a contract. */
-export type UnusedReport = Readonly<ReturnType<typeof buildUnusedReport>>;
+type ReferenceField = Pick<NamedReference, 'kind' | 'name' | 'field'>;
 
-export type ReferenceEntry = ConfigReport['usedBy'][number];
+export interface ReferenceEntry extends ReferenceField {
+  readonly keepsConfig: boolean;
+}
+
+interface ConfigUse {
+  readonly name: ConfigName;
+  readonly exists: boolean;
+  readonly pool: string | null;
+  readonly used: boolean;
+  readonly usedBy: readonly ReferenceEntry[];
+}
+
+export interface ConfigReport extends ConfigUse {
+  readonly rendered: boolean;
+  /** Of a missing config: the closest existing name. */
+  readonly suggestion: ConfigName | null;
+}
+
+interface PointInTime {
+  readonly server: string;
+  readonly readAt: string;
+  readonly unreportedNodes: number;
+}
+
+/** The JSON of `who-uses CONFIG... --output json`. Its keys are a contract. */
+export interface ReferencesReport extends PointInTime {
+  readonly allUsed: boolean;
+  readonly configs: readonly ConfigReport[];
+}
+
+/** The JSON of `who-uses --output json` without names. Its keys are a contract. */
+export interface ConfigListReport extends PointInTime {
+  /** Null: the config is missing, or was deleted before its size was read. */
+  readonly configs: readonly (ConfigUse & {
+    readonly createdAt: string | null;
+    readonly sizeBytes: number | null;
+  })[];
+}
+
+/** The JSON of `who-uses --unused --output json`. Its keys are a contract. */
+export interface UnusedReport extends PointInTime {
+  readonly unused: readonly {
+    readonly name: ConfigName;
+    readonly pool: string | null;
+    readonly createdAt: string;
+    readonly heldUntil: string | null;
+    readonly sizeBytes: number;
+    readonly mentionedBy: readonly ReferenceField[];
+  }[];
+  readonly totalBytes: number;
+}
 
 /** Each read transfers a whole config. */
 const MAX_CONCURRENT_SIZE_READS = 4;
@@ -96,7 +140,7 @@ async function readSizes(
 function buildReferencesReport(
   { server, at, configs, referrers }: ClusterReferences,
   names: readonly ConfigName[],
-) {
+): ReferencesReport {
   const existingNames = new Set(configs.map(({ name }) => name));
   const configReports = resolveNames(names, existingNames, referrers).map((name) => {
     const exists = existingNames.has(name);
@@ -131,10 +175,10 @@ function resolveNames(
 }
 
 /** Sorted by pool, the newest config first. Missing configs come first. */
-export function buildConfigListReport(
+function buildConfigListReport(
   { server, at, configs, referrers }: ClusterReferences,
   sizes: ReadonlyMap<ConfigName, number | undefined>,
-) {
+): ConfigListReport {
   const createdAt = new Map(configs.map((config) => [config.name, config.createdAt]));
   const missing = referrers.flatMap(({ references }) =>
     references.flatMap(({ config, strength }) =>
@@ -165,7 +209,7 @@ export function buildConfigListReport(
   };
 }
 
-function summarizeUse(name: ConfigName, referrers: readonly Referrer[]) {
+function summarizeUse(name: ConfigName, referrers: readonly Referrer[]): Pick<ConfigUse, 'used' | 'usedBy'> {
   const { strong, weak } = summarizeReferences(name, referrers);
   const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
     return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
@@ -183,7 +227,7 @@ export function buildUnusedReport(
   unused: ReturnType<typeof findUnusedConfigs>,
   sizes: ReadonlyMap<ConfigName, number | undefined>,
   holds: ReturnType<typeof findHolds>,
-) {
+): UnusedReport {
   const configReports = unused.flatMap(({ name, createdAt, weakReferences }) => {
     const sizeBytes = sizes.get(name);
     if (sizeBytes === undefined) return [];

@@ -124,6 +124,22 @@ test('without a name, lists every rendered config, and the missing ones first', 
   expect(names.stdout.trim().split('\n').toSorted()).toEqual([OLD, NEW]);
 });
 
+test.each(['table', 'wide', 'json', 'yaml', 'name'])(
+  'prints no control character of a cluster with -o %s',
+  async (output) => {
+    const { run, cluster } = await startHealthyCluster();
+    const hostile = 'worker\u001B]52;c;eA==\u0007\u009B\u202E';
+    // The pool of this name contains the control characters.
+    annotate(cluster, 'worker-0', { desiredConfig: `rendered-${hostile}-${'a'.repeat(32)}` });
+    annotate(cluster, 'worker-0', { lastAppliedDrain: `uncordon-${OLD}${hostile}` });
+    for (const args of [[], [OLD], ['--unused'], [`rendered-${hostile}-${'a'.repeat(32)}`]]) {
+      const { stdout, stderr } = await run('who-uses', ...args, '-o', output);
+      expect((stdout + stderr).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+      if (args.length === 0 && output !== 'name') expect(stdout).toContain('52;c;eA==');
+    }
+  },
+);
+
 test('without a name, prints exactly the documented JSON keys', async () => {
   const { run, cluster, address } = await startHealthyCluster();
   cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: GONE } } });
