@@ -31,8 +31,21 @@ interface CertsFlags {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-/** Scripts rely on these JSON field names. */
-type CertsReport = Awaited<ReturnType<typeof makeCertificates>>;
+interface CertificateSummary {
+  readonly fingerprint256: string;
+  readonly notBefore: string;
+  readonly notAfter: string;
+}
+
+/** The JSON of `--output json`. Its keys are a contract. */
+export interface CertsReport {
+  readonly files: Readonly<Record<(typeof CERTIFICATE_FILES)[number], string>>;
+  readonly authority: CertificateSummary;
+  readonly leaf: CertificateSummary & {
+    readonly dnsNames: readonly string[];
+    readonly ipAddresses: readonly string[];
+  };
+}
 
 export function createCertsCommand(): Command {
   const outDescription = `directory for ${CERTIFICATE_FILES.join(', ')}; created if missing`;
@@ -72,7 +85,10 @@ Examples:
   return command;
 }
 
-async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlags, now: Date) {
+async function makeCertificates(
+  { out, days, caDays, force, dns, ip }: CertsFlags,
+  now: Date,
+): Promise<CertsReport> {
   if (days > caDays) {
     const message = `--days ${days} exceeds --ca-days ${caDays}: a certificate cannot outlive its authority`;
     throw new CliError(message, EXIT_CODE.usage);
@@ -94,23 +110,20 @@ async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlag
   ]);
   const files = Object.fromEntries(CERTIFICATE_FILES.map((name) => [name, path.join(out, name)]));
   return {
-    files: files as Readonly<Record<(typeof CERTIFICATE_FILES)[number], string>>,
+    files: files as CertsReport['files'],
     authority: summarizeValidity(authority.certificatePem),
     leaf: { ...summarizeValidity(leaf.certificatePem), dnsNames, ipAddresses },
   };
 }
 
-function summarizeValidity(certificatePem: string) {
+function summarizeValidity(certificatePem: string): CertificateSummary {
   const notBefore = new Date(new X509Certificate(certificatePem).validFrom).toISOString();
   return { ...summarizeCertificate(certificatePem), notBefore };
 }
 
 function formatReport(format: ReportFormat, { files, authority, leaf }: CertsReport): string {
-  const serve = advise(
-    'start the guard',
-    ['machineconfig-guard', 'serve', '--tls-cert-file', files['tls.crt']],
-    ['--tls-private-key-file', files['tls.key']],
-  );
+  const serve = ['machineconfig-guard', 'serve'];
+  const flags = ['--tls-cert-file', files['tls.crt'], '--tls-private-key-file', files['tls.key']];
   return [
     'Authority',
     ...formatKeyPair(files['ca.crt'], files['ca.key'], authority),
@@ -119,13 +132,13 @@ function formatReport(format: ReportFormat, { files, authority, leaf }: CertsRep
     ...formatKeyPair(files['tls.crt'], files['tls.key'], leaf),
     `  names        ${[...leaf.dnsNames, ...leaf.ipAddresses].join(', ')}`,
     '',
-    ...formatNext(format, serve),
+    ...formatNext(format, advise('start the guard', [...serve, ...flags])),
     `Set the caBundle of the webhook configuration to the base64 encoding of ${files['ca.crt']}.`,
     '',
   ].join('\n');
 }
 
-function formatKeyPair(certificate: string, key: string, summary: CertsReport['authority']): string[] {
+function formatKeyPair(certificate: string, key: string, summary: CertificateSummary): string[] {
   return [
     `  certificate  ${certificate}`,
     `  private key  ${key} (mode 0600)`,

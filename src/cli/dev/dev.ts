@@ -6,6 +6,7 @@ import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { DEFAULT_SETTINGS } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
+import { removeUnsafe, toPrintableLine } from '../../common/printable-text.ts';
 import { accessCluster } from '../../client/cluster-access.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
@@ -15,8 +16,8 @@ import type { AnsweredCall } from '../../webhook/admission-app.ts';
 import type { JudgedReview } from '../../webhook/judged-review.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { advise } from '../../client/output/advice.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { advise } from '../../client/output/advice.ts';
 import { parsePort } from '../../client/option-parsers.ts';
 import { waitForStopSignal } from '../../client/signals.ts';
 
@@ -27,6 +28,7 @@ interface DevFlags extends ClusterFlags {
 
 const READY_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 5_000;
+const MAX_USER_LENGTH = 200;
 /** Limits a session that is never stopped. Long enough for the guard not to warn of the expiry. */
 const CERTIFICATE_DAYS = 90;
 
@@ -167,12 +169,13 @@ function createRegistrationName(): string {
 
 function formatDecision({ review, verdict }: JudgedReview, { ms }: AnsweredCall): string {
   const { user, isDryRun } = review;
-  const details = `${user}${isDryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms`;
+  const details = `${toPrintableLine(user, MAX_USER_LENGTH)}${isDryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms`;
   return `${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`;
 }
 
 function printLine(text: string): void {
-  process.stdout.write(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
+  const time = new Date().toTimeString().slice(0, 8);
+  process.stdout.write(`${time} ${removeUnsafe(text)}\n`);
 }
 
 function createWarningLog(): Logger {

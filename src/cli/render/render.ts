@@ -5,7 +5,6 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Authority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { MODES } from '../../decision/settings.ts';
-import { toShellWord } from '../../client/shell-word.ts';
 import { checkImage } from '../../install/image.ts';
 import type { Installation, InstallationOptions } from '../../install/installation.ts';
 import { parseKubernetesVersion, parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
@@ -14,8 +13,8 @@ import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseDays, parseHold, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
-import { CommandFormatter } from '../../client/output/advice.ts';
-import { printReport } from '../../client/output/report-output.ts';
+import { Output } from '../../client/output/output.ts';
+import { formatOmitted, formatRenderReport, type RenderReport } from './format-report.ts';
 import { addOppositeFlags, keepInstalledFlags } from './installed-flags.ts';
 import type { ClusterValues } from './read-cluster.ts';
 
@@ -32,16 +31,13 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFla
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-/** Scripts rely on these JSON field names. */
-type RenderReport = Awaited<ReturnType<typeof writeDirectory>>;
-
 const STDOUT = '-';
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard@sha256:…';
 
-const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.\n';
+const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.';
 const ROTATION_NOTE =
-  'Created a new authority. The API servers trust both until you apply the output without --new-authority.\n';
+  'Created a new authority. The API servers trust both until you apply the output without --new-authority.';
 
 export function createRenderCommand(): Command {
   const command = new Command('render')
@@ -157,25 +153,25 @@ Examples:
       assertNoConflict(given);
       const flags = given.fromCluster === true ? await keepInstalledFlags(given, command) : given;
       assertNoConflict(flags);
+      const output = new Output(command, flags);
+      const warn = (text: string): void =>
+        output.printNote(`${output.format.commands.program}: warning: ${text}`);
       const rendered = await render(flags, new Date());
-      const output = command.configureOutput();
-      for (const warning of rendered.warnings) output.writeErr?.(`machineconfig-guard: warning: ${warning}\n`);
-      if (rendered.previousAuthority !== undefined) output.writeErr?.(ROTATION_NOTE);
+      for (const warning of rendered.warnings) warn(warning);
+      if (rendered.previousAuthority !== undefined) output.printNote(ROTATION_NOTE);
       if (flags.out === STDOUT) {
         const { formatStream } = await import('../../install/installation.ts');
-        for (const object of rendered.omittedObjects) output.writeErr?.(formatOmitted(object));
-        if (createsAuthority(flags)) output.writeErr?.(NEW_AUTHORITY_NOTE);
-        output.writeOut?.(formatStream(rendered.files));
+        for (const object of rendered.omittedObjects) output.printNote(formatOmitted(object));
+        if (createsAuthority(flags)) output.printNote(NEW_AUTHORITY_NOTE);
+        output.print(formatStream(rendered.files));
         return;
       }
       const report = await writeDirectory(flags, rendered);
-      printReport(command, flags.output, report, formatReport(report));
+      output.printReport(report, formatRenderReport(output.format, report));
       const { listManifestWarnings } = await import('../check/manifests/check-manifests.ts');
       const problems = await listManifestWarnings(flags.out).catch((error: Error) => [error.message]);
-      const commands = new CommandFormatter(command.parent?.name() ?? command.name(), flags);
       for (const problem of problems) {
-        const text = typeof problem === 'string' ? problem : commands.toClause(problem);
-        output.writeErr?.(`machineconfig-guard: warning: ${text}\n`);
+        warn(typeof problem === 'string' ? problem : output.format.commands.toClause(problem));
       }
     });
   addOppositeFlags(command);
@@ -217,7 +213,8 @@ async function readCluster(flags: RenderFlags, now: Date): Promise<ClusterValues
   return await readClusterValues(flags, now);
 }
 
-async function writeDirectory({ out, image, profile, tls, force }: RenderFlags, rendered: Rendered) {
+async function writeDirectory(flags: RenderFlags, rendered: Rendered): Promise<RenderReport> {
+  const { out, image, profile, tls, force } = flags;
   const { OWN_FILE_NAME } = await import('../../install/installation.ts');
   const { files, omittedObjects, failurePolicy, warnings, authority } = rendered;
   const names = files.map(({ name }) => name);
@@ -288,49 +285,6 @@ async function readPem(file: string): Promise<string> {
     const { code } = error as NodeJS.ErrnoException;
     throw new CliError(`cannot read ${file}: ${code ?? String(error)}`, EXIT_CODE.usage, { cause: error });
   }
-}
-
-function formatReport({
-  directory,
-  files,
-  removed,
-  bytes,
-  gzipBytes,
-  authority,
-  leftOut: omittedObjects,
-}: RenderReport): string {
-  const width = Math.max(...files.map(({ file }) => file.length));
-  const isInstallerDirectory = path.basename(path.resolve(directory)) === 'openshift';
-  const ownFiles = `${toShellWord(path.join(directory, '/'))}99_machineconfig-guard-*.yaml`;
-  return [
-    `Wrote ${files.length} files to ${directory}: ${formatSize(bytes)}, ${formatSize(gzipBytes)} gzipped`,
-    ...files.map(({ file, kind, name, secret: isPrivate }) => {
-      return `  ${file.padEnd(width)}  ${kind} ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`;
-    }),
-    ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
-    ...(authority === null
-      ? []
-      : ['', `The authority expires on ${authority.notAfter}; SHA-256 ${authority.fingerprint256}`]),
-    ...omittedObjects.map((object) => formatOmitted(object).trimEnd()),
-    '',
-    'Next, for a new cluster:',
-    isInstallerDirectory
-      ? '  openshift-install agent create image   (run it in the parent directory of openshift/)'
-      : `  cp ${ownFiles} <assets>/openshift/   (before you create the image)`,
-    'For a running cluster:',
-    `  oc apply -f ${toShellWord(directory)}`,
-    'Then verify that the guard denies a deletion:',
-    '  machineconfig-guard verify --wait',
-    '',
-  ].join('\n');
-}
-
-function formatOmitted(object: string): string {
-  return `Omitted ${object}.\n`;
-}
-
-function formatSize(bytes: number): string {
-  return `${(bytes / 1024).toFixed(1)} KiB`;
 }
 
 function parseImage(value: string): string {

@@ -1,12 +1,9 @@
 import { Command } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { type ClusterVersion, readClusterVersion } from '../../client/cluster-version.ts';
-import {
-  addClusterFlags,
-  type ClusterFlags,
-  getGuardNamespace,
-  withKubeApi,
-} from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
+import { getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 
@@ -15,6 +12,10 @@ interface VersionFlags extends ClusterFlags {
   readonly output: string;
 }
 
+/** The JSON of `--output json`. Its keys are a contract. Unknown values are null. */
+type VersionReport = ClusterVersion & { readonly clientVersion: string };
+
+const MAX_LINE_LENGTH = 300;
 const UNKNOWN: ClusterVersion = { kubernetesVersion: null, guardVersion: null, guardImage: null };
 
 export function createVersionCommand(): Command {
@@ -25,8 +26,7 @@ export function createVersionCommand(): Command {
     .addHelpText(
       'after',
       `
-Permissions: get machineconfigguards. For the image: get deployments in the
-namespace of the guard.
+Permissions: get machineconfigguards and, for the image, deployments.
 Exit codes: 0 printed, 2 wrong usage, 3 no usable kubeconfig, or the cluster is
 unreachable or denies access. Then it prints only the version of this program.
 
@@ -36,27 +36,25 @@ Examples:
     )
     .action(async (flags: VersionFlags) => {
       const namespace = getGuardNamespace(flags);
-      let report = { clientVersion: packageJson.version, ...UNKNOWN };
-      let text = `Client Version: ${packageJson.version}\n`;
+      let cluster: ClusterVersion | undefined;
       try {
         if (flags.client === true) return;
-        const cluster = await withKubeApi(flags, 'machineconfig-guard/version', async (api) => {
-          return await readClusterVersion(api, namespace);
-        });
-        report = { ...report, ...cluster };
-        text += formatClusterVersion(cluster, namespace);
+        cluster = await withKubeApi(flags, 'machineconfig-guard/version', (api) =>
+          readClusterVersion(api, namespace),
+        );
       } finally {
-        new Output(command, flags).printReport(report, text);
+        const report: VersionReport = { clientVersion: packageJson.version, ...(cluster ?? UNKNOWN) };
+        const text = cluster === undefined ? '' : formatCluster(cluster, namespace);
+        new Output(command, flags).printReport(report, `Client Version: ${packageJson.version}\n${text}`);
       }
     });
   return addClusterFlags(command);
 }
 
-function formatClusterVersion(
-  { kubernetesVersion, guardVersion, guardImage }: ClusterVersion,
-  namespace: string,
-): string {
+function formatCluster(cluster: ClusterVersion, namespace: string): string {
+  const { kubernetesVersion, guardVersion, guardImage } = cluster;
   const image = guardImage === null ? '' : ` (${guardImage})`;
   const guard = guardVersion ?? (guardImage === null ? `none in namespace ${namespace}` : 'unknown');
-  return `Guard Version: ${guard}${image}\nKubernetes Version: ${kubernetesVersion ?? 'unknown'}\n`;
+  const lines = [`Guard Version: ${guard}${image}`, `Kubernetes Version: ${kubernetesVersion ?? 'unknown'}`];
+  return lines.map((line) => `${toPrintableLine(line, MAX_LINE_LENGTH)}\n`).join('');
 }

@@ -30,6 +30,14 @@ test('writes an authority and a certificate for the Service of the manifests', a
   expect(stdout).not.toContain('PRIVATE KEY');
 });
 
+test('quotes the paths of the command that starts the guard', async () => {
+  const out = path.join(createTemporaryDirectory(), 'my certs');
+  const { stdout } = await runProgram(['certs', '--out', out]);
+  expect(stdout).toContain(
+    `  machineconfig-guard serve --tls-cert-file '${out}/tls.crt' --tls-private-key-file '${out}/tls.key'\n`,
+  );
+});
+
 test('uses the values of the flags, and prints exactly the documented JSON keys', async () => {
   const out = createTemporaryDirectory();
   const dns = '--dns Guard.example.com --dns b.example.com --dns guard.example.com';

@@ -32,8 +32,23 @@ test('prints the files and the next steps, quoted for the shell', async () => {
   const { exitCode, stdout, stderr } = await render('--kubernetes-version', '1.31');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   for (const file of readdirSync(out)) expect(stdout).toContain(`  ${file} `);
-  expect(stdout).toContain(`oc apply -f '${parent}/it'\\''s'`);
+  expect(stdout).toContain(`  oc apply -f '${parent}/it'\\''s'\n`);
   expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
+});
+
+test('prints commands for the cluster of the flags, and for an installer as alternatives', async () => {
+  const flags = ['--kubeconfig', '/second cluster', '--context', 'lab'];
+  const { stdout } = await render('--openshift-version', '4.18', ...flags);
+  expect(stdout.slice(stdout.indexOf('Next:')).split('\n')).toEqual([
+    'Next:',
+    '  # for a new cluster, in the parent directory of openshift/',
+    '  openshift-install agent create image',
+    '  # for a running cluster',
+    `  # oc --kubeconfig '/second cluster' --context lab apply -f ${out}`,
+    '  # then verify that the guard denies a deletion',
+    "  # machineconfig-guard verify --kubeconfig '/second cluster' --context lab --wait",
+    '',
+  ]);
 });
 
 test('warns on stderr about an image without a digest', async () => {
