@@ -1,3 +1,4 @@
+import { isObjectName } from '../decision/config-name.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
@@ -7,7 +8,7 @@ import { withTimeout } from '../common/wait.ts';
 /** A kubelet's request without a condition and without a certificate. */
 export interface PendingCertificateRequest {
   readonly name: string;
-  /** Null if neither the user nor the request names a node. */
+  /** Null if neither the user nor the request names a node, or no node can have the name. */
   readonly node: string | null;
   readonly signer: string;
   readonly createdAt: string | null;
@@ -71,9 +72,10 @@ async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCerti
   const user = String(username).startsWith(NODE_USER_PREFIX)
     ? String(username)
     : await readRequestedUser(request);
+  const node = user?.startsWith(NODE_USER_PREFIX) === true ? user.slice(NODE_USER_PREFIX.length) : '';
   return {
     name: String(metadata?.name),
-    node: user?.startsWith(NODE_USER_PREFIX) === true ? user.slice(NODE_USER_PREFIX.length) : null,
+    node: isObjectName(node) ? node : null,
     signer: String(signerName),
     createdAt: Number.isNaN(createdAt.getTime()) ? null : createdAt.toISOString(),
   };

@@ -74,6 +74,13 @@ test.each(['--server=evil.example', 'csr-\u001b[2J', 'CSR'])(
   },
 );
 
+test('prints no text that cannot be the name of a node', async () => {
+  const request = encode(ECDSA_REQUEST.replace('control0.gw.lo', 'x\u001B]52;c;aGk=\u0007y'));
+  create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request });
+  create('csr-b', { signerName: SERVING, username: 'system:node:run oc delete' });
+  expect(await read()).toMatchObject({ requests: [{ node: null }, { node: null }] });
+});
+
 const USER_REQUEST = encode(ECDSA_REQUEST.replace('node:', 'user:'));
 
 test.each([undefined, 7, 'bm90aGluZw==', encode(ECDSA_REQUEST.slice(0, 100)), USER_REQUEST])(
