@@ -1,5 +1,4 @@
 import leven from 'leven';
-import type { ConfigName } from '../decision/config-name.ts';
 
 /** The hash at the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
 const HASH = /[0-9a-f]{32}$/;
@@ -20,7 +19,10 @@ const MAX_EDITS = 8;
  *
  * @returns undefined if no name is near, or if several are equally near
  */
-export function findNearestName(missing: string, existing: Iterable<ConfigName>): ConfigName | undefined {
+export function findNearestName<Name extends string>(
+  missing: string,
+  existing: Iterable<Name>,
+): Name | undefined {
   // Kubernetes names are lower case. Pasted values can have spaces around them.
   const wanted = missing.trim().toLowerCase();
   const names = [...existing];
@@ -33,16 +35,16 @@ export function findNearestName(missing: string, existing: Iterable<ConfigName>)
   return findFewestEdits(wanted, names, maxEdits);
 }
 
-function isTruncated(wanted: string, name: ConfigName): boolean {
+function isTruncated(wanted: string, name: string): boolean {
   const hashStart = name.startsWith(wanted) ? HASH.exec(name)?.index : undefined;
   return hashStart !== undefined && wanted.length >= hashStart + MIN_HASH_CHARACTERS;
 }
 
-function findFewestEdits(
+function findFewestEdits<Name extends string>(
   wanted: string,
-  names: readonly ConfigName[],
+  names: readonly Name[],
   maxEdits: number,
-): ConfigName | undefined {
+): Name | undefined {
   // Above its limit the library returns the limit.
   const edits = names.map((name) => leven(wanted, name, { maxDistance: maxEdits + 1 }));
   const fewest = edits.reduce((least, count) => Math.min(least, count), Number.POSITIVE_INFINITY);

@@ -97,5 +97,8 @@ test.each([[[]], [['check']]])('help %j prints the help of the command', async (
 });
 
 test('help of an unknown command exits with 2', async () => {
-  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek'\n"));
+  expect(await runProgram(['help', 'chek'])).toEqual(
+    usageError("unknown command 'chek' (Did you mean check?)\n"),
+  );
+  expect(await runProgram(['help', 'nothing'])).toEqual(usageError("unknown command 'nothing'\n"));
 });

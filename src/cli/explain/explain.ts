@@ -2,6 +2,7 @@ import { Argument, Command, InvalidArgumentError } from 'commander';
 import { CODE_DESCRIPTIONS, type Code } from '../../decision/codes.ts';
 import { formatTable } from '../../client/output/table.ts';
 import { createTableFormat } from '../../client/output/text-format.ts';
+import { findNearestName } from '../../status/nearest-name.ts';
 import { readCodesPage } from './codes-page.ts';
 
 const CODES = Object.keys(CODE_DESCRIPTIONS) as readonly Code[];
@@ -32,10 +33,17 @@ Examples:
 
 /** Accepts lower case, and the code without its prefix. */
 function parseCode(value: string): Code {
-  const name = value.toUpperCase().replaceAll('-', '_');
-  const code = CODES.find((candidate) => candidate === name || candidate === `MCG_${name}`);
-  if (code === undefined) throw new InvalidArgumentError(`The codes are ${CODES.join(', ')}.`);
-  return code;
+  const word = value.toUpperCase().replaceAll('-', '_');
+  const name = word.startsWith('MCG_') ? word : `MCG_${word}`;
+  const code = CODES.find((candidate) => candidate === name);
+  if (code !== undefined) return code;
+  const nearest = findNearestName(
+    name,
+    CODES.map((candidate) => candidate.toLowerCase()),
+  );
+  throw new InvalidArgumentError(
+    nearest === undefined ? `The codes are ${CODES.join(', ')}.` : `Did you mean ${nearest.toUpperCase()}?`,
+  );
 }
 
 function formatCodes(): string {

@@ -26,6 +26,10 @@ test('accepts a code in lower case, and without its prefix', async () => {
     expect(await runProgram(['explain', code])).toEqual(expected);
 });
 
+test.each(['MCG_INUSE', 'in-us'])('suggests MCG_IN_USE for %s', async (code) => {
+  expect(await runProgram(['explain', code])).toEqual(usageError('Did you mean MCG_IN_USE?'));
+});
+
 test('rejects an unknown code and names the codes', async () => {
   expect(await runProgram(['explain', 'MCG_USED'])).toEqual(
     usageError(`: value 'MCG_USED' is invalid for argument 'code'. The codes are ${CODES[0]?.[0]}, `),
