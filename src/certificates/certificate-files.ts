@@ -23,6 +23,13 @@ export interface CertificateFilesOptions {
 /** Thrown if the files are unusable at startup. */
 export class CertificateFilesError extends Error {
   override readonly name = 'CertificateFilesError';
+  /** Undefined if the two files do not fit together. */
+  readonly file: string | undefined;
+
+  constructor(message: string, file?: string) {
+    super(message);
+    this.file = file;
+  }
 }
 
 /** No watch: network file systems and replaced directories send no events. */
@@ -97,7 +104,7 @@ async function readText(file: string): Promise<string> {
   } catch (error) {
     const { code = 'unreadable' } = error as NodeJS.ErrnoException;
     const problem = code === 'ENOENT' ? 'does not exist' : `cannot be read: ${code}`;
-    throw new CertificateFilesError(`${file} ${problem}.`);
+    throw new CertificateFilesError(`${file} ${problem}.`, file);
   }
 }
 

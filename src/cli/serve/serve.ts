@@ -113,8 +113,9 @@ not ready, finishes open requests and exits 0.
 Follows the tlsSecurityProfile of apiservers.config.openshift.io/cluster
 without a restart. Without it, OpenShift's Intermediate profile applies.
 Permissions: the ClusterRole and the Role of manifests/base.
-Exit codes: 0 stopped, 1 unexpected error, 2 wrong usage, an unusable
-certificate file or a port in use, 3 no usable kubeconfig.
+Exit codes: 0 stopped with SIGTERM, 1 unexpected error, 2 wrong usage, an
+unusable certificate file or a port in use, 3 no usable kubeconfig, 130 stopped
+with Ctrl-C.
 
 Example:
   machineconfig-guard serve --kubeconfig ~/.kube/config \\
@@ -203,8 +204,11 @@ function toTlsParameters({ tlsMinVersion, tlsCipherSuites }: ServeFlags): TlsPar
 
 /** The certificate files and the ports come from flags. */
 function toCliError(error: unknown, flags: ServeFlags): unknown {
-  if (error instanceof CertificateFilesError)
-    return new CliError(error.message, EXIT_CODE.usage, { cause: error });
+  if (error instanceof CertificateFilesError) {
+    const { message, file } = error;
+    const flag = file === flags.tlsCertFile ? '--tls-cert-file' : '--tls-private-key-file';
+    return new CliError(file === undefined ? message : `${flag} ${message}`, EXIT_CODE.usage, { cause: error });
+  }
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code !== 'string') return error;
   const { securePort, healthPort, metricsPort, bindAddress = 'all addresses' } = flags;

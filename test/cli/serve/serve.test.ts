@@ -164,7 +164,7 @@ describe('as a process', () => {
     const problem = /cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/;
     expect(taken).toEqual({ ...usageError(problem), stdout });
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
-    expect(missing).toEqual(usageError('/nowhere/tls.crt does not exist.\n'));
+    expect(missing).toEqual(usageError('--tls-cert-file /nowhere/tls.crt does not exist.\n'));
   });
 });
 
