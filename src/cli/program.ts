@@ -118,11 +118,11 @@ function createProgram(name: string): Command {
         'after',
         `
 Exit codes:
-  0  success
-  1  the command failed, or its check did not pass
-  2  wrong usage or an unusable file; nothing was changed
-  3  no usable kubeconfig, or the cluster is unreachable or denies access
-  130  interrupted
+  0    success
+  1    the command failed, or its check did not pass
+  2    wrong usage or an unusable file; nothing was changed
+  3    no usable kubeconfig, or the cluster is unreachable or denies access
+  130  interrupted with Ctrl-C
 
 Examples:
   machineconfig-guard help verify

@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { CommandFormatter } from '../client/output/advice.ts';
-import type { ExitCode } from '../client/exit.ts';
+import { EXIT_CODE, type ExitCode } from '../client/exit.ts';
+import { isInterrupted } from '../client/signals.ts';
 import { reportError, type ProcessIo } from './program.ts';
 
 /** Connects a program to the streams, the environment and the exit code of this process. */
@@ -25,6 +26,6 @@ export function runInProcess(name: string, run: (io: ProcessIo) => Promise<ExitC
 
   // process.exit() would truncate output to a pipe. No top-level await: the bundle is CommonJS.
   void run(io).then((exitCode) => {
-    process.exitCode = exitCode;
+    process.exitCode = isInterrupted() ? EXIT_CODE.interrupted : exitCode;
   });
 }

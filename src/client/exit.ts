@@ -9,7 +9,7 @@ export const EXIT_CODE = {
   usage: 2,
   /** No usable kubeconfig, or the cluster is unreachable or denies access. */
   clusterAccess: 3,
-  /** By Ctrl-C or SIGTERM, as a shell reports it. */
+  /** By Ctrl-C, as a shell reports it. `restore` has it after SIGTERM, too. */
   interrupted: 130,
 } as const;
 

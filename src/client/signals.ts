@@ -1,3 +1,10 @@
+let hasSigint = false;
+
+/** Whether Ctrl-C ended a wait of this process. */
+export function isInterrupted(): boolean {
+  return hasSigint;
+}
+
 /** Waits for SIGTERM or SIGINT. A second signal ends the process. */
 export async function waitForStopSignal(): Promise<NodeJS.Signals> {
   return await new Promise((resolve) => {
@@ -26,6 +33,7 @@ function onStopSignal(listener: (signal: NodeJS.Signals) => void): () => void {
   };
   const onSignal = (signal: NodeJS.Signals): void => {
     removeListeners();
+    hasSigint ||= signal === 'SIGINT';
     listener(signal);
   };
   process.on('SIGTERM', onSignal);

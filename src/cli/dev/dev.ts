@@ -49,8 +49,9 @@ and prints every decision. Its denials are real. Ctrl-C removes the webhook.
 After a crash, the next start removes it. The mode is Enforce and the hold is
 off (holdSuperseded 0s), whatever the cluster's MachineConfigGuard says.
 Permissions: as serve; create and delete validatingwebhookconfigurations.
-Exit codes: 0 stopped, 1 unexpected error, 2 wrong usage or a port in use,
-3 the API server is unreachable or denies access.
+Exit codes: 0 stopped with SIGTERM, 1 unexpected error, 2 wrong usage or a port
+in use, 3 the API server is unreachable or denies access, 130 stopped with
+Ctrl-C.
 
 Example:
   machineconfig-guard dev --context lab --url https://192.168.1.20:9443`,

