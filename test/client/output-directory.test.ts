@@ -9,7 +9,11 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { prepareOutputDirectory, writeOutputFiles } from '../../src/client/output-directory.ts';
+import {
+  explainFileErrors,
+  prepareOutputDirectory,
+  writeOutputFiles,
+} from '../../src/client/output-directory.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
 const NAMES = ['ca.crt', 'ca.key'];
@@ -77,6 +81,17 @@ test.each([
   const message = `cannot write to ${fileOf(name)}: ${reason}`;
   await expect(write(fileOf(name))).rejects.toMatchObject({ exitCode: 2, message });
   expect(readdirSync(root)).toEqual(['file']);
+});
+
+test.each([
+  ['EPERM', 'the file system does not permit it'],
+  ['EROFS', 'the file system is read-only'],
+  ['ENOSPC', 'the disk is full'],
+])('explains %s', async (code, reason) => {
+  const failure = Object.assign(new Error(code), { code });
+  const message = `cannot write to certs: ${reason}`;
+  const failed = explainFileErrors('certs', () => Promise.reject(failure));
+  await expect(failed).rejects.toMatchObject({ exitCode: 2, message });
 });
 
 test.runIf(process.platform === 'linux').each(['/proc/none', '/proc/none/below'])(
