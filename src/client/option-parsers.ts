@@ -12,6 +12,17 @@ export function createParser(pattern: RegExp, problem: string): (value: string) 
   };
 }
 
+/** For a parser that throws a RangeError. */
+export function toArgumentParser<T>(parse: (text: string) => T): (value: string) => T {
+  return (value) => {
+    try {
+      return parse(value);
+    } catch (error) {
+      throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
+    }
+  };
+}
+
 export function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
   return (value) => {
     const number = Number(value);

@@ -11,7 +11,13 @@ import { parseKubernetesVersion, parseOpenShiftVersion } from '../../install/kub
 import { summarizeCertificate } from '../../client/certificate-summary.ts';
 import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
-import { createOutputOption, parseDays, parseHold, parseOutputDirectory } from '../../client/option-parsers.ts';
+import {
+  createOutputOption,
+  parseDays,
+  parseHold,
+  parseOutputDirectory,
+  toArgumentParser,
+} from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatOmitted, formatRenderReport, type RenderReport } from './format-report.ts';
@@ -94,13 +100,13 @@ export function createRenderCommand(): Command {
     .option('--new-authority', 'with --from-cluster: replace the authority of the installed guard')
     .addOption(
       new Option('--openshift-version <version>', 'OpenShift version of the cluster, such as 4.18')
-        .argParser(toVersionParser(parseOpenShiftVersion))
+        .argParser(toArgumentParser(parseOpenShiftVersion))
         .conflicts('kubernetesVersion'),
     )
     .option(
       '--kubernetes-version <version>',
       'the same as a Kubernetes version, such as 1.31',
-      toVersionParser(parseKubernetesVersion),
+      toArgumentParser(parseKubernetesVersion),
     )
     .option(
       '--days <n>',
@@ -296,14 +302,4 @@ function parseImage(value: string): string {
 
 function parseOutput(value: string): string {
   return value === STDOUT ? STDOUT : parseOutputDirectory(value);
-}
-
-function toVersionParser<T>(parse: (text: string) => T): (value: string) => T {
-  return (value) => {
-    try {
-      return parse(value);
-    } catch (error) {
-      throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
-    }
-  };
 }

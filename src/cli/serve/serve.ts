@@ -16,6 +16,7 @@ import {
   parseHold,
   parseNamespace,
   parsePort,
+  toArgumentParser,
   toDurationOption,
 } from '../../client/option-parsers.ts';
 import { waitForStopSignal } from '../../client/signals.ts';
@@ -42,6 +43,7 @@ const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as con
 
 /** RFC 1123 label and subdomain. */
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
+const parseCipherSuites = toArgumentParser((value) => toOpenSslCiphers(value.split(',')));
 const parseSecretName = createParser(
   SECRET_NAME,
   'Must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.',
@@ -214,15 +216,6 @@ function toCliError(error: unknown, flags: ServeFlags): unknown {
   const { securePort, healthPort, metricsPort, bindAddress = 'all addresses' } = flags;
   const ports = `${securePort}, ${healthPort} and ${metricsPort}`;
   return new CliError(`cannot listen on ports ${ports} of ${bindAddress}: ${code}`, EXIT_CODE.usage);
-}
-
-/** Returns OpenSSL's list. */
-function parseCipherSuites(value: string): string {
-  try {
-    return toOpenSslCiphers(value.split(','));
-  } catch (error) {
-    throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
-  }
 }
 
 function parseIpAddress(value: string): string {
