@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { formatAge } from './format-age.ts';
 
 /** Prints the report as JSON or YAML, or else the text. */
 export function printReport(command: Command, output: string, report: object, text: string): void {
@@ -11,14 +10,4 @@ function formatReport(output: string, report: object, text: string): string {
   if (output === 'json') return `${JSON.stringify(report, null, 2)}\n`;
   // Aliases for repeated objects are valid YAML, but hard to read.
   return output === 'yaml' ? stringify(report, { aliasDuplicateObjects: false, lineWidth: 0 }) : text;
-}
-
-/** Returns a function that prints a line on stderr, with the elapsed time, unless it has just printed the same text. */
-export function createProgressPrinter(command: Command): (text: string, elapsedMs: number) => void {
-  let printed = '';
-  return (text, elapsedMs) => {
-    if (text !== printed)
-      command.configureOutput().writeErr?.(`${formatAge(elapsedMs).padStart(7)}  ${text}\n`);
-    printed = text;
-  };
 }
