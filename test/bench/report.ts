@@ -14,7 +14,7 @@ const SUMMARY_COLUMNS = [
   ...createColumns({ reached: 'reached' }),
 ];
 
-/** The result of a bench or the soak, as results/NAME.json holds it. */
+/** The result of a bench or the soak. */
 export interface Report {
   readonly bench: string;
   readonly question: string;
@@ -22,12 +22,16 @@ export interface Report {
   readonly environment: Environment;
   readonly seconds: number;
   readonly tables: readonly Table[];
-  /** What the soak has observed. */
-  readonly observations?: readonly object[];
+}
+
+/** The goals of a bench, as results/NAME.json holds them. */
+export interface StoredGoals {
+  readonly bench: string;
+  readonly tables: readonly Pick<Table, 'title' | 'rows'>[];
 }
 
 /** The report as Markdown. */
-export function formatReport({ bench, question, command, environment, seconds, tables }: Report): string {
+function formatReport({ bench, question, command, environment, seconds, tables }: Report): string {
   return [
     `# ${bench}`,
     '',
@@ -39,16 +43,19 @@ export function formatReport({ bench, question, command, environment, seconds, t
   ].join('\n');
 }
 
-/** Prints a report and stores it in a folder as JSON and Markdown. */
+/** Prints a report and stores it in a folder as Markdown, and its goals, if it has any, as JSON. */
 export function writeReport(report: Report, folder?: string): void {
   const markdown = formatReport(report);
   process.stdout.write(`\n${markdown}\n`);
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
   const file = join(folder, report.bench);
-  writeFileSync(`${file}.json`, `${JSON.stringify(report, null, 2)}\n`);
   writeFileSync(`${file}.md`, markdown);
-  log(`Written to ${file}.json and .md`);
+  log(`Written to ${file}.md`);
+  const tables = report.tables.filter(isGoalTable).map(({ title, rows }) => ({ title, rows }));
+  if (tables.length === 0) return;
+  const goals: StoredGoals = { bench: report.bench, tables };
+  writeFileSync(`${file}.json`, `${JSON.stringify(goals, null, 1)}\n`);
 }
 
 function formatEnvironment({ date, commit, kubernetes, node, ...machine }: Environment): string {
@@ -57,18 +64,18 @@ function formatEnvironment({ date, commit, kubernetes, node, ...machine }: Envir
   return `${date.slice(0, 10)}, ${versions}, ${cores} cores (${cpu}), ${memoryGiB} GiB, load before ${load}`;
 }
 
-/** The reports in test/bench/results. */
-export function readReports(): readonly Report[] {
+/** The goals in test/bench/results. */
+export function readGoals(): readonly StoredGoals[] {
   const files = readdirSync(RESULTS).filter((file) => file.endsWith('.json'));
   return files
     .toSorted()
-    .map((file) => JSON.parse(readFileSync(new URL(file, RESULTS), 'utf8')) as Report);
+    .map((file) => JSON.parse(readFileSync(new URL(file, RESULTS), 'utf8')) as StoredGoals);
 }
 
 /** The goals of all stored reports as Markdown, for docs/performance.md: the worst case of each. */
 export function formatSummary(): string {
-  const rows = readReports().flatMap(({ bench, tables }) =>
-    tables.filter(isGoalTable).flatMap(({ title, rows: cases }) => {
+  const rows = readGoals().flatMap(({ bench, tables }) =>
+    tables.flatMap(({ title, rows: cases }) => {
       const goal = `[${title}](../test/bench/results/${bench}.md)`;
       return findWorstCases(cases).map((row) => ({ ...row, goal }));
     }),

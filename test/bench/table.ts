@@ -1,5 +1,5 @@
 export interface Column {
-  /** The key of its cells in JSON. */
+  /** The key of its cells. */
   readonly key: string;
   readonly heading: string;
   /** Decimal places of a number. Default 0. */
@@ -8,7 +8,7 @@ export interface Column {
 
 export type Row = Readonly<Record<string, string | number | null>>;
 
-/** A result of a bench. JSON and Markdown show the same rows. */
+/** A result of a bench. */
 export interface Table {
   readonly title: string;
   readonly columns: readonly Column[];
@@ -50,7 +50,7 @@ export function createGoalTable(title: string, goals: readonly Goal[]): Table {
   return { title, columns: GOAL_COLUMNS, rows, notes: [] };
 }
 
-/** Whether a stored table comes from {@link createGoalTable}. */
+/** Whether a table comes from {@link createGoalTable}. */
 export function isGoalTable({ columns }: Table): boolean {
   return JSON.stringify(columns) === JSON.stringify(GOAL_COLUMNS);
 }

@@ -31,7 +31,7 @@ Options:
   --help       print this text
   --minutes N  duration after the creation of the nodes (default: 30)
   --nodes N    number of nodes (default: 5000, which take some minutes to create)
-  --out DIR    folder for soak.json and soak.md (default: test/soak/results)
+  --out DIR    folder for soak.md (default: test/soak/results)
 
 Exits with 1 if something grows or an answer is wrong, and with 2 on wrong usage.
 Example: npm run soak -- --minutes 2 --nodes 200 --out /tmp/soak
@@ -57,15 +57,10 @@ async function main(): Promise<number> {
   const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
   const run = await soak(binaries, minutes, nodes);
   const tables = createTables(run);
-  const report = {
-    bench: 'soak',
-    question: QUESTION,
-    command,
-    environment,
-    seconds: minutes * 60,
-    tables,
-  };
-  writeReport({ ...report, observations: run.observations }, resolve(values.out));
+  writeReport(
+    { bench: 'soak', question: QUESTION, command, environment, seconds: minutes * 60, tables },
+    resolve(values.out),
+  );
   const failures = listFailures(run, tables);
   for (const failure of failures) log(`FAILED: ${failure}`);
   return failures.length === 0 ? 0 : 1;
