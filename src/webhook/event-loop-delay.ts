@@ -1,4 +1,4 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** The pause between two samples. A shorter one would cost more than the rest of an idle guard. */
 const RESOLUTION_MS = 10;
@@ -8,10 +8,11 @@ const WINDOW_MS = 60_000;
 /** Measures how long single pieces of work hold the event loop, during which no review is answered. */
 export class EventLoopDelay {
   /** Of the times between two samples, in nanoseconds. */
-  readonly #intervals = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  readonly #intervals: Pick<IntervalHistogram, 'enable' | 'max' | 'reset'>;
   #lastWindowSeconds = 0;
 
-  constructor() {
+  constructor(intervals = monitorEventLoopDelay({ resolution: RESOLUTION_MS })) {
+    this.#intervals = intervals;
     this.#intervals.enable();
     setInterval(() => {
       this.#lastWindowSeconds = this.#windowSeconds;

@@ -50,7 +50,13 @@ async function follow(data: SecretData | undefined) {
     intervalMs: 10,
   });
   onTestFinished(() => stop.abort());
-  return { cluster, clock, lines, messages, starting, stop, write };
+  /** Waits until the Secret was read twice more: the first read can have begun before. */
+  const awaitReads = async () => {
+    const { requests } = cluster.faults;
+    const before = requests.length;
+    await expect.poll(() => requests.length).toBeGreaterThan(before + 2);
+  };
+  return { cluster, clock, lines, messages, starting, stop, write, awaitReads };
 }
 
 const leafOf = (certificate: ServingCertificate) =>
@@ -68,13 +74,13 @@ test('issues a leaf of seven days for the Service in the namespace of the Secret
 });
 
 test('renews the leaf after two thirds of its life and logs why', async () => {
-  const { clock, starting, messages } = await follow(dataOf(first));
+  const { clock, starting, messages, awaitReads } = await follow(dataOf(first));
   const certificate = await starting;
   const onChange = vi.fn<() => void>();
   certificate.onChange(onChange);
   const before = leafOf(certificate).fingerprint256;
   clock.now = START + 4 * DAY_MS;
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await awaitReads();
   expect(leafOf(certificate).fingerprint256).toBe(before);
   clock.now = START + 5 * DAY_MS;
   await expect.poll(() => leafOf(certificate).fingerprint256).not.toBe(before);
@@ -99,12 +105,12 @@ test.each<[string, () => SecretData, string]>([
     'the private key belongs to another certificate',
   ],
 ])('keeps the leaf and logs once if the Secret %s', async (_name, data, reason) => {
-  const { write, starting, messages } = await follow(dataOf(first));
+  const { write, starting, messages, awaitReads } = await follow(dataOf(first));
   const certificate = await starting;
   const before = leafOf(certificate).fingerprint256;
   write(data());
   await expect.poll(messages).toContain(PROBLEM + reason);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await awaitReads();
   expect(messages().filter((message) => message === PROBLEM + reason)).toHaveLength(1);
   expect(leafOf(certificate).fingerprint256).toBe(before);
   write(dataOf(first));

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
 import { startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
@@ -39,7 +39,7 @@ async function startGuardedCluster({ unreadable = '', shutdownDelayMs = 0 } = {}
   const caBundle = Buffer.from(tls.ca).toString('base64');
   const webhook = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
   cluster.create('validatingwebhookconfigurations', webhook);
-  if (unreadable === '') await guard.whenReady(AbortSignal.timeout(5_000));
+  if (unreadable === '') await guard.whenReady(new AbortController().signal);
   const readyz = async () => {
     const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}/readyz`);
     return `${response.status} ${(await response.text()).trim()}`;
@@ -102,9 +102,13 @@ test('stays ready during a later outage of the API server', async () => {
 
 test('a stop makes it unready immediately and serves until the shutdown delay has passed', async () => {
   const { cluster, guard, readyz } = await startGuardedCluster({ shutdownDelayMs: 2_000 });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   const stopped = guard.stop();
   expect(await readyz()).toBe('503 stopping');
   expect((await cluster.delete('machineconfigs', USED)).status).toBe(403);
+  vi.advanceTimersByTime(2_000);
+  vi.useRealTimers();
   await stopped;
   expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain(
     'failed calling webhook',

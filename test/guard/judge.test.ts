@@ -93,7 +93,7 @@ async function judge(situation: Situation) {
   });
   const { verdict, path, configState } = await judge.judge(
     review,
-    situation.signal ?? AbortSignal.timeout(3_000),
+    situation.signal ?? new AbortController().signal,
   );
   const { outcome, code, cause, references } = verdict;
   const referrers = references.map(({ name }) => name);
@@ -224,7 +224,7 @@ test('shares GETs among 300 parallel denials', async () => {
   });
   const reviews = Array.from(
     { length: 300 },
-    async () => await judge.judge(REVIEW, AbortSignal.timeout(3_000)),
+    async () => await judge.judge(REVIEW, new AbortController().signal),
   );
   const judgements = await Promise.all(reviews);
   expect(new Set(judgements.map(({ verdict }) => verdict.code))).toEqual(new Set(['MCG_IN_USE']));

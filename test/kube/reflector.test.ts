@@ -105,7 +105,7 @@ test('follows additions, changes and deletions, with bookmarks and metadata only
   const metadata = { ...toNode('c', 'rendered-3').metadata, resourceVersion: '99' };
   const added = toEvent('ADDED', { metadata });
   cluster.faults.sendToWatches(added.slice(0, 30));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await expect.poll(known).toEqual(['a rendered-2']);
   cluster.faults.sendToWatches(added.slice(30));
   await expect.poll(known).toEqual(['a rendered-2', 'c rendered-3']);
   const watch = cluster.faults.requests.find(({ isWatch }) => isWatch);

@@ -73,7 +73,7 @@ async function post(
   headers: Record<string, string> = JSON_TYPE,
   target: RequestListener = app,
 ) {
-  const sent = request(target).post('/validate?timeout=5s').set(headers).serialize(String).send(body);
+  const sent = request(target).post('/validate?timeout=30s').set(headers).serialize(String).send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);
   expect(answered['content-type']).toMatch(/^application\/json/);

@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Express } from 'express';
 import request from 'supertest';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiUnreachable } from '../../src/kube/errors.ts';
 import { createMetricsApp } from '../../src/webhook/metrics-app.ts';
@@ -17,7 +16,8 @@ let app: Express;
 let authorizer: ScrapeAuthorizer;
 let users: Record<string, string>;
 let isUnreachable: boolean;
-let reviewMs: number;
+/** Every review waits for it. */
+let reviewable: Promise<void>;
 let now: number;
 let requests: ApiRequest[];
 let lines: unknown[];
@@ -25,12 +25,12 @@ let lines: unknown[];
 beforeEach(() => {
   users = { good: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
   isUnreachable = false;
-  reviewMs = 0;
+  reviewable = Promise.resolve();
   now = 0;
   requests = [];
   const json = async (apiRequest: ApiRequest): Promise<unknown> => {
     requests.push(apiRequest);
-    if (reviewMs > 0) await delay(reviewMs);
+    await reviewable;
     if (isUnreachable) throw new ApiUnreachable('api:6443 cannot be reached: ECONNREFUSED');
     const { kind, spec } = apiRequest.body as { kind: string; spec: { token?: string; user?: string } };
     if (kind !== 'TokenReview')
@@ -105,18 +105,30 @@ function unknownTokens(count: number) {
 }
 
 test('reviews a token once for 100 parallel scrapes', async () => {
-  reviewMs = 200;
-  const statuses = await scrapeAll(Array<string>(100).fill('good'));
-  expect(new Set(statuses)).toEqual(new Set([200]));
+  let allow = () => {};
+  reviewable = new Promise((resolve) => (allow = resolve));
+  let waitingCount = 0;
+  const authorize = authorizer.authorize.bind(authorizer);
+  vi.spyOn(authorizer, 'authorize').mockImplementation(async (...args) => {
+    waitingCount += 1;
+    return await authorize(...args);
+  });
+  const scraping = scrapeAll(Array<string>(100).fill('good'));
+  await expect.poll(() => waitingCount).toBe(100);
+  allow();
+  expect(new Set(await scraping)).toEqual(new Set([200]));
   expect(countTokenReviews()).toBe(1);
 });
 
 test('reviews a token again after the API server was unreachable', async () => {
   isUnreachable = true;
-  reviewMs = 50;
-  expect(await scrapeAll(['good', 'good'])).toEqual([503, 503]);
+  const authorizeTwice = async () =>
+    await Promise.allSettled([authorizer.authorize('good', 'a'), authorizer.authorize('good', 'a')]);
+  const rejected = { status: 'rejected', reason: expect.any(ApiUnreachable) as Error };
+  expect(await authorizeTwice()).toEqual([rejected, rejected]);
   isUnreachable = false;
-  expect(await scrapeAll(['good', 'good'])).toEqual([200, 200]);
+  const allowed = { status: 'fulfilled', value: 'allowed' };
+  expect(await authorizeTwice()).toEqual([allowed, allowed]);
   expect(countTokenReviews()).toBe(2);
 });
 
