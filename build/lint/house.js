@@ -1,3 +1,5 @@
+import { noClock } from './no-clock.js';
+
 /** Prettier wraps code at 120 columns, but no comments and no strings. This rule reports every longer line. */
 const MAX_COLUMNS = 120;
 
@@ -16,4 +18,4 @@ const maxLineLength = {
   }),
 };
 
-export default { meta: { name: 'house' }, rules: { 'max-line-length': maxLineLength } };
+export default { meta: { name: 'house' }, rules: { 'max-line-length': maxLineLength, 'no-clock': noClock } };

@@ -92,7 +92,7 @@ test('with --wait, prints each change on stderr, and the report when the guard p
     /^ +\d+s {2}EXPOSED: .*is not installed\n +\d+s {2}PROTECTED: the guard denies.*\n$/,
   );
   expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
-}, 30_000);
+});
 
 test('at 80 columns, wraps between words and keeps the command whole', async () => {
   useTerminal(80);

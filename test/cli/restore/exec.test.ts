@@ -32,7 +32,7 @@ async function start(result: ExecResult, address?: string) {
       }),
     ),
   );
-  const run = (signal = AbortSignal.timeout(10_000)) => execInPod(api, COMMAND, signal);
+  const run = (signal = new AbortController().signal) => execInPod(api, COMMAND, signal);
   return { server, run };
 }
 

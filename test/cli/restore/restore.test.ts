@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { annotate, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
@@ -97,7 +97,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     // The last request before the command reads its source.
     const isList = ({ path: requested }: { readonly path: string }) =>
       requested.endsWith('/machineconfigs');
-    await vi.waitUntil(() => requests.some(isList), { timeout: 30_000 });
+    await expect.poll(() => requests.some(isList)).toBe(true);
     child.kill(signal);
     expect(await outcome).toMatchObject({
       exitCode: 130,
@@ -114,7 +114,7 @@ test.each(['/apis/machineconfiguration.openshift.io/v1/machineconfigpools', '/ap
     const source = hanging.endsWith('nodes') ? 'node/worker-0' : writeConfig();
     const { child, outcome } = start('restore', '--confirm', '--from', source);
     const { requests } = cluster.faults;
-    await vi.waitUntil(() => requests.some((request) => request.path === hanging), { timeout: 30_000 });
+    await expect.poll(() => requests.some((request) => request.path === hanging)).toBe(true);
     child.kill('SIGINT');
     expect(await outcome).toEqual({
       exitCode: 130,
@@ -122,5 +122,4 @@ test.each(['/apis/machineconfiguration.openshift.io/v1/machineconfigpools', '/ap
       stderr: 'machineconfig-guard: interrupted; nothing was written\n',
     });
   },
-  60_000,
 );
