@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -29,15 +29,7 @@ export const PAGES = {
   audit: ['docs/audit.md'],
   inspection: ['docs/inspect.md'],
   installation: ['README.md', 'docs/install.md', 'docs/fleet/README.md', 'docs/policy-floor.md'],
-  operation: ['docs/operate.md'],
-  runbooks: ['docs/codes.md', 'docs/monitoring.md', ...listMarkdown('docs/runbooks')],
 } as const satisfies Record<string, readonly string[]>;
-
-/** The Markdown files below a folder, by their paths in the repository. */
-export function listMarkdown(folder: string) {
-  const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
-  return files.filter((file) => file.endsWith('.md')).map((file) => `${folder}/${file}`);
-}
 
 /** A command that a page tells its reader to run. */
 export interface DocumentedCommand {
@@ -51,7 +43,7 @@ export interface DocumentedCommand {
  * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines with a prompt of
  * its `console` blocks. `npm run test:readme` runs the `sh` blocks of README.md.
  */
-export function documentedCommands(file: string): readonly DocumentedCommand[] {
+function documentedCommands(file: string): readonly DocumentedCommand[] {
   const page = readFileSync(join(ROOT, file), 'utf8');
   const commands: DocumentedCommand[] = [];
   let heading = '';
